@@ -31,8 +31,11 @@ from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook import estimate_tokens
-from cellwright.policy import BUILT_IN_RULES, Masker, RuleText, read_rules
-from cellwright.sandbox import Limits, probe
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
 from cellwright.tools import Guard
 from cellwright.tools.actions import ActionWorker

@@ -34,7 +34,11 @@ from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.notebook import estimate_tokens
-from cellwright.policy import BUILT_IN_RULES, Masker, Money, RunCode, read_rules
+from cellwright.policy.actions import RunCode
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.money import Money
+from cellwright.policy.rule_file import read_rules
 from cellwright.tools import Guard
 from cellwright.tools.callers import DEFAULT_TOKENS
 from cellwright.tools.text_store import cut

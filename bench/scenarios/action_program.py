@@ -15,7 +15,7 @@ from bench.interleave import interleave
 from bench.peer import Peer
 from bench.rows import Finding, compare, faster, told
 from bench.stage import Stage
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.actions import ActionWorker, ProgramFinished, ProgramPaused, ToolSignature
 
 _LOOP = "total = 0\nfor number in range(10000):\n    total += number\n"

@@ -22,7 +22,7 @@ from bench.stage import Stage, expect_well
 from cellwright.app import open_notebook
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 
 _GB = 1 << 30
 _SIZES = {"100 MB": 100 << 20, "1 GB": _GB, "4 GB": 4 * _GB}

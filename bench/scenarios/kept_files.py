@@ -13,7 +13,7 @@ from bench.failure import BenchFailed
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
 from cellwright.app import open_notebook
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 
 _FILES = 200_000
 _QUICK_FILES = 20_000

@@ -19,7 +19,8 @@ from bench.stage import Stage
 from cellwright.analyst.profile import Profile, ProfileRequest, question_json, read_profile
 from cellwright.analyst.profile_text import profile_text
 from cellwright.kernel.process.data_cage import DataCage, profiler_command
-from cellwright.sandbox import DataMount, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import DataMount
 
 _ROWS = 1_000_000
 _QUICK_ROWS = 100_000

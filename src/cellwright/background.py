@@ -1,8 +1,8 @@
-"""Residents: one background process per state directory, found or started by whoever asks first.
+"""Background processes: one of a kind per state directory, found or started by whoever asks first.
 
-A resident has a private socket, a lock that its death releases, and a log. Who is at the other end and which language
+Each has a private socket, a lock that its death releases, and a log. Who is at the other end and which language
 it speaks is the caller's business: every connection is greeted. Blocking, with a deadline; standard library only,
-because a door hands its keys over before it loads anything else.
+because a client hands its keys over before it loads anything else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO
@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, TextIO
 from cellwright.errors import Unavailable
 
 READY: Final = b"ready\n"
-"""What a resident writes to its standard output once it listens."""
+"""What such a process writes to its standard output once it listens."""
 _POLL_INTERVAL_SECONDS: Final = 0.02
 _ANSWER_TIMEOUT_SECONDS: Final = 10
 _MAX_LOG_BYTES: Final = 1 << 20
@@ -34,15 +34,15 @@ _PASSED_VARIABLES: Final = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT",
     "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "PIP_PROXY",
 )  # fmt: skip
-"""Of the person's environment, what every resident needs: where keyrings, proxies and certificates are."""
+"""Of the person's environment, what every such process needs: where keyrings, proxies and certificates are."""
 
 Greet = Callable[[socket.socket], None]
-"""Makes sure of who is at the other end. A connection that is closed meanwhile counts as no resident."""
+"""Makes sure of who is at the other end. A connection that is closed meanwhile counts as no such process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundProcess:
-    """A place for one background process."""
+    """One kind of background process of a state directory."""
 
     home: Path
     """The state directory."""
@@ -57,77 +57,73 @@ class BackgroundProcess:
         """One of its files."""
         return self.home / f"{self.name}.{suffix}"
 
-    def silent(self) -> Unavailable:
+    def unresponsive_error(self) -> Unavailable:
         """The error for one that is there and makes no sense, or none in time."""
         return Unavailable(f"The {self.called} does not answer.", hint=self.ended_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLaunch:
-    """How a resident is started."""
+    """How a background process is started."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """All of what it gets: see `clean_environment`."""
-    told: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    start_message: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """What to be, as JSON on its standard input: never as an argument, never in its environment."""
     seconds: float = 60
     """How long to wait for it to listen."""
 
 
-def find_or_start(resident: BackgroundProcess, beginning: ProcessLaunch, greet: Greet) -> socket.socket:
+def find_or_start(process: BackgroundProcess, launch: ProcessLaunch, greet: Greet) -> socket.socket:
     """A greeted connection, to a new process if there is none. Raises `Unavailable`, or what `greet` raises."""
-    deadline = time.monotonic() + beginning.seconds
-    if (found := find(resident, greet)) is not None:
+    deadline = time.monotonic() + launch.seconds
+    if (found := find(process, greet)) is not None:
         return found
-    with _only_one(resident, deadline):
-        if (found := find(resident, greet)) is not None:
+    with _only_one(process, deadline):
+        if (found := find(process, greet)) is not None:
             return found
-        _start(resident, beginning, deadline)
-    if (found := find(resident, greet)) is not None:
+        _start(process, launch, deadline)
+    if (found := find(process, greet)) is not None:
         return found
-    raise Unavailable(f"The {resident.called} ended at once.", hint=last_log_line(resident))
+    raise Unavailable(f"The {process.called} ended at once.", hint=last_log_line(process))
 
 
-def find(resident: BackgroundProcess, greet: Greet) -> socket.socket | None:
+def find(process: BackgroundProcess, greet: Greet) -> socket.socket | None:
     """A greeted connection, or None if no such process is there."""
-    if not resident.home.is_dir():
+    if not process.home.is_dir():
         return None
-    with _short_path(resident) as path:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    with _short_path(process) as path, ExitStack() as closing:
+        connection = closing.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC))
         try:
             connection.settimeout(_ANSWER_TIMEOUT_SECONDS)
             connection.connect(path)
             greet(connection)
         except (FileNotFoundError, ConnectionError, EOFError):
-            connection.close()
             return None
         except TimeoutError as problem:
-            connection.close()
-            raise resident.silent() from problem
-        except BaseException:
-            connection.close()
-            raise
+            raise process.unresponsive_error() from problem
         connection.settimeout(None)
+        closing.pop_all()
         return connection
 
 
-def listen(resident: BackgroundProcess) -> socket.socket:
-    """The resident's socket, closed to everyone else. What a killed one left behind is replaced."""
-    resident.file("sock").unlink(missing_ok=True)
+def listen(process: BackgroundProcess) -> socket.socket:
+    """The process's socket, closed to everyone else. What a killed one left behind is replaced."""
+    process.file("sock").unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     # Linux gives the file the mode of the unbound socket. A umask would also be that of every other thread.
     os.fchmod(listener.fileno(), 0o600)
-    with _short_path(resident) as path:
+    with _short_path(process) as path:
         listener.bind(path)
     listener.listen(512)
     return listener
 
 
 @contextmanager
-def sole(resident: BackgroundProcess, wait_seconds: float = 10) -> Generator[bool]:
-    """Whether this process may be the resident of this state directory; it is until the block ends."""
-    with _private(resident.file("pid"), "a+") as file:
+def sole(process: BackgroundProcess, wait_seconds: float = 10) -> Generator[bool]:
+    """Whether this process may be the one of this state directory; it is until the block ends."""
+    with _private(process.file("pid"), "a+") as file:
         is_sole = _locked(file.fileno(), time.monotonic() + wait_seconds)
         if is_sole:
             file.truncate(0)
@@ -136,10 +132,10 @@ def sole(resident: BackgroundProcess, wait_seconds: float = 10) -> Generator[boo
         yield is_sole
 
 
-def running_pid(resident: BackgroundProcess) -> int | None:
-    """The process that is the resident now, if there is one."""
+def running_pid(process: BackgroundProcess) -> int | None:
+    """The process that is running now, if there is one."""
     try:
-        with resident.file("pid").open() as file:
+        with process.file("pid").open() as file:
             if _locked(file.fileno(), 0):
                 return None
             return int(file.read() or 0) or None
@@ -147,10 +143,10 @@ def running_pid(resident: BackgroundProcess) -> int | None:
         return None
 
 
-def has_ended(resident: BackgroundProcess, pid: int, wait_seconds: float) -> bool:
-    """Whether this process is the resident no more; waited for that long."""
+def has_ended(process: BackgroundProcess, pid: int, wait_seconds: float) -> bool:
+    """Whether this process is running no more; waited for that long."""
     deadline = time.monotonic() + wait_seconds
-    while (is_running := running_pid(resident) == pid) and time.monotonic() < deadline:
+    while (is_running := running_pid(process) == pid) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_SECONDS)
     return not is_running
 
@@ -165,7 +161,7 @@ def say_ready(text: bytes = READY) -> None:
 
 
 def clean_environment(environment: Mapping[str, str], also: tuple[str, ...] = ()) -> dict[str, str]:
-    """Of the person's environment, what a resident gets; `also` are beginnings of further names."""
+    """Of the person's environment, what a background process gets; `also` are beginnings of further names."""
     return {
         name: value
         for name, value in environment.items()
@@ -181,9 +177,9 @@ def current_person() -> str:
         return f"user {os.getuid()}"
 
 
-def last_log_line(resident: BackgroundProcess) -> str:
+def last_log_line(process: BackgroundProcess) -> str:
     """The end of its log, to be shown."""
-    log = resident.file("log")
+    log = process.file("log")
     try:
         lines = log.read_text(errors="replace").splitlines()
     except FileNotFoundError:
@@ -191,22 +187,22 @@ def last_log_line(resident: BackgroundProcess) -> str:
     return f"Its last words: {lines[-1][:300]}" if lines else f"See {str(log)!r}."
 
 
-def _start(resident: BackgroundProcess, beginning: ProcessLaunch, deadline: float) -> None:
-    with open_log(resident) as errors:
+def _start(background: BackgroundProcess, launch: ProcessLaunch, deadline: float) -> None:
+    with open_log(background) as errors:
         process = subprocess.Popen(
-            beginning.command,
+            launch.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd="/",
-            env=dict(beginning.environment),
+            env=dict(launch.environment),
             start_new_session=True,
         )
     assert process.stdin is not None
     assert process.stdout is not None
     with process.stdin, process.stdout:
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(dict(beginning.told)).encode())
+            process.stdin.write(json.dumps(dict(launch.start_message)).encode())
             process.stdin.close()
         ready, _, _ = select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))
         said = os.read(process.stdout.fileno(), len(READY)) if ready else b""
@@ -216,12 +212,12 @@ def _start(resident: BackgroundProcess, beginning: ProcessLaunch, deadline: floa
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     if said != READY:
-        raise Unavailable(f"The {resident.called} could not be started.", hint=last_log_line(resident))
+        raise Unavailable(f"The {background.called} could not be started.", hint=last_log_line(background))
 
 
-def open_log(resident: BackgroundProcess) -> TextIO:
+def open_log(process: BackgroundProcess) -> TextIO:
     """Its log, to be written on; one that has grown long is put aside first."""
-    log = resident.file("log")
+    log = process.file("log")
     with suppress(FileNotFoundError):
         if log.stat().st_size > _MAX_LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
@@ -229,18 +225,18 @@ def open_log(resident: BackgroundProcess) -> TextIO:
 
 
 @contextmanager
-def _only_one(resident: BackgroundProcess, deadline: float) -> Generator[None]:
-    """Of all doors that want the resident now, one starts it."""
+def _only_one(process: BackgroundProcess, deadline: float) -> Generator[None]:
+    """Of all clients that want the process now, one starts it."""
     try:
-        resident.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        process.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise Unavailable(
-            f"The state directory {str(resident.home)!r} cannot be made: {error.strerror}.",
+            f"The state directory {str(process.home)!r} cannot be made: {error.strerror}.",
             hint="Set CELLWRIGHT_HOME to a directory of your own.",
         ) from error
-    with _private(resident.file("lock"), "a") as file:
+    with _private(process.file("lock"), "a") as file:
         if not _locked(file.fileno(), deadline):
-            raise Unavailable(f"Another process has been starting the {resident.called} for too long.")
+            raise Unavailable(f"Another process has been starting the {process.called} for too long.")
         yield
 
 
@@ -258,11 +254,11 @@ def _locked(descriptor: int, deadline: float) -> bool:
 
 
 @contextmanager
-def _short_path(resident: BackgroundProcess) -> Generator[str]:
+def _short_path(process: BackgroundProcess) -> Generator[str]:
     """A name for the socket that fits into 107 bytes, however deep the state directory lies."""
-    folder = os.open(resident.home, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(process.home, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{folder}/{resident.name}.sock"
+        yield f"/proc/self/fd/{folder}/{process.name}.sock"
     finally:
         os.close(folder)
 

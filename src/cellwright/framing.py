@@ -1,6 +1,6 @@
 """Messages over a stream between two processes of ours: four bytes of length, then that many bytes.
 
-Both ends bound what they read. Python's standard library only: a cage's first process reads this way, and a door that
+Both ends bound what they read. Python's standard library only: a cage's first process reads this way, and a client that
 hands over a key has loaded nothing else. What a guest says to its kernel's host is framed by `cellwright_guest.wire`.
 """
 

@@ -365,16 +365,3 @@ def _text(name: str, value: object) -> str | None:
             return ("," if name in _COMMAS else " ").join(cast("list[str]", value))
         case _:
             return None
-
-
-__all__ = [
-    "OWN_FILE",
-    "NetworkSettings",
-    "NetworkSources",
-    "Proxy",
-    "SourcedValue",
-    "command_settings",
-    "masked",
-    "passwords_in",
-    "read_network_sources",
-]

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cellwright.policy import Masker
+    from cellwright.policy.masking.masker import Masker
 
 _PLAIN = logging.Formatter()
 
@@ -36,7 +36,7 @@ def masked_logs(masker: Callable[[], Masker] | None = None) -> Generator[None]:
 
 def _by_looks() -> Masker:
     # Loaded when there is something to mask: most commands log nothing.
-    from cellwright.policy import Masker
+    from cellwright.policy.masking.masker import Masker
 
     return Masker.of(salt=secrets.token_bytes(16))
 

@@ -24,8 +24,8 @@ from cellwright.app import open_notebook
 from cellwright.journal import CrashPoint, EffectFinding, EffectFound, EffectNotFound, crash_at
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import KernelPool, OpenNotebook
-from cellwright.policy import Action
-from cellwright.sandbox import probe
+from cellwright.policy.actions import Action
+from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings
 from cellwright.tools.actions import ActionWorker
 from cellwright.tools.tool import CallContext, Tool, tool

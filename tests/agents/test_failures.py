@@ -23,7 +23,8 @@ from cellwright.agents.repair.failures import (
 )
 from cellwright.kernel import CellFault, CellOutcome, KernelEnd, Observation, OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, Document, EditCell, apply_edits
-from cellwright.sandbox import Egress, Limits
+from cellwright.sandbox.egress import Egress
+from cellwright.sandbox.spec import Limits
 from cellwright.tools.notebook.reports import observation_json, observation_text, refused_edit
 from cellwright.tools.tool import Done, Refusal, ToolError, result_text
 from tests.conftest import Opener

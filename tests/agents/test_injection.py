@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cellwright.journal import stream_of
-from cellwright.policy import No
+from cellwright.policy.approvals import No
 from cellwright.testing import CallTool
 from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.file_tools import file_tools

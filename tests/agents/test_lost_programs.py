@@ -19,7 +19,7 @@ from cellwright.agents.programs import programs
 from cellwright.journal import CrashPoint
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_client import Models
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.actions import ActionWorker, ProgramLimits
 from cellwright.tools.tool import Tool, tool
 from tests.agents.forked import Forker

@@ -21,8 +21,8 @@ from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.observation import ConsoleText
 from cellwright.network import NetworkSettings
 from cellwright.notebook import read
-from cellwright.policy import No, Yes
-from cellwright.sandbox import Limits
+from cellwright.policy.approvals import No, Yes
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 from cellwright.testing import CallTool, Received
 from cellwright.tools.environment_tools import package_tools

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.policy import Action, UseNetwork
+from cellwright.policy.actions import Action, UseNetwork
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.trial_records import TrialRecord, read_trial
 from tests.agents.test_notebook_work import apply, create

@@ -14,7 +14,7 @@ from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.context_providers import FileContext, limits_text, preview_file
 from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.journal import Flow, Workflow
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from tests.agents.workshop import DONE, SECRET, a_role, an_assignment, open_workshop

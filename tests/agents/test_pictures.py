@@ -17,7 +17,7 @@ from cellwright.agents.prompt.prompt import PICTURE_TOKENS
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome, KernelPool
 from cellwright.kernel.observation import CellOutput, VariablePreview
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from cellwright.tools.actions import ActionWorker
 from cellwright.tools.result_images import MOST_BYTES, ResultImage, image_of, is_showable, size_of

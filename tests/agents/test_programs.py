@@ -12,8 +12,8 @@ from cellwright.agents.programs import programs
 from cellwright.journal import CrashPoint
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_client import Models
-from cellwright.policy import RunCode
-from cellwright.sandbox import probe
+from cellwright.policy.actions import RunCode
+from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from cellwright.tools.actions import ActionWorker, ProgramLimits
 from cellwright.tools.tool import Tool, ToolError, ToolResult, tool

@@ -49,7 +49,8 @@ from cellwright.agents.readings import (
 from cellwright.agents.repair.choices import AskPerson
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, read
-from cellwright.policy import BUILT_IN_RULES, read_rules
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.rule_file import read_rules
 from cellwright.tools import Guard
 from cellwright.tools.callers import standard
 from cellwright.tools.notebook.editor import NotebookEditor

@@ -12,7 +12,10 @@ from cellwright.agents.model_call import OverBudget, limits_after
 from cellwright.journal import EffectFound, EffectNotFound
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.gateway.in_flight import GatewayCrash
-from cellwright.policy import BudgetLedger, Limit, Money, No, Unpriced, UseId, UseNetwork, Yes, leave_uncounted, price
+from cellwright.policy.actions import UseNetwork
+from cellwright.policy.approvals import No, Yes
+from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, UseId, leave_uncounted, price
+from cellwright.policy.money import Money
 from cellwright.testing import CallTool
 from cellwright.tools import Raise
 from cellwright.tools.tool import Tool, tool

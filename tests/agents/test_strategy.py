@@ -31,8 +31,8 @@ from cellwright.agents.repair.strategy import advise, choose_repair, decide_repa
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, EditCell, estimate_tokens
-from cellwright.policy import UseNetwork
-from cellwright.sandbox import Egress
+from cellwright.policy.actions import UseNetwork
+from cellwright.sandbox.egress import Egress
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.reports import observation_json, observation_text
 from cellwright.tools.tool import Done, ToolResult

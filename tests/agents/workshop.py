@@ -22,7 +22,10 @@ from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.kernel import OpenNotebook
 from cellwright.models.client.gateway_client import Models
-from cellwright.policy import BUILT_IN_RULES, Masker, Person, RuleText, Secret, read_rules
+from cellwright.policy.approvals import Person
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.masking.masker import Masker, Secret
+from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.testing import CallTool, Received
 from cellwright.tools import Guard, Inbox, InboxItem
 from cellwright.tools.notebook.editor import NotebookEditor

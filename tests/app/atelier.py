@@ -19,7 +19,7 @@ from cellwright.app.run_network import VISITED
 from cellwright.journal import Fact, Journal, OpenQuestion, Records
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.models.client.gateway_client import Models
-from cellwright.policy import No, Reply, Yes
+from cellwright.policy.approvals import No, Reply, Yes
 from cellwright.settings import Settings
 from cellwright.tools import Inbox
 from cellwright.tools.approval.audit_trail import audit_trail

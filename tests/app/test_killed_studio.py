@@ -15,7 +15,7 @@ import pytest
 
 from cellwright.journal import CrashPoint, Records
 from cellwright.models.client.gateway_client import Models
-from cellwright.policy import Yes
+from cellwright.policy.approvals import Yes
 from cellwright.testing import CallTool
 from cellwright.tools import Inbox, InboxItem
 from tests.agents.workshop import ADA, DONE, KEY, MASKER

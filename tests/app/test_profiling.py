@@ -17,7 +17,7 @@ from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import estimate_tokens
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from tests.agents.workshop import DONE
 from tests.app.atelier import open_atelier

@@ -12,8 +12,10 @@ import pytest
 from cellwright.app.run_network import VISITED, Network, NetworkPolicy, open_network_access
 from cellwright.errors import Defect
 from cellwright.journal import Fact, Records
-from cellwright.policy import BUILT_IN_RULES, RunCode, UseNetwork, read_rules
-from cellwright.sandbox import AllowedHost
+from cellwright.policy.actions import RunCode, UseNetwork
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.rule_file import read_rules
+from cellwright.sandbox.egress import AllowedHost
 from cellwright.settings import Settings
 from cellwright.tools.web_tools import FetchedPage, FetchFailure
 from tests.agents.workshop import KEY

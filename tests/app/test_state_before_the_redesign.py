@@ -20,7 +20,7 @@ import anyio
 import pytest
 
 from cellwright.journal import Records
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.http.auth.tokens import TokenStore
 from cellwright.testing import ProviderServer
 from cellwright.tools import Inbox

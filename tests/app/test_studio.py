@@ -18,7 +18,9 @@ from cellwright.kernel import KernelPool
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.network import NetworkSettings
 from cellwright.notebook import read
-from cellwright.policy import AgreedEnvelope, Envelope, UseNetwork, envelope_of
+from cellwright.policy.actions import UseNetwork
+from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.settings import Settings
 from cellwright.testing import CallTool
 from tests.agents.workshop import ADA, DONE, an_assignment

@@ -28,7 +28,8 @@ from cellwright.cli.main import app, exit_code
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Journal, Question, Workflow
-from cellwright.policy import BudgetLedger, Limit, UnknownPrice, Unpriced, Use, UseId, reserve
+from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, Use, UseId, reserve
+from cellwright.policy.money import UnknownPrice
 from cellwright.tools import Guard
 from tests.cli.in_process import Said, run_here
 from tests.sampling import some

@@ -17,7 +17,9 @@ import anyio
 from cellwright.agents import steering
 from cellwright.agents.steering import SteeringInput
 from cellwright.journal import CostRecorded, Flow, Journal, Question, Workflow
-from cellwright.policy import Masker, No, UseNetwork
+from cellwright.policy.actions import UseNetwork
+from cellwright.policy.approvals import No
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import DeliveredCheck, Delivery, delivery_json
 from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
 from cellwright.runs.plan.plan import Plan, Task

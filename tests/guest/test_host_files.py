@@ -17,7 +17,7 @@ from cellwright.app import Files
 from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.seeds import seed
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import FileChange
+from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest.host_files import seed_files
 from cellwright_guest.transfer_wire import SeedFiles, SeedKind, SeedPiece
 

@@ -33,7 +33,7 @@ BROKEN = {
     "The wall: only kernel/ speaks to the guest": {
         "cellwright/app.py": "if TYPE_CHECKING:\n    from cellwright_guest import wire\n",
     },
-    "marimo has five doors": {
+    "Only five packages import marimo": {
         "cellwright/notebook/document.py": "def later():\n    from marimo._ast import app\n",
     },
     "Provider SDKs and pydantic-ai's models only in models/": {

@@ -28,7 +28,7 @@ from cellwright.journal import (
 )
 from cellwright.journal.events import with_text
 from cellwright.journal.values import error_json
-from cellwright.policy import Masker, Secret
+from cellwright.policy.masking.masker import Masker, Secret
 from tests.journal.sixty import KEY
 from tests.policy.strategies import PROPERTY
 from tests.sampling import every

@@ -11,7 +11,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import CommitRefused, Committed
 from cellwright.notebook import CreateCell, EditCell
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

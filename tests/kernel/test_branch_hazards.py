@@ -18,7 +18,7 @@ import pytest
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import AllowedHost, Egress
+from cellwright.sandbox.egress import AllowedHost, Egress
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.kernel.hazard_cases import CASES, HEAVY, Case

@@ -23,7 +23,7 @@ from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits
 from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright.settings import Settings
 from tests.conftest import notebook_source

@@ -14,7 +14,8 @@ import pytest
 
 from cellwright.kernel import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
-from cellwright.sandbox import Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Tier
 
 ROWS = [{"month": "Jan", "sales": 3}, {"month": "Feb", "sales": 5.5}, {"month": "Mar", "sales": -1}]
 MONTH = {"field": "month", "type": "nominal"}

@@ -11,7 +11,7 @@ import pytest
 from cellwright.kernel import OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import Egress
+from cellwright.sandbox.egress import Egress
 from cellwright.settings import Settings
 from tests.walled_network import PASSWORD
 

@@ -10,7 +10,8 @@ from cellwright.analyst.profile import Profile, ProfileRequest
 from cellwright.errors import Unavailable
 from cellwright.kernel import KernelPool
 from cellwright.kernel.process.data_cage import DataCage, merge_profiles
-from cellwright.sandbox import DataMount, Limits, Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import DataMount, Limits, Tier
 from tests.analyst.profiles import a_table, two_tables
 
 

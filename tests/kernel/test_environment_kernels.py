@@ -21,7 +21,8 @@ from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import CreateCell, read
-from cellwright.sandbox import Limits, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.kernel.test_interpreters import OURS, STRANGE, installation

@@ -20,7 +20,7 @@ from dirty_equals import IsPositiveFloat, IsPositiveInt
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel import CellOutcome, KernelPool, OpenNotebook
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import AllowedHost, Egress, EgressCaps, EgressRecord
+from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.spec import PROXY_PORT
 from tests.sampling import every
 from tests.sandbox.egress import attacks

@@ -24,7 +24,7 @@ from cellwright.kernel import (
 )
 from cellwright.notebook import ConfigureCell, CreateCell, DeleteCell, EditCell
 from cellwright.notebook.document import CellConfig
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

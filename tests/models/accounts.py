@@ -12,7 +12,9 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, ModelCall, Payer, Request, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.money.ledger import Ledger
-from cellwright.policy import Limit, Masker, Money, Price, Secret, UnknownPrice
+from cellwright.policy.budgets import Limit
+from cellwright.policy.masking.masker import Masker, Secret
+from cellwright.policy.money import Money, Price, UnknownPrice
 
 KEY = "sk-canary-5f2c9e8d7b6a4c3e"
 MASKER = Masker.of([Secret(name="OPENAI_API_KEY", value=KEY)], salt=b"tests of the ledger")

@@ -24,7 +24,7 @@ from cellwright.models.calls import Choice, ModelAnswer, ModelCall, OutputSchema
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.names import CallId, ModelName
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 from cellwright.sandbox.linux import syscalls
 
 SIOCSIFFLAGS: Final = 0x8914

@@ -14,7 +14,8 @@ from inline_snapshot import snapshot
 from cellwright.models.calls import BudgetReached, Payer, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.money.budgets import Budgets, decide
-from cellwright.policy import BudgetLedger, Limit, Money, UnknownPrice
+from cellwright.policy.budgets import BudgetLedger, Limit
+from cellwright.policy.money import Money, UnknownPrice
 from tests.models.accounts import NOON, answer, at_most, call, dollars, noon, opened, send, send_and_answer
 
 GUESS = TokenUsage(input_tokens=50, output_tokens=50, is_estimate=True)

@@ -27,7 +27,7 @@ from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.openai_access import standing_limits
 from cellwright.models.gateway.server import Server
-from cellwright.policy import Limit
+from cellwright.policy.budgets import Limit
 from cellwright.testing import Fault, Say, Tokens
 from tests.models.houses import KEY, House, Warm, a_call
 

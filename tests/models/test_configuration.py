@@ -18,7 +18,7 @@ from cellwright.models.config.configuration import (
     read_configuration,
 )
 from cellwright.models.config.names import TIERS, ModelName
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 
 WHOLE = """
 [tiers]

@@ -17,7 +17,7 @@ from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.money.call_records import CallMismatch, EndedCall, InFlight, NewCall, SentCall
 from cellwright.models.reports import UsageRow
-from cellwright.policy import UnknownPrice
+from cellwright.policy.money import UnknownPrice
 from tests.models.accounts import (
     ANN,
     KEY,

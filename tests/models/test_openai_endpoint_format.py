@@ -45,7 +45,8 @@ from cellwright.models.config.names import ModelName
 from cellwright.models.gateway.openai_request import read_chat, read_embedding
 from cellwright.models.gateway.openai_response import Chunks, completion, embeddings, failure_of, model_list
 from cellwright.models.reports import ListedModel
-from cellwright.policy import Limit, Money, UnknownPrice
+from cellwright.policy.budgets import Limit
+from cellwright.policy.money import Money, UnknownPrice
 
 HELLO = {"role": "user", "content": "hello"}
 PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG not really").decode()

@@ -12,7 +12,7 @@ from cellwright.models.calls import TokenUsage
 from cellwright.models.config.configuration import BUILT_IN_CHAINS, Configuration, read_configuration
 from cellwright.models.config.names import ModelName
 from cellwright.models.money.prices import Prices, Rates
-from cellwright.policy import Money, Price, UnknownPrice
+from cellwright.policy.money import Money, Price, UnknownPrice
 from tests.models.accounts import dollars
 
 CONFIGURATION = read_configuration(

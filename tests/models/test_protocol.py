@@ -76,7 +76,8 @@ from cellwright.models.client.protocol import (
 )
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.reports import AskProviders, AskUsage, ProvidersReport, ProviderState, UsageReport, UsageRow
-from cellwright.policy import Limit, Money, UnknownPrice
+from cellwright.policy.budgets import Limit
+from cellwright.policy.money import Money, UnknownPrice
 
 MESSAGES: list[ModelMessage] = [
     ModelRequest(

@@ -30,7 +30,7 @@ from cellwright.models.calls import (
 )
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.config.names import CallId
-from cellwright.policy import UnknownPrice
+from cellwright.policy.money import UnknownPrice
 from tests.models.accounts import KEY, NOON, answer, at_most, call, cancelled, dollars, failed, mask
 from tests.models.recording import ModelBackend, Recording, Replay, read_recording
 

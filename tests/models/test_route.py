@@ -24,7 +24,7 @@ from cellwright.models.calls import OutputSchema, Request
 from cellwright.models.config.catalogue import Traits
 from cellwright.models.config.names import Ability, ModelName
 from cellwright.models.routing.route import Candidate, Route, RouteRefusal, RouteRequest, can, needs_of, route
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 
 PROPERTY = settings(derandomize=True, database=None)
 

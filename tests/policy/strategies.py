@@ -8,23 +8,22 @@ from decimal import Decimal
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cellwright.policy import (
+from cellwright.policy.actions import (
     Action,
     CallServerTool,
     DeleteFile,
     EditCells,
     GitCommit,
     InstallPackage,
-    Money,
     QueryConnection,
     ReadFile,
     RunCode,
     RunShell,
     Spend,
-    UnknownPrice,
     UseNetwork,
     WriteFile,
 )
+from cellwright.policy.money import Money, UnknownPrice
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = "/home/ada/penguins"

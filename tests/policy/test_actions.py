@@ -11,27 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
-from cellwright.policy import (
+from cellwright.policy.actions import (
+    ACTIONS,
+    KINDS,
     Action,
     CallServerTool,
     DeleteFile,
     EditCells,
     GitCommit,
     InstallPackage,
-    Money,
     QueryConnection,
     ReadFile,
     RunCode,
     RunShell,
     Spend,
-    UnknownPrice,
     UseNetwork,
     WriteFile,
-    action_json,
     fingerprint,
-    parse_action,
 )
-from cellwright.policy.actions import ACTIONS, KINDS
+from cellwright.policy.money import Money, UnknownPrice
+from cellwright.policy.serialization import action_json, parse_action
 from tests.policy.strategies import PROPERTY, actions
 
 DESCRIBED: list[tuple[Action, str]] = [

@@ -13,44 +13,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import Defect, UserError
-from cellwright.policy import (
-    Action,
+from cellwright.policy.actions import Action, ReadFile, Spend, UseNetwork, WriteFile, fingerprint
+from cellwright.policy.approvals import (
     AgreedEnvelope,
     Answered,
     AnswerRefused,
     ApprovalQuestion,
-    Envelope,
     Grant,
     KernelOrigin,
     Lapsed,
-    Malformed,
     ModelOrigin,
-    Money,
     No,
     Origin,
     Pending,
     Person,
     QuestionId,
     QuestionState,
-    ReadFile,
     Reply,
-    Spend,
-    UseNetwork,
-    WriteFile,
     Yes,
     active,
     answer,
     envelope_agreed,
-    envelope_of,
-    fingerprint,
     grant_of,
-    parse_question,
-    question_json,
     revoke,
-    scope_of,
     use,
-    withdraw,
 )
+from cellwright.policy.envelope import Envelope, envelope_of
+from cellwright.policy.money import Money
+from cellwright.policy.serialization import parse_question, question_json
+from cellwright.policy.targets import Malformed, scope_of
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
 ADA = Person(name="ada", door="web")
@@ -124,7 +115,7 @@ class Impostor(Person):
 @pytest.mark.parametrize(
     "origin", [KernelOrigin(kernel="k1"), ModelOrigin(agent="planner"), Impostor(name="ada", door="web"), None, "ada"]
 )
-def test_nothing_but_a_person_at_a_door_can_answer(origin: Any) -> None:
+def test_nothing_but_a_person_at_an_interface_can_answer(origin: Any) -> None:
     assert refusal(Pending(question=question()), Yes(reach="once"), origin=origin) == "not-a-person"
     assert refusal(Pending(question=question()), No(), origin=origin) == "not-a-person"
 
@@ -143,12 +134,7 @@ def test_a_lapsed_question_takes_no_answer() -> None:
     asked = question(expires_at=NOW + HOUR)
     pending = Pending(question=asked)
     assert refusal(pending, Yes(reach="once"), now=NOW + HOUR) == "lapsed"
-    assert refusal(withdraw(pending, NOW), Yes(reach="once")) == "lapsed"
-
-
-def test_an_answer_given_is_not_taken_back() -> None:
-    done = answered(question(expires_at=NOW + HOUR), Yes(reach="once"))
-    assert withdraw(done, NOW) is done
+    assert refusal(Lapsed(question=asked, at=NOW, why="withdrawn"), Yes(reach="once")) == "lapsed"
 
 
 def test_only_what_is_offered_can_be_said() -> None:

@@ -10,29 +10,20 @@ import pytest
 from hypothesis import given
 
 from cellwright.errors import UserError
-from cellwright.policy import (
-    BUILT_IN_RULES,
-    Action,
-    Actor,
-    AuditEntry,
-    AuditFilter,
-    ReadFile,
-    WriteFile,
-    audit_entry,
-    fingerprint,
-    judge,
-    parse_since,
-    read_rules,
-)
+from cellwright.policy.actions import Action, ReadFile, WriteFile, fingerprint
+from cellwright.policy.audit import Actor, AuditEntry, AuditFilter, audit_entry, parse_since
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.judgement import judge
+from cellwright.policy.rule_file import read_rules
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
 RULES = read_rules([BUILT_IN_RULES], project=PROJECT)
 AGENT = Actor(person="ada", agent="builder-1", role="builder")
 
 
-def entry_of(action: Action, **more: Any) -> AuditEntry:
+def entry_of(action: Action, *, detail: str = "", **more: Any) -> AuditEntry:
     known: dict[str, Any] = {"at": NOW, "run": "r1", "who": AGENT, "result": "done"}
-    return audit_entry(action, judge(action, RULES, run="r1", now=NOW), **(known | more))
+    return replace(audit_entry(action, judge(action, RULES, run="r1", now=NOW), **(known | more)), detail=detail)
 
 
 def test_an_entry_says_everything_on_one_line() -> None:

@@ -11,28 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import Defect
-from cellwright.policy import (
+from cellwright.policy.budgets import (
+    MEASURES,
+    PARTIES,
     Account,
     Budget,
     BudgetLedger,
     Limit,
-    Money,
-    Price,
     Reached,
-    UnknownPrice,
     Unpriced,
     Use,
     UseId,
     Within,
-    charge,
     leave_uncounted,
     price,
     release,
     reserve,
     settle,
 )
-from cellwright.policy.budgets import MEASURES, PARTIES
-from cellwright.policy.money import add, parse_money, subtract
+from cellwright.policy.money import Money, Price, UnknownPrice, add, parse_money, subtract
 from tests.policy.strategies import NOW, PROPERTY
 
 DAY = NOW.date()
@@ -82,8 +79,8 @@ def test_every_measure_is_limited_for_every_party_and_time(
 ) -> None:
     currency = "USD" if measure == "money" else ""
     limit = Limit(measure=measure, per=per, window=window, at_most=Decimal(5), currency=currency, where="rules.toml:1")
-    first = charge(BudgetLedger(limits=(limit,)), used(1, **use), NOW)
-    second = charge(within(first), used(2, **use), NOW)
+    first = settle(BudgetLedger(limits=(limit,)), used(1, **use), NOW)
+    second = settle(within(first), used(2, **use), NOW)
     assert isinstance(second, Reached)
     assert (second.limit, second.party, second.used) == (limit, party, Decimal(6))
     assert total(second.ledger, measure, per, party) == Decimal(6)
@@ -91,7 +88,7 @@ def test_every_measure_is_limited_for_every_party_and_time(
 
 
 def test_a_limit_used_up_exactly_is_not_passed_but_the_next_use_is_not_reserved() -> None:
-    full = within(charge(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
+    full = within(settle(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
     refused = reserve(full, used(2, price=usd("0.01")), NOW)
     assert isinstance(refused, Reached)
     assert refused.ledger == full
@@ -114,15 +111,15 @@ def test_reserving_again_replaces_and_a_call_that_never_happened_is_let_go() -> 
 
 
 def test_a_use_told_twice_counts_once() -> None:
-    once = within(charge(BudgetLedger(), used(price=usd("1")), NOW))
-    assert within(charge(once, used(price=usd("1")), NOW)) is once
+    once = within(settle(BudgetLedger(), used(price=usd("1")), NOW))
+    assert within(settle(once, used(price=usd("1")), NOW)) is once
     assert within(reserve(once, used(price=usd("1")), NOW)) is once
 
 
 def test_a_new_day_begins_at_midnight_utc() -> None:
     ledger = BudgetLedger(limits=(money_limit("5", window="day"),))
     evening = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)
-    full = within(charge(ledger, used(1, price=usd("5")), evening))
+    full = within(settle(ledger, used(1, price=usd("5")), evening))
     assert isinstance(reserve(full, used(2, price=usd("1")), evening), Reached)
     assert isinstance(reserve(full, used(2, price=usd("1")), evening + timedelta(seconds=1)), Within)
     # 01:30 of the next day in Berlin is still the same day in UTC.
@@ -132,32 +129,32 @@ def test_a_new_day_begins_at_midnight_utc() -> None:
 
 def test_a_time_without_zone_is_our_mistake() -> None:
     with pytest.raises(Defect):
-        charge(BudgetLedger(), used(), NOW.replace(tzinfo=None))
+        settle(BudgetLedger(), used(), NOW.replace(tzinfo=None))
 
 
 def test_a_limit_per_team_does_not_bind_who_has_none() -> None:
     ledger = BudgetLedger(limits=(money_limit("1", per="team"),))
-    assert isinstance(charge(ledger, used(team="", price=usd("9")), NOW), Within)
+    assert isinstance(settle(ledger, used(team="", price=usd("9")), NOW), Within)
 
 
 def test_a_limit_binds_only_its_party() -> None:
-    ledger = within(charge(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
-    assert isinstance(charge(ledger, used(2, run="r2", price=usd("5")), NOW), Within)
+    ledger = within(settle(BudgetLedger(limits=(money_limit("5"),)), used(1, price=usd("5")), NOW))
+    assert isinstance(settle(ledger, used(2, run="r2", price=usd("5")), NOW), Within)
 
 
 @pytest.mark.parametrize("unknown", [UnknownPrice(why="no price list"), Money(amount=Decimal(1), currency="EUR")])
 def test_a_price_that_cannot_be_compared_asks_where_money_is_bounded(unknown: Price) -> None:
     bounded = BudgetLedger(limits=(money_limit("5"),))
-    for budget in (reserve(bounded, used(price=unknown), NOW), charge(bounded, used(price=unknown), NOW)):
+    for budget in (reserve(bounded, used(price=unknown), NOW), settle(bounded, used(price=unknown), NOW)):
         assert isinstance(budget, Unpriced)
         assert budget.describe().startswith("5 USD per run holds for r1, but ")
-    assert isinstance(charge(BudgetLedger(), used(price=unknown), NOW), Within)
+    assert isinstance(settle(BudgetLedger(), used(price=unknown), NOW), Within)
     steps = Limit(measure="steps", per="run", at_most=Decimal(1))
-    assert isinstance(charge(BudgetLedger(limits=(steps,)), used(price=unknown), NOW), Within)
+    assert isinstance(settle(BudgetLedger(limits=(steps,)), used(price=unknown), NOW), Within)
 
 
 def test_an_unknown_price_keeps_asking_until_somebody_puts_one_on_it() -> None:
-    unpriced = charge(BudgetLedger(limits=(money_limit("5"),)), used(1, price=UnknownPrice(), tokens=7), NOW)
+    unpriced = settle(BudgetLedger(limits=(money_limit("5"),)), used(1, price=UnknownPrice(), tokens=7), NOW)
     assert isinstance(unpriced, Unpriced)
     assert isinstance(reserve(unpriced.ledger, used(2, price=usd("1")), NOW), Unpriced)
     known = price(unpriced.ledger, UseId("u1"), usd("4.5"))
@@ -186,7 +183,7 @@ def test_a_price_put_on_a_held_use_counts_at_once() -> None:
 
 def test_a_run_left_uncounted_asks_no_more_about_prices_and_other_runs_still_do() -> None:
     daily = BudgetLedger(limits=(money_limit("5", per="person"),))
-    waived = leave_uncounted(charge(daily, used(1, price=UnknownPrice()), NOW).ledger, "r1")
+    waived = leave_uncounted(settle(daily, used(1, price=UnknownPrice()), NOW).ledger, "r1")
     assert isinstance(reserve(waived, used(2, price=UnknownPrice()), NOW), Within)
     assert isinstance(reserve(waived, used(2, price=usd("6")), NOW), Reached)
     assert isinstance(reserve(waived, used(3, run="r2", price=usd("1")), NOW), Unpriced)
@@ -194,7 +191,7 @@ def test_a_run_left_uncounted_asks_no_more_about_prices_and_other_runs_still_do(
 
 def test_an_unknown_price_of_another_day_or_party_does_not_ask() -> None:
     ledger = BudgetLedger(limits=(money_limit("5", window="day"),))
-    unpriced = charge(ledger, used(1, price=UnknownPrice()), NOW)
+    unpriced = settle(ledger, used(1, price=UnknownPrice()), NOW)
     assert isinstance(reserve(unpriced.ledger, used(2), NOW + timedelta(days=1)), Within)
     assert isinstance(reserve(unpriced.ledger, used(2, run="r2"), NOW), Within)
 
@@ -238,13 +235,13 @@ LIMITS = (money_limit("5"), Limit(measure="tokens", per="person", window="day", 
 
 
 @PROPERTY
-@given(told=st.lists(st.tuples(uses, moments), max_size=10), data=st.data())
+@given(recorded=st.lists(st.tuples(uses, moments), max_size=10), data=st.data())
 def test_settled_totals_are_exact_never_negative_and_independent_of_order(
-    told: list[tuple[Use, datetime]], data: st.DataObject
+    recorded: list[tuple[Use, datetime]], data: st.DataObject
 ) -> None:
-    first = {use.id: (use, now) for use, now in reversed(told)}
+    first = {use.id: (use, now) for use, now in reversed(recorded)}
     ledger = BudgetLedger(limits=LIMITS)
-    for use, now in told:
+    for use, now in recorded:
         estimate = data.draw(
             uses.map(lambda drawn, use=use: Use(id=use.id, run=use.run, person=use.person, price=drawn.price))
         )
@@ -273,10 +270,10 @@ def test_settled_totals_are_exact_never_negative_and_independent_of_order(
 
 
 @PROPERTY
-@given(told=st.lists(st.tuples(uses, moments), max_size=12))
-def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None:
+@given(recorded=st.lists(st.tuples(uses, moments), max_size=12))
+def test_no_reservation_passes_a_limit(recorded: list[tuple[Use, datetime]]) -> None:
     ledger = BudgetLedger(limits=LIMITS)
-    for use, now in told:
+    for use, now in recorded:
         budget = reserve(ledger, use, now)
         if isinstance(budget, Within):
             ledger = settle(budget.ledger, use, now).ledger
@@ -284,10 +281,10 @@ def test_no_reservation_passes_a_limit(told: list[tuple[Use, datetime]]) -> None
 
 
 @PROPERTY
-@given(told=st.lists(st.tuples(uses, moments), max_size=12))
-def test_a_waiver_lets_no_known_money_pass_a_limit(told: list[tuple[Use, datetime]]) -> None:
+@given(recorded=st.lists(st.tuples(uses, moments), max_size=12))
+def test_a_waiver_lets_no_known_money_pass_a_limit(recorded: list[tuple[Use, datetime]]) -> None:
     ledger = leave_uncounted(leave_uncounted(BudgetLedger(limits=LIMITS), "r1"), "r2")
-    for use, now in told:
+    for use, now in recorded:
         budget = reserve(ledger, use, now)
         assert not isinstance(budget, Unpriced)
         if isinstance(budget, Within):

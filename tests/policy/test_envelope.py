@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from cellwright.policy import (
+from cellwright.policy.actions import (
     Action,
     CallServerTool,
     DeleteFile,
     EditCells,
-    Envelope,
     GitCommit,
     InstallPackage,
-    Limit,
-    Malformed,
-    Money,
     QueryConnection,
     ReadFile,
     RunCode,
     RunShell,
     Spend,
-    UnknownPrice,
     UseNetwork,
     WriteFile,
-    covers,
-    envelope_of,
-    scope_of,
 )
+from cellwright.policy.envelope import Envelope, covers, envelope_of
+from cellwright.policy.money import Money, UnknownPrice
+from cellwright.policy.targets import Malformed, scope_of
 from tests.policy.strategies import PROJECT, PROPERTY, actions
 
 PLAN: list[Action] = [
@@ -54,9 +50,9 @@ PLAN: list[Action] = [
 
 
 def planned(*plan: Action, money: Money | None = None) -> Envelope:
-    envelope = envelope_of(plan, project=PROJECT, money=money, wall_seconds=Decimal(600))
+    envelope = envelope_of(plan, project=PROJECT, money=money)
     assert isinstance(envelope, Envelope)
-    return envelope
+    return replace(envelope, wall_seconds=Decimal(600))
 
 
 def test_an_envelope_is_told_as_one_card() -> None:
@@ -92,16 +88,6 @@ Time: at most 600 seconds\
 
 def test_an_empty_envelope_says_so() -> None:
     assert Envelope(project=PROJECT).describe() == "Nothing that needs to be asked about"
-    assert Envelope(project=PROJECT).limits() == ()
-
-
-def test_totals_become_limits_of_the_run() -> None:
-    assert planned(*PLAN).limits() == (
-        Limit(
-            measure="money", per="run", at_most=Decimal("1.75"), currency="USD", where="the agreed envelope"
-        ),
-        Limit(measure="wall-seconds", per="run", at_most=Decimal(600), where="the agreed envelope"),
-    )  # fmt: skip
 
 
 def test_what_is_covered_is_just_what_was_shown() -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.policy import parse_host
-from cellwright.policy.hosts import HostPattern, parse_host_pattern
+from cellwright.policy.hosts import HostPattern, parse_host, parse_host_pattern
 from tests.policy.strategies import PROPERTY, hosts
 
 

@@ -9,10 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.policy import (
-    BUILT_IN_RULES,
+from cellwright.policy.actions import (
     Action,
-    AgreedEnvelope,
+    CallServerTool,
+    DeleteFile,
+    EditCells,
+    GitCommit,
+    InstallPackage,
+    QueryConnection,
+    ReadFile,
+    RunCode,
+    RunShell,
+    Spend,
+    UseNetwork,
+    WriteFile,
+    fingerprint,
+)
+from cellwright.policy.approvals import AgreedEnvelope, Grant, Person, QuestionId
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.envelope import Envelope, envelope_of
+from cellwright.policy.judgement import (
     Allow,
     Ask,
     ByDefault,
@@ -20,39 +36,15 @@ from cellwright.policy import (
     ByGrant,
     ByRule,
     ByShape,
-    CallServerTool,
-    DeleteFile,
     Deny,
-    EditCells,
-    Envelope,
-    GitCommit,
-    Grant,
-    InstallPackage,
-    Malformed,
-    Money,
-    Person,
-    QueryConnection,
-    QuestionId,
-    ReadFile,
-    Rules,
-    RuleText,
-    RunCode,
-    RunShell,
-    Scope,
-    Spend,
-    UnknownPrice,
-    UseNetwork,
-    WriteFile,
-    envelope_of,
-    fingerprint,
     judge,
     judge_plan,
-    read_rules,
-    scope_of,
 )
+from cellwright.policy.money import Money, UnknownPrice
 from cellwright.policy.paths import PathPattern
-from cellwright.policy.rules import STRICTNESS, AmountAbove, RuleEffect, may_match, surely_matches
-from cellwright.policy.targets import target_of
+from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.policy.rules import STRICTNESS, AmountAbove, RuleEffect, Rules, may_match, surely_matches
+from cellwright.policy.targets import Malformed, Scope, scope_of, target_of
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 
 ADA = Person(name="ada", door="cli")
@@ -316,14 +308,13 @@ def _word(decided: Any) -> Any:
 def test_a_plan_needs_one_question_for_all_that_would_ask() -> None:
     denied = UseNetwork(host="169.254.169.254", port=80)
     plan = [ReadFile(path="data/x.csv"), NETWORK, InstallPackage(requirement="numpy"), denied]
-    needed = judge_plan(plan, rules_of(), run="r1", now=NOW, money=usd("2"))
+    needed = judge_plan(plan, rules_of(), run="r1", now=NOW)
     assert [action for action, _ in needed.denied] == [denied]
     assert [action for action, _ in needed.asking] == plan[1:3]
-    assert needed.envelope == envelope_of(plan[1:3], project=PROJECT, money=usd("2"))
 
 
 def test_a_plan_inside_the_standing_rules_needs_no_question() -> None:
-    assert judge_plan([ReadFile(path="data/x.csv")], rules_of(), run="r1", now=NOW).envelope is None
+    assert judge_plan([ReadFile(path="data/x.csv")], rules_of(), run="r1", now=NOW).asking == ()
 
 
 @pytest.mark.parametrize(("_text", "action", "_expected"), MATCHES)

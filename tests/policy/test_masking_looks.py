@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.policy import Masker, Secret
+from cellwright.policy.masking.masker import Masker, Secret
 
 MASKER = Masker.of([], salt=b"a salt for tests")
 RANDOM = "aZ3kQ9xB7mN2vC5pL8sD4fG6hJ1wE0rTyU"

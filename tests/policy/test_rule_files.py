@@ -12,22 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
-from cellwright.policy import (
-    BUILT_IN_RULES,
-    Action,
-    Allow,
-    Limit,
-    ReadFile,
-    Rules,
-    RuleText,
-    RunShell,
-    UseNetwork,
-    WriteFile,
-    default_for,
-    judge,
-    read_rules,
-)
-from cellwright.policy.rules import STRICTNESS, RuleEffect
+from cellwright.policy.actions import Action, ReadFile, RunShell, UseNetwork, WriteFile
+from cellwright.policy.budgets import Limit
+from cellwright.policy.built_in import BUILT_IN_RULES, default_for
+from cellwright.policy.judgement import Allow, judge
+from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.policy.rules import STRICTNESS, RuleEffect, Rules
 from cellwright.policy.targets import Malformed, target_of
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 

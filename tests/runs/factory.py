@@ -13,7 +13,8 @@ import anyio
 from cellwright.app.runs import RunOptions, Runs, open_runs
 from cellwright.journal import OpenQuestion
 from cellwright.kernel import KernelPool
-from cellwright.policy import Masker, No, Person, Reply, Yes
+from cellwright.policy.approvals import No, Person, Reply, Yes
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs import Delivery, Goal
 from cellwright.runs.deliver.delivery import parse_delivery
 from cellwright.runs.views.run_view import RunView, read_view

@@ -9,7 +9,7 @@ from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document
 from cellwright.runs import Goal
 from cellwright.runs.execute.analyst_sections import DataOverview, read_data_overview
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 
 
 async def seen(pool: KernelPool, project: Path, **files: str) -> DataOverview:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.plan.brief import work_text
 from cellwright.runs.plan.plan import Alternative, Task, parse_plan, plan_json
 from cellwright.runs.views import branches

@@ -24,7 +24,7 @@ from cellwright.runs.deliver.report.outputs import clean_output, output_html
 from cellwright.runs.deliver.report.page import prose
 from cellwright.runs.deliver.report.report import MARK, draw_charts, duration, report_html, report_text
 from cellwright.runs.deliver.report.sanitizer import clean, picture
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

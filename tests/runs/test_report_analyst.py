@@ -18,7 +18,7 @@ from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.runs.deliver.report.outputs import Charts, output_html
 from cellwright.runs.deliver.report.report import draw_charts
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

@@ -21,7 +21,7 @@ from cellwright.notebook import CreateCell, Document, apply_edits
 from cellwright.runs import Delivery
 from cellwright.runs.deliver.report.outputs import Charts, output_html
 from cellwright.runs.deliver.report.report import draw_charts, report_html
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 
 VEGA = "application/vnd.vegalite.v6+json"
 NOTE = '<p class="note">Interactive chart: open the notebook to see it.</p>'

@@ -10,7 +10,7 @@ import pytest
 
 from cellwright.agents.steering import stop
 from cellwright.errors import UserError
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.plan.plan import AddTask, DropTask, RetryTask, Task
 from cellwright.testing import CallTool, Fault

@@ -205,7 +205,7 @@ def zygotes() -> Iterator[Callable[[User], Zygote]]:
 
 
 @dataclass
-class Bench:
+class CageStarter:
     """A zygote, a project and a spec that fit together."""
 
     user: User
@@ -238,13 +238,13 @@ class Bench:
             return await cage.output()
 
 
-BenchFor = Callable[[User], Bench]
+CageStarterFor = Callable[[User], CageStarter]
 CageFor = Callable[[CageSpec, str], Awaitable[Cage]]
 
 
 @pytest.fixture
-def bench_for(zygotes: Callable[[User], Zygote], projects: Callable[[User], Path]) -> BenchFor:
-    def make(user: User) -> Bench:
+def starter_for(zygotes: Callable[[User], Zygote], projects: Callable[[User], Path]) -> CageStarterFor:
+    def make(user: User) -> CageStarter:
         project = projects(user)
         software = (sys.base_prefix, sys.prefix)
         spec = CageSpec(
@@ -254,12 +254,12 @@ def bench_for(zygotes: Callable[[User], Zygote], projects: Callable[[User], Path
             software=software,
             environment={"PATH": "/usr/bin:/bin"},
         )
-        return Bench(user, zygotes(user), project, spec)
+        return CageStarter(user, zygotes(user), project, spec)
 
     return make
 
 
 @pytest.fixture(params=USERS)
-def bench(request: pytest.FixtureRequest, bench_for: BenchFor) -> Bench:
+def starter(request: pytest.FixtureRequest, starter_for: CageStarterFor) -> CageStarter:
     """Once as root on tier A, once as a plain user on tier B."""
-    return bench_for(request.param)
+    return starter_for(request.param)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.sandbox import control_frames
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.host.control import CageControl
-from cellwright.sandbox.host.control_messages import KernelExit
 from cellwright.sandbox.host.file_changes import ChangeRefused, KeepReport
 
 

@@ -16,7 +16,7 @@ import pytest
 from cellwright.sandbox.spec import FilesMode
 from tests.cgroups import groups
 from tests.sampling import some
-from tests.sandbox.conftest import Bench, Cage
+from tests.sandbox.conftest import Cage, CageStarter
 
 DAEMON = """
 import os, time, signal
@@ -61,51 +61,51 @@ async def gone(cage: Cage) -> None:
     assert await anyio.to_thread.run_sync(poll.poll, 20_000)
 
 
-async def test_the_kill_handle_takes_daemons_too(bench: Bench) -> None:
-    async with bench.zygote.cage(bench.spec, DAEMON) as cage:
+async def test_the_kill_handle_takes_daemons_too(starter: CageStarter) -> None:
+    async with starter.zygote.cage(starter.spec, DAEMON) as cage:
         await cage.output()
         namespace = namespace_of(cage)
         assert len(members(namespace)) >= 3
         cage.kill()
         await gone(cage)
         assert members(namespace) == set()
-        assert await bench.zygote.ended(cage) == (None, 9, None)
+        assert await starter.zygote.ended(cage) == (None, 9, None)
 
 
-async def test_a_killed_cage_is_told_as_killed(bench: Bench) -> None:
-    async with bench.zygote.cage(bench.spec, "kernel.send(b'.')\nkernel.recv(1)") as cage:
+async def test_a_killed_cage_is_told_as_killed(starter: CageStarter) -> None:
+    async with starter.zygote.cage(starter.spec, "kernel.send(b'.')\nkernel.recv(1)") as cage:
         with anyio.fail_after(120):
             await cage.control.wait_started()
             cage.kill()
             assert (await cage.control.wait_kernel()).signal == 9
 
 
-async def test_daemons_end_with_their_kernel(bench: Bench) -> None:
-    async with bench.zygote.cage(bench.spec, DAEMON + "os._exit(0)") as cage:
+async def test_daemons_end_with_their_kernel(starter: CageStarter) -> None:
+    async with starter.zygote.cage(starter.spec, DAEMON + "os._exit(0)") as cage:
         namespace = namespace_of(cage)
         with anyio.fail_after(120):
             await cage.control.wait_kernel()
         assert members(namespace) == {cage.pid}
 
 
-async def test_nothing_survives_a_killed_zygote(bench: Bench) -> None:
-    cage = await bench.zygote.start(bench.spec, DAEMON + "kernel.send(b'x' * 9)")
+async def test_nothing_survives_a_killed_zygote(starter: CageStarter) -> None:
+    cage = await starter.zygote.start(starter.spec, DAEMON + "kernel.send(b'x' * 9)")
     await anyio.to_thread.run_sync(cage.kernel.recv, 9)
     namespace = namespace_of(cage)
-    bench.zygote.process.kill()
+    starter.zygote.process.kill()
     await gone(cage)
     assert members(namespace) == set()
     cage.close()
 
 
-async def test_a_host_that_goes_away_ends_the_cage(bench: Bench) -> None:
-    cage = await bench.zygote.start(bench.spec, DAEMON)
+async def test_a_host_that_goes_away_ends_the_cage(starter: CageStarter) -> None:
+    cage = await starter.zygote.start(starter.spec, DAEMON)
     await anyio.to_thread.run_sync(cage.kernel.recv, 9)
     namespace = namespace_of(cage)
     assert members(namespace) != set()
     cage.control.close()
     await gone(cage)
-    await bench.zygote.ended(cage)
+    await starter.zygote.ended(cage)
     assert members(namespace) == set()
     cage.close()
 
@@ -122,30 +122,30 @@ def traces(zygote: int) -> dict[str, object]:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("files", some(["keep", "direct"], 1))
-async def test_fifty_cages_in_a_row_leave_nothing_behind(bench: Bench, files: FilesMode) -> None:
-    spec = replace(bench.spec, files=files)
-    zygote = bench.zygote.process.pid
-    async with bench.zygote.cage(spec, "print('warm')") as cage:
+async def test_fifty_cages_in_a_row_leave_nothing_behind(starter: CageStarter, files: FilesMode) -> None:
+    spec = replace(starter.spec, files=files)
+    zygote = starter.zygote.process.pid
+    async with starter.zygote.cage(spec, "print('warm')") as cage:
         await cage.output()
     before = traces(zygote)
     own = own_descriptors()
     for number in range(50):
-        async with bench.zygote.cage(replace(spec, name=f"row-{number}"), DAEMON if number % 10 == 0 else "") as cage:
+        async with starter.zygote.cage(replace(spec, name=f"row-{number}"), DAEMON if number % 10 == 0 else "") as cage:
             await cage.output()
             if number % 3 == 0:
                 cage.kill()
     assert traces(zygote) == before
     assert own_descriptors() == own
-    assert list(bench.project.iterdir()) == []
+    assert list(starter.project.iterdir()) == []
 
 
-async def test_cages_run_side_by_side_without_seeing_each_other(bench: Bench) -> None:
+async def test_cages_run_side_by_side_without_seeing_each_other(starter: CageStarter) -> None:
     show = (
         "import os\nopen('/tmp/x', 'x')\nopen('x', 'x')\nprint(sorted(n for n in os.listdir('/proc') if n.isdigit()))"
     )
     async with (
-        bench.zygote.cage(replace(bench.spec, name="one"), show) as one,
-        bench.zygote.cage(replace(bench.spec, name="two"), show) as two,
+        starter.zygote.cage(replace(starter.spec, name="one"), show) as one,
+        starter.zygote.cage(replace(starter.spec, name="two"), show) as two,
     ):
         assert (await one.output(), await two.output()) == ("['1', '2']\n", "['1', '2']\n")
         os.kill(one.pid, signal.SIGKILL)

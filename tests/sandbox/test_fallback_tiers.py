@@ -21,27 +21,27 @@ import pytest
 from cellwright.sandbox.host.file_changes import KeepReport
 from cellwright.sandbox.spec import DataMount, Limits
 from cellwright.tools.actions.worker_process import command as action_command
-from tests.sandbox.conftest import WEAK_USERS, Bench, BenchFor, Cage
+from tests.sandbox.conftest import WEAK_USERS, Cage, CageStarter, CageStarterFor
 from tests.sandbox.test_endings import DAEMON
 
 
 @pytest.fixture(params=WEAK_USERS)
-def weak(request: pytest.FixtureRequest, bench_for: BenchFor) -> Bench:
-    return bench_for(request.param)
+def weak(request: pytest.FixtureRequest, starter_for: CageStarterFor) -> CageStarter:
+    return starter_for(request.param)
 
 
-async def error_of(bench: Bench, program: str) -> str:
-    async with bench.zygote.cage(bench.spec, program) as cage:
+async def error_of(starter: CageStarter, program: str) -> str:
+    async with starter.zygote.cage(starter.spec, program) as cage:
         return str((await cage.result())["error"])
 
 
-async def test_a_real_cage_cannot_start_where_namespaces_are_used_up(bench_for: BenchFor) -> None:
-    bench = bench_for("plain without namespaces")
+async def test_a_real_cage_cannot_start_where_namespaces_are_used_up(starter_for: CageStarterFor) -> None:
+    starter = starter_for("plain without namespaces")
     with pytest.raises(OSError, match="clone"):
-        await bench.zygote.start(replace(bench.spec, tier="B"))
+        await starter.zygote.start(replace(starter.spec, tier="B"))
 
 
-async def test_the_notebook_works_on_a_copy_and_its_changes_are_kept(weak: Bench) -> None:
+async def test_the_notebook_works_on_a_copy_and_its_changes_are_kept(weak: CageStarter) -> None:
     for path in ("changed.txt", "gone.txt", "old/a", "same.txt"):
         weak.write(path, path)
     program = """
@@ -61,7 +61,7 @@ os.remove('gone.txt'); shutil.rmtree('old')
     assert (weak.project / "changed.txt").read_text() == "changed.txt+"
 
 
-async def test_hidden_files_are_not_in_the_copy_and_the_repository_is_read_only(weak: Bench) -> None:
+async def test_hidden_files_are_not_in_the_copy_and_the_repository_is_read_only(weak: CageStarter) -> None:
     weak.write(".env", "secret")
     weak.write(".git/config", "ours")
     program = """
@@ -77,7 +77,7 @@ except OSError as error: print(error.strerror)
     assert rest == ["Permission denied"] * 2
 
 
-async def test_a_protected_file_is_readable_and_never_kept(weak: Bench) -> None:
+async def test_a_protected_file_is_readable_and_never_kept(weak: CageStarter) -> None:
     weak.write("sub/nb.py", "ours")
     weak.write("sub/other.py", "ours")
     program = """
@@ -95,7 +95,7 @@ open('sub/other.py', 'w').write('theirs')
     assert (weak.project / "sub" / "nb.py").read_text() == "ours"
 
 
-async def test_other_files_networks_and_processes_are_out_of_reach(weak: Bench) -> None:
+async def test_other_files_networks_and_processes_are_out_of_reach(weak: CageStarter) -> None:
     secret = weak.project.parent / f"{weak.project.name}-secret"
     secret.write_text("secret")
     secret.chmod(0o644)
@@ -123,7 +123,7 @@ async def test_other_files_networks_and_processes_are_out_of_reach(weak: Bench) 
         secret.unlink()
 
 
-async def test_ordinary_work_is_possible(weak: Bench) -> None:
+async def test_ordinary_work_is_possible(weak: CageStarter) -> None:
     program = """
 import subprocess, tempfile, threading, os
 assert subprocess.run(['sh', '-c', 'echo hi'], capture_output=True, check=True).stdout == b'hi\\n'
@@ -135,7 +135,7 @@ print(os.getcwd() == os.environ['CELLWRIGHT_PROJECT'])
     assert await weak.run(program) == "True\n"
 
 
-async def test_an_agents_program_is_loaded_although_the_directory_above_it_cannot_be_listed(weak: Bench) -> None:
+async def test_an_agents_program_is_loaded_although_the_directory_above_it_cannot_be_listed(weak: CageStarter) -> None:
     *command, monty, client, version = action_command()
     program = f"""
 import subprocess
@@ -147,13 +147,13 @@ print(subprocess.run({[*command, monty, client, version]!r}, capture_output=True
     assert "serve" in said and "ModuleNotFoundError" not in said, said
 
 
-async def test_data_only_root_may_read_is_readable_for_the_notebook_root_started(bench_for: BenchFor) -> None:
-    bench = bench_for(WEAK_USERS[-1])
+async def test_data_only_root_may_read_is_readable_for_the_notebook_root_started(starter_for: CageStarterFor) -> None:
+    starter = starter_for(WEAK_USERS[-1])
     with tempfile.TemporaryDirectory() as closed:
         data = Path(closed) / "sales.csv"
         data.write_text("1,2")
         data.chmod(0o600)
-        if not bench.user.startswith("root"):
+        if not starter.user.startswith("root"):
             data.parent.chmod(0o755)
             data.chmod(0o644)
         mounts = (DataMount(source=str(data), target="data/sales.csv"),)
@@ -162,18 +162,18 @@ print(open('data/sales.csv').read())
 try: open('data/sales.csv', 'w')
 except OSError as error: print(error.strerror)
 """
-        assert await bench.run(program, data=mounts) == "1,2\nPermission denied\n"
+        assert await starter.run(program, data=mounts) == "1,2\nPermission denied\n"
         assert data.read_text() == "1,2"
 
 
-async def test_what_is_left_out_is_not_in_the_copy(weak: Bench) -> None:
+async def test_what_is_left_out_is_not_in_the_copy(weak: CageStarter) -> None:
     for path in (".venv/lib/x", "kept/a", "kept/big"):
         weak.write(path)
     program = "import os\nprint(sorted(os.path.join(*step[:1], name) for step in os.walk('.') for name in step[2]))"
     assert await weak.run(program, left_out=(".venv", "kept/big")) == "['./kept/a']\n"
 
 
-async def test_data_covers_what_the_project_has_in_its_place_and_leaves_it_as_it_is(weak: Bench) -> None:
+async def test_data_covers_what_the_project_has_in_its_place_and_leaves_it_as_it_is(weak: CageStarter) -> None:
     for path in ("data/sales.csv", "data/other.csv"):
         weak.write(path, path)
     data = weak.write("newer.csv", "1,2")
@@ -186,7 +186,7 @@ async def test_data_covers_what_the_project_has_in_its_place_and_leaves_it_as_it
     assert (weak.project / "data" / "sales.csv").read_text() == "data/sales.csv"
 
 
-async def test_data_is_readable_at_its_place(weak: Bench) -> None:
+async def test_data_is_readable_at_its_place(weak: CageStarter) -> None:
     data = weak.project.parent / f"{weak.project.name}.csv"
     data.write_text("1,2")
     data.chmod(0o644)
@@ -199,7 +199,7 @@ async def test_data_is_readable_at_its_place(weak: Bench) -> None:
         data.unlink()
 
 
-async def test_direct_access_is_refused(weak: Bench) -> None:
+async def test_direct_access_is_refused(weak: CageStarter) -> None:
     with pytest.raises(OSError, match="Direct file access"):
         await weak.zygote.start(replace(weak.spec, files="direct"))
 
@@ -238,7 +238,7 @@ async def gone(cage: Cage) -> None:
     assert await anyio.to_thread.run_sync(poll.poll, 20_000)
 
 
-async def test_the_kill_handle_takes_daemons_too(weak: Bench) -> None:
+async def test_the_kill_handle_takes_daemons_too(weak: CageStarter) -> None:
     marker = f"marker-{weak.project.name}"
     async with weak.zygote.cage(weak.spec, daemon(marker)) as cage:
         await cage.output()
@@ -247,7 +247,7 @@ async def test_the_kill_handle_takes_daemons_too(weak: Bench) -> None:
         assert alive(marker) == []
 
 
-async def test_daemons_end_with_their_kernel(weak: Bench) -> None:
+async def test_daemons_end_with_their_kernel(weak: CageStarter) -> None:
     marker = f"marker-{weak.project.name}"
     async with weak.zygote.cage(weak.spec, daemon(marker) + "os._exit(3)") as cage:
         with anyio.fail_after(120):
@@ -255,7 +255,7 @@ async def test_daemons_end_with_their_kernel(weak: Bench) -> None:
         assert alive(marker) == []
 
 
-async def test_nothing_survives_a_killed_zygote(weak: Bench) -> None:
+async def test_nothing_survives_a_killed_zygote(weak: CageStarter) -> None:
     marker = f"marker-{weak.project.name}"
     cage = await weak.zygote.start(weak.spec, daemon(marker))
     await cage.output()
@@ -275,7 +275,7 @@ def private_directories(zygote: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"cellwright-cage-{zygote}-*"))
 
 
-async def test_cages_leave_nothing_behind(weak: Bench) -> None:
+async def test_cages_leave_nothing_behind(weak: CageStarter) -> None:
     zygote = weak.zygote.process.pid
     async with weak.zygote.cage(weak.spec, "") as cage:
         await cage.output()
@@ -290,7 +290,7 @@ async def test_cages_leave_nothing_behind(weak: Bench) -> None:
 
 
 @pytest.mark.slow
-async def test_limits_hold(weak: Bench) -> None:
+async def test_limits_hold(weak: CageStarter) -> None:
     async def limit(program: str, **limits: Any) -> str | None:
         spec = replace(weak.spec, limits=replace(Limits(), **limits))
         async with weak.zygote.cage(spec, program) as cage:
@@ -303,7 +303,7 @@ async def test_limits_hold(weak: Bench) -> None:
     assert await limit("n = 0\nwhile True:\n    open(f'f{n}', 'wb'); n += 1", inodes=200) == "inodes"
 
 
-async def test_tier_d_runs_with_limits_only(weak: Bench) -> None:
+async def test_tier_d_runs_with_limits_only(weak: CageStarter) -> None:
     weak.write("a.txt", "a")
     program = "import os, socket\nsocket.socket().close()\nopen('a.txt', 'w').write('b')\nprint(os.listdir('.'))"
     async with weak.zygote.cage(replace(weak.spec, tier="D"), program) as cage:

@@ -13,7 +13,7 @@ import pytest
 from cellwright.sandbox.linux import cgroups
 from cellwright.sandbox.spec import Limits
 from tests.cgroups import groups
-from tests.sandbox.conftest import USERS, BenchFor, Zygote
+from tests.sandbox.conftest import USERS, CageStarterFor, Zygote
 
 AS_ROOT = [user for user in USERS if user == "root"]
 
@@ -23,23 +23,25 @@ def groups_of(zygote: int) -> list[Path]:
 
 
 @pytest.mark.parametrize("user", AS_ROOT)
-async def test_a_cage_is_in_a_group_of_its_own_and_takes_it_away_at_its_end(bench_for: BenchFor, user: str) -> None:
-    bench = bench_for("root")
-    zygote = bench.zygote.process.pid
-    ran = await bench.run("import pathlib; print(pathlib.Path('/proc/self/cgroup').read_text())")
+async def test_a_cage_is_in_a_group_of_its_own_and_takes_it_away_at_its_end(
+    starter_for: CageStarterFor, user: str
+) -> None:
+    starter = starter_for("root")
+    zygote = starter.zygote.process.pid
+    ran = await starter.run("import pathlib; print(pathlib.Path('/proc/self/cgroup').read_text())")
     assert ran is not None
     assert groups_of(zygote) == []
 
 
 @pytest.mark.parametrize("user", AS_ROOT)
-async def test_groups_of_a_killed_zygote_are_swept_by_the_next(bench_for: BenchFor, user: str) -> None:
+async def test_groups_of_a_killed_zygote_are_swept_by_the_next(starter_for: CageStarterFor, user: str) -> None:
     leave_one = "from cellwright.sandbox.linux import cgroups; cgroups.create('left', within=cgroups.own())"
     killed = subprocess.Popen([sys.executable, "-c", leave_one])  # noqa: ASYNC220  over in a moment
     killed.wait()
     assert groups_of(killed.pid) != []
     following = Zygote.launch("root")
     try:
-        await replace(bench_for("root"), zygote=following).run("")
+        await replace(starter_for("root"), zygote=following).run("")
     finally:
         following.close()
     assert groups_of(killed.pid) == []

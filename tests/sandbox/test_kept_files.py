@@ -16,7 +16,7 @@ import pytest
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, LeftFiles, UnkeptChanges
 from cellwright.sandbox.host.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
-from tests.sandbox.conftest import USERS, WEAK_USERS, BenchFor, User
+from tests.sandbox.conftest import USERS, WEAK_USERS, CageStarterFor, User
 
 HOLDS_ON = """
 import mmap, os, signal, time
@@ -74,25 +74,25 @@ def everything(project: Path) -> dict[str, tuple[object, ...]]:
 
 @pytest.mark.parametrize("user", [*USERS, *WEAK_USERS])
 async def test_a_descriptor_a_mapping_and_a_second_name_change_nothing_that_was_kept(
-    bench_for: BenchFor, user: User
+    starter_for: CageStarterFor, user: User
 ) -> None:
-    bench = bench_for(user)
-    async with bench.zygote.cage(bench.spec, HOLDS_ON) as cage:
+    starter = starter_for(user)
+    async with starter.zygote.cage(starter.spec, HOLDS_ON) as cage:
         assert await cage.output() == "2\n"
         with anyio.fail_after(120):
-            report = await cage.control.keep(bench.project)
-        kept = everything(bench.project)
+            report = await cage.control.keep(starter.project)
+        kept = everything(starter.project)
         assert report.refused == ()
         assert report.held_back is None
         # Nobody is left who could write: orphans come to the cage's first process, and it has none.
         assert psutil.Process(cage.pid).children() == []
     assert set(kept) == {"held.txt", "made/held.txt", "second name.txt"}
-    assert everything(bench.project) == kept
+    assert everything(starter.project) == kept
     for path in kept:
-        status = (bench.project / path).lstat()
+        status = (starter.project / path).lstat()
         assert (status.st_nlink, stat.S_IMODE(status.st_mode)) == (1, 0o777)
-        assert status.st_uid == bench.project.stat().st_uid
-        assert [name for name in os.listxattr(bench.project / path) if name != "security.selinux"] == []
+        assert status.st_uid == starter.project.stat().st_uid
+        assert [name for name in os.listxattr(starter.project / path) if name != "security.selinux"] == []
 
 
 # ── on a person's terms ──
@@ -270,10 +270,10 @@ os.chmod('closed', 0)
 """
 
 
-async def test_a_notebook_that_takes_its_own_rights_away_hides_nothing(bench_for: BenchFor) -> None:
-    bench = bench_for("plain")
-    async with bench.zygote.cage(bench.spec, CLOSES) as cage:
+async def test_a_notebook_that_takes_its_own_rights_away_hides_nothing(starter_for: CageStarterFor) -> None:
+    starter = starter_for("plain")
+    async with starter.zygote.cage(starter.spec, CLOSES) as cage:
         await cage.output()
-        report = await cage.control.keep(bench.project)
+        report = await cage.control.keep(starter.project)
     assert report.kept == ("closed", "closed/x")
-    assert stat.S_IMODE((bench.project / "closed" / "x").stat().st_mode) == 0
+    assert stat.S_IMODE((starter.project / "closed" / "x").stat().st_mode) == 0

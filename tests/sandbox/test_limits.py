@@ -8,66 +8,66 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.sandbox.host.control_messages import KernelExit
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.spec import Limits
-from tests.sandbox.conftest import USERS, Bench, BenchFor
+from tests.sandbox.conftest import USERS, CageStarter, CageStarterFor
 
 
-async def run(bench: Bench, program: str, **limits: Any) -> str:
-    return await bench.run(program, limits=replace(Limits(), **limits))
+async def run(starter: CageStarter, program: str, **limits: Any) -> str:
+    return await starter.run(program, limits=replace(Limits(), **limits))
 
 
-async def end(bench: Bench, program: str, **limits: Any) -> tuple[KernelExit, object]:
-    spec = replace(bench.spec, limits=replace(Limits(), **limits))
-    async with bench.zygote.cage(spec, program) as cage:
+async def end(starter: CageStarter, program: str, **limits: Any) -> tuple[KernelExit, object]:
+    spec = replace(starter.spec, limits=replace(Limits(), **limits))
+    async with starter.zygote.cage(spec, program) as cage:
         with anyio.fail_after(120):
             kernel_end = await cage.control.wait_kernel()
         cage.control.close()
-        return kernel_end, await bench.zygote.ended(cage)
+        return kernel_end, await starter.zygote.ended(cage)
 
 
 EAT = "held = []\nwhile True: held.append(bytearray(1 << 20))"
 
 
 @pytest.mark.parametrize("user", [user for user in USERS if user == "root"])
-async def test_memory_of_all_processes_together_ends_the_kernel(bench_for: BenchFor, user: str) -> None:
-    bench = bench_for("root")
+async def test_memory_of_all_processes_together_ends_the_kernel(starter_for: CageStarterFor, user: str) -> None:
+    starter = starter_for("root")
     program = f"import os\nos.fork()\nos.fork()\n{EAT}"
     for attempt in (EAT, program):
-        kernel_end, ended = await end(bench, attempt, memory_mb=200)
+        kernel_end, ended = await end(starter, attempt, memory_mb=200)
         if kernel_end.signal is None:
             continue
-        assert kernel_end == KernelExit(exit_code=None, signal=9, out_of_memory=True, limit="memory")
+        assert kernel_end == KernelExit(exit_code=None, signal=9, limit="memory")
         assert ended == (None, 9, "memory")
 
 
 @pytest.mark.parametrize("user", [user for user in USERS if user == "root"])
-async def test_memory_in_unnamed_files_counts(bench_for: BenchFor, user: str) -> None:
+async def test_memory_in_unnamed_files_counts(starter_for: CageStarterFor, user: str) -> None:
     program = "import os\nfd = os.memfd_create('x')\nwhile True: os.write(fd, bytes(1 << 20))"
-    kernel_end, _ = await end(bench_for("root"), program, memory_mb=100)
+    kernel_end, _ = await end(starter_for("root"), program, memory_mb=100)
     assert kernel_end.limit == "memory"
 
 
-async def test_memory_without_control_groups_is_limited_per_process(bench_for: BenchFor) -> None:
-    bench = bench_for("plain")
+async def test_memory_without_control_groups_is_limited_per_process(starter_for: CageStarterFor) -> None:
+    starter = starter_for("plain")
     program = f"try:\n    exec({EAT!r})\nexcept MemoryError:\n    print('no more')"
-    assert await run(bench, program, memory_mb=200) == "no more\n"
-    assert await run(bench, "import os\ntry: os.memfd_create('x')\nexcept OSError as error: print(error.strerror)") == (
-        "Function not implemented\n"
-    )
+    assert await run(starter, program, memory_mb=200) == "no more\n"
+    assert await run(
+        starter, "import os\ntry: os.memfd_create('x')\nexcept OSError as error: print(error.strerror)"
+    ) == ("Function not implemented\n")
 
 
 async def test_addresses_without_control_groups_are_a_multiple_of_memory_unless_the_spec_says_more(
-    bench_for: BenchFor,
+    starter_for: CageStarterFor,
 ) -> None:
-    bench = bench_for("plain")
+    starter = starter_for("plain")
     program = "from resource import *\nprint([getrlimit(kind)[1] >> 20 for kind in (RLIMIT_AS, RLIMIT_DATA)])"
     limits = Limits(memory_mb=200)
-    assert await bench.run(program, limits=limits) == f"[{4 * 200 + 8192}, 200]\n"
-    assert await bench.run(program, limits=limits, address_space_mb=80_000) == "[80000, 200]\n"
+    assert await starter.run(program, limits=limits) == f"[{4 * 200 + 8192}, 200]\n"
+    assert await starter.run(program, limits=limits, address_space_mb=80_000) == "[80000, 200]\n"
 
 
-async def test_processes(bench: Bench) -> None:
+async def test_processes(starter: CageStarter) -> None:
     program = """
 import os, time
 born = 0
@@ -78,10 +78,10 @@ try:
 except BlockingIOError:
     print(born)
 """
-    assert 10 <= int(await run(bench, program, processes=20)) <= 20
+    assert 10 <= int(await run(starter, program, processes=20)) <= 20
 
 
-async def test_open_files(bench: Bench) -> None:
+async def test_open_files(starter: CageStarter) -> None:
     program = """
 held = []
 try:
@@ -89,7 +89,7 @@ try:
 except OSError as error:
     print(len(held), error.strerror)
 """
-    count, _, reason = (await run(bench, program, open_files=50)).strip().partition(" ")
+    count, _, reason = (await run(starter, program, open_files=50)).strip().partition(" ")
     assert (int(count) <= 50, reason) == (True, "Too many open files")
 
 
@@ -105,17 +105,17 @@ except OSError as error:
 
 
 @pytest.mark.parametrize(("place", "limit"), [("/project", "disk_mb"), ("/tmp", "tmp_mb"), ("/dev/shm", "tmp_mb")])
-async def test_disk_and_scratch_space(bench: Bench, place: str, limit: str) -> None:
-    megabytes, _, reason = (await run(bench, FILL.replace("{place}", place), **{limit: 30})).strip().partition(" ")
+async def test_disk_and_scratch_space(starter: CageStarter, place: str, limit: str) -> None:
+    megabytes, _, reason = (await run(starter, FILL.replace("{place}", place), **{limit: 30})).strip().partition(" ")
     assert (25 <= int(megabytes) <= 30, reason) == (True, "No space left on device")
 
 
-async def test_the_project_on_the_host_does_not_grow(bench: Bench) -> None:
-    await run(bench, FILL.replace("{place}", "/project"), disk_mb=30)
-    assert list(bench.project.iterdir()) == []
+async def test_the_project_on_the_host_does_not_grow(starter: CageStarter) -> None:
+    await run(starter, FILL.replace("{place}", "/project"), disk_mb=30)
+    assert list(starter.project.iterdir()) == []
 
 
-async def test_inodes(bench: Bench) -> None:
+async def test_inodes(starter: CageStarter) -> None:
     program = """
 made = 0
 try:
@@ -125,7 +125,7 @@ try:
 except OSError as error:
     print(made, error.strerror)
 """
-    made, _, reason = (await run(bench, program, inodes=300)).strip().partition(" ")
+    made, _, reason = (await run(starter, program, inodes=300)).strip().partition(" ")
     assert (250 <= int(made) <= 320, reason) == (True, "No space left on device")
 
 
@@ -138,6 +138,6 @@ except OSError as error:
         "import signal\nsignal.signal(24, signal.SIG_IGN)\nwhile True: pass",
     ],
 )
-async def test_cpu_time_of_all_processes_together(bench: Bench, program: str) -> None:
-    kernel_end, _ = await end(bench, program, cpu_seconds=0.5)
+async def test_cpu_time_of_all_processes_together(starter: CageStarter, program: str) -> None:
+    kernel_end, _ = await end(starter, program, cpu_seconds=0.5)
     assert (kernel_end.signal, kernel_end.limit) == (9, "cpu")

@@ -67,7 +67,7 @@ from cellwright.sandbox.host import tiers
 from cellwright.sandbox.linux import seccomp, syscalls
 before = tiers.read_host_restrictions().has_filter
 syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-seccomp.load(has_private_network=False, has_memory_group=True)
+syscalls.seccomp_load(seccomp.program(has_private_network=False, has_memory_group=True))
 report = tiers.probe()
 print(json.dumps([before, report.tier, report.obstacles[-1].tier, report.obstacles[-1].reason]))
 """

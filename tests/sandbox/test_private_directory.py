@@ -16,7 +16,7 @@ import pytest
 
 from cellwright.kernel import KernelPool
 from cellwright.sandbox import private_directory
-from tests.sandbox.conftest import PLAIN_UID, SOURCE, WEAK_USERS, BenchFor
+from tests.sandbox.conftest import PLAIN_UID, SOURCE, WEAK_USERS, CageStarterFor
 
 _HOLD = """
 import sys
@@ -158,12 +158,14 @@ def copies_of(zygote: int) -> list[Path]:
     return list(Path("/tmp").glob(f"cellwright-cage-{zygote}-*"))
 
 
-async def test_a_copy_of_a_project_goes_when_zygote_and_supervisor_were_killed_together(bench_for: BenchFor) -> None:
-    bench = bench_for(WEAK_USERS[-1])
-    bench.write("data.txt", "copied")
-    cage = await bench.zygote.start(bench.spec, "kernel.send(b'.')\nimport signal\nsignal.pause()")
+async def test_a_copy_of_a_project_goes_when_zygote_and_supervisor_were_killed_together(
+    starter_for: CageStarterFor,
+) -> None:
+    starter = starter_for(WEAK_USERS[-1])
+    starter.write("data.txt", "copied")
+    cage = await starter.zygote.start(starter.spec, "kernel.send(b'.')\nimport signal\nsignal.pause()")
     await anyio.to_thread.run_sync(cage.kernel.recv, 1)
-    zygote = bench.zygote.process
+    zygote = starter.zygote.process
     [directory] = copies_of(zygote.pid)
     # Stopped first: otherwise the one cleans up after the other.
     zygote.send_signal(signal.SIGSTOP)

@@ -70,9 +70,9 @@ class TinyRuns:
         self._folder = folder
         self.records = journal.records
         self.notebooks = dict[str, OpenNotebook]()
-        self.desks = dict[str, NotebookEditor]()
+        self.editors = dict[str, NotebookEditor]()
 
-    def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
+    def yielding_to(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         return nullcontext()
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 
 from cellwright.app import open_notebook
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches
 from cellwright.settings import Settings
 from cellwright.tools.notebook.editor import NotebookEditor

@@ -7,7 +7,7 @@ import sys
 import anyio
 
 from cellwright.journal import CrashPoint, Records, crash_at
-from cellwright.policy import Yes
+from cellwright.policy.approvals import Yes
 from cellwright.tools import Inbox
 from tests.tools.office import ADA, KEY, MASKER
 

@@ -12,20 +12,13 @@ import anyio
 
 from cellwright.journal import AuditRecorded, Flow, Journal, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.policy import (
-    BUILT_IN_RULES,
-    Action,
-    Actor,
-    AgreedEnvelope,
-    Masker,
-    Person,
-    RuleText,
-    Secret,
-    UseNetwork,
-    action_json,
-    parse_action,
-    read_rules,
-)
+from cellwright.policy.actions import Action, UseNetwork
+from cellwright.policy.approvals import AgreedEnvelope, Person
+from cellwright.policy.audit import Actor
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.masking.masker import Masker, Secret
+from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools import ActionPermitted, ActionRefused, AuditTrailLine, Guard, Inbox, InboxItem
 from cellwright.tools.approval.audit_trail import audit_trail
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 
 from cellwright.journal import CrashPoint, QuestionAnswered, Records
-from cellwright.policy import Yes
+from cellwright.policy.approvals import Yes
 from cellwright.tools import Inbox
 from tests.tools.office import ADA, KEY, MASKER, RATES, open_office
 

@@ -12,22 +12,19 @@ import pytest
 
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Question, Workflow
-from cellwright.policy import (
+from cellwright.policy.actions import RunShell, UseNetwork, WriteFile
+from cellwright.policy.approvals import (
     Answered,
     AnswerRefused,
-    Envelope,
     KernelOrigin,
     ModelOrigin,
     No,
     Person,
     Reply,
-    RunShell,
-    UseNetwork,
-    WriteFile,
     Yes,
     envelope_agreed,
-    envelope_of,
 )
+from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.tools import NoSuchQuestion, PlainAnswered, TypedAnswer, ask_approval
 from tests.tools.office import ADA, MASKER, PROJECT, RATES, SECRET, open_office
 

@@ -8,23 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cellwright.journal import Flow, Workflow
-from cellwright.policy import (
-    AnswerRefused,
-    BudgetLedger,
-    Limit,
-    Money,
-    No,
-    Price,
-    Reached,
-    UnknownPrice,
-    Unpriced,
-    Use,
-    UseId,
-    Within,
-    Yes,
-    charge,
-    reserve,
-)
+from cellwright.policy.approvals import AnswerRefused, No, Yes
+from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Use, UseId, Within, reserve, settle
+from cellwright.policy.money import Money, Price, UnknownPrice
 from cellwright.tools import ActionRefused, BudgetRaised, Guard, LeaveUncounted, PutPrice, Raise
 from tests.tools.office import ADA, SECRET, WHO, Office, open_office
 
@@ -151,7 +137,7 @@ async def test_a_price_that_did_not_come_over_the_desk_is_no_answer_and_it_asks_
 
 
 async def test_a_sum_in_another_currency_can_be_left_uncounted_but_not_priced(where: Path) -> None:
-    euros = charge(BudgetLedger(limits=(LIMIT,)), used(1, Money(amount=Decimal(3), currency="EUR")), NOW)
+    euros = settle(BudgetLedger(limits=(LIMIT,)), used(1, Money(amount=Decimal(3), currency="EUR")), NOW)
     assert isinstance(euros, Unpriced)
 
     async def body(flow: Flow, _: Any) -> str:

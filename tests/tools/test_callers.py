@@ -14,7 +14,8 @@ import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import CrashPoint, Question
-from cellwright.policy import No, ReadFile, RunShell, UseNetwork, Yes
+from cellwright.policy.actions import ReadFile, RunShell, UseNetwork
+from cellwright.policy.approvals import No, Yes
 from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.text_store import FolderTextStore, cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool

@@ -16,7 +16,7 @@ from cellwright.kernel import OpenNotebook
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.network import NetworkSettings
 from cellwright.notebook import read
-from cellwright.policy import No, Yes
+from cellwright.policy.approvals import No, Yes
 from cellwright.settings import Settings
 from cellwright.tools.environment_tools import package_tools, requirement_for
 from cellwright.tools.notebook.editor import NotebookEditor

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.policy import No, Yes
+from cellwright.policy.approvals import No, Yes
 from cellwright.tools.file_tools import MOST_WRITTEN_BYTES, file_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Refusal, ToolError, ToolResult, result_text

@@ -15,7 +15,8 @@ from cellwright.errors import UserError
 from cellwright.journal import Flow, Workflow
 from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.kernel import KernelPool
-from cellwright.policy import GitCommit, No, ReadFile, Yes
+from cellwright.policy.actions import GitCommit, ReadFile
+from cellwright.policy.approvals import No, Yes
 from cellwright.tools.callers import standard
 from cellwright.tools.git import Author
 from cellwright.tools.git.client import GitClient

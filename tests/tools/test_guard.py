@@ -15,27 +15,11 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Question, Workflow
-from cellwright.policy import (
-    AgreedEnvelope,
-    AnswerRefused,
-    BudgetLedger,
-    Envelope,
-    Limit,
-    ModelOrigin,
-    No,
-    Person,
-    Reached,
-    ReadFile,
-    RunCode,
-    RunShell,
-    Use,
-    UseId,
-    UseNetwork,
-    Yes,
-    action_json,
-    envelope_of,
-    reserve,
-)
+from cellwright.policy.actions import ReadFile, RunCode, RunShell, UseNetwork
+from cellwright.policy.approvals import AgreedEnvelope, AnswerRefused, ModelOrigin, No, Person, Yes
+from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Use, UseId, reserve
+from cellwright.policy.envelope import Envelope, envelope_of
+from cellwright.policy.serialization import action_json
 from cellwright.tools import ActionPermitted, ActionRefused, BudgetRaised, Guard, Raise
 from cellwright.tools.approval.guard import LONGEST_RECORDED
 from tests.tools.office import ADA, PROJECT, RATES, SECRET, WHO, Office, open_office

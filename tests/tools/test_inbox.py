@@ -8,20 +8,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import assume, given
 
 from cellwright.journal import Event, Fact, Recorded, TaskChanged
-from cellwright.policy import (
-    Action,
-    Answered,
-    ApprovalQuestion,
-    Grant,
-    Person,
-    QuestionId,
-    Scope,
-    Spend,
-    Yes,
-    action_json,
-    grant_of,
-    scope_of,
-)
+from cellwright.policy.actions import Action, Spend
+from cellwright.policy.approvals import Answered, ApprovalQuestion, Grant, Person, QuestionId, Yes, grant_of
+from cellwright.policy.serialization import action_json
+from cellwright.policy.targets import Scope, scope_of
 from cellwright.tools.approval import approval_questions as book
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
 from tests.tools.office import ADA, RATES

@@ -18,7 +18,7 @@ from inline_snapshot import snapshot
 from cellwright.journal import CrashPoint, EffectFound, EffectNotFound
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import read
-from cellwright.policy import No
+from cellwright.policy.approvals import No
 from cellwright.tools.approval.audit_trail import audit_trail
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint

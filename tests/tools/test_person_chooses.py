@@ -14,7 +14,7 @@ import pytest
 from cellwright.journal import OpenQuestion, Records
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import EditCell, read
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import branch_view_json, open_choices, read_branch_views
 from cellwright.tools import TypedAnswer

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.policy import No, Reply, Yes
+from cellwright.policy.approvals import No, Reply, Yes
 from cellwright.tools import BudgetReply, LeaveUncounted, PutPrice, Raise, TypedAnswer
 from cellwright.tools.approval.typed_answers import parse_choice, parse_reply
 

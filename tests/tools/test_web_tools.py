@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.policy import Yes
+from cellwright.policy.approvals import Yes
 from cellwright.tools.tool import Done, Refusal, ToolError, result_text
 from cellwright.tools.web_tools import EgressFetch, Elsewhere, FetchedPage, FetchFailure, decoded, readable, web_tools
 from tests.tools.office import ADA

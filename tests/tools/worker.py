@@ -13,7 +13,7 @@ import anyio
 
 from cellwright.journal import CrashPoint, crash_at
 from cellwright.journal.crash import carry_on
-from cellwright.policy import Action
+from cellwright.policy.actions import Action
 from tests.tools.office import RATES, open_office
 
 

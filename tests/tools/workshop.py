@@ -12,7 +12,8 @@ import anyio
 
 from cellwright.journal import Flow, Journal, StepFinished, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.policy import BUILT_IN_RULES, RuleText, read_rules
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.runs.views.questions import run_inbox
 from cellwright.tools import Guard, Inbox, InboxItem
 from cellwright.tools.callers import GuardedCaller, standard

@@ -1,4 +1,4 @@
-"""A person accepts or drops branches from the lanes of the control room, and the notebook follows."""
+"""A person accepts or drops branches in the control room, and the notebook follows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKS = CallTool(
 PLANNED = plan(task("average", alternatives=[{"name": "mean"}, {"name": "median"}], person_decides=True))
 
 
-def lane(page: Page, name: str) -> Locator:
+def branch_card(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=f"Branch {name} (")
 
 
@@ -41,23 +41,23 @@ async def waiting(room: ControlRoom, notebook: str) -> str:
     return run
 
 
-async def test_a_branch_is_accepted_from_its_lane_and_its_cell_is_in_the_notebook(
+async def test_a_branch_is_accepted_from_its_card_and_its_cell_is_in_the_notebook(
     room: ControlRoom, chromium: Browser
 ) -> None:
     run = await waiting(room, "accepted.py")
     async with room.person(chromium) as page:
         await see_run(page, run)
         await show(page, "Branches")
-        await expect(lane(page, "median")).to_contain_text("waits for you")
-        await expect(lane(page, "broken")).to_contain_text("not kept")
-        await expect(lane(page, "broken").get_by_role("button")).to_have_count(0)
+        await expect(branch_card(page, "median")).to_contain_text("waits for you")
+        await expect(branch_card(page, "broken")).to_contain_text("not kept")
+        await expect(branch_card(page, "broken").get_by_role("button")).to_have_count(0)
         await expect(page.get_by_role("region", name="Which branch is kept?")).to_be_visible()
         assert await violations(page) == []
-        accept = lane(page, "median").get_by_role("button", name=re.compile(r"^Accept median \("))
+        accept = branch_card(page, "median").get_by_role("button", name=re.compile(r"^Accept median \("))
         await accept.focus()
         await page.keyboard.press("Enter")
-        await expect(lane(page, "median")).to_contain_text(re.compile("✓ accepted by .+"))
-        await expect(lane(page, "mean")).to_contain_text("dropped by ")
+        await expect(branch_card(page, "median")).to_contain_text(re.compile("✓ accepted by .+"))
+        await expect(branch_card(page, "mean")).to_contain_text("dropped by ")
         await expect(page.get_by_role("region", name="Which branch is kept?")).to_have_count(0)
         await room.until_silent()
         await expect(editor(page).locator(".cm-content").filter(has_text="average = sorted")).to_be_visible()
@@ -71,13 +71,13 @@ async def test_branches_are_dropped_one_after_the_other_on_a_phone(room: Control
     async with room.person(chromium, width=390, height=844, theme="dark") as page:
         await see_run(page, run)
         await show(page, "Branches")
-        await lane(page, "mean").get_by_role("button", name="Drop").click()
-        await expect(lane(page, "mean")).to_contain_text("dropped by ")
-        await expect(lane(page, "median")).to_contain_text("waits for you")
+        await branch_card(page, "mean").get_by_role("button", name="Drop").click()
+        await expect(branch_card(page, "mean")).to_contain_text("dropped by ")
+        await expect(branch_card(page, "median")).to_contain_text("waits for you")
         assert await page.evaluate("document.documentElement.scrollWidth") <= 390
         assert await violations(page) == []
-        await lane(page, "median").get_by_role("button", name="Drop").click()
-        await expect(lane(page, "median")).to_contain_text("dropped by ")
+        await branch_card(page, "median").get_by_role("button", name="Drop").click()
+        await expect(branch_card(page, "median")).to_contain_text("dropped by ")
         await room.until_silent()
         assert "average" not in (room.folder / "dropped.py").read_text()
         room.provider.release()

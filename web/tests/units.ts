@@ -7,7 +7,7 @@ export { amounts, cost } from "../src/parts/words";
 export { isToReview, rowsOf } from "../src/pages/run/change-rows";
 export { editedCells } from "../src/pages/run/edited-cells";
 export { layout } from "../src/pages/run/graph-layout";
-export { fateOf, groupsOf, sidesOf, wayWords } from "../src/pages/run/lanes";
+export { fateOf, groupsOf, sidesOf, wayWords } from "../src/pages/run/branch-groups";
 export { layoutOf } from "../src/pages/run/places";
 export { answerOf, choicesOf } from "../src/pages/run/question-choices";
 export { emptyStory, tellAll } from "../src/pages/run/story";

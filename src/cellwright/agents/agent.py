@@ -36,7 +36,7 @@ from cellwright.agents.styles import (
     reply_text,
 )
 from cellwright.journal import CostRecorded, Fact, Flow, Question
-from cellwright.policy import Limit
+from cellwright.policy.budgets import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, result_text

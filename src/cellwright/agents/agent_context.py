@@ -17,7 +17,9 @@ from cellwright.agents.styles import PROGRAM, READINGS
 from cellwright.models.calls import ModelCall, Outcome
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
-from cellwright.policy import Action, Actor, Masker
+from cellwright.policy.actions import Action
+from cellwright.policy.audit import Actor
+from cellwright.policy.masking.masker import Masker
 from cellwright.tools.alternatives_tool import decided_by_checks
 from cellwright.tools.approval.guard import Guard
 from cellwright.tools.callers import GuardedCaller, standard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cellwright.policy import Limit
+from cellwright.policy.budgets import Limit
 
 AgentOutcome = Literal["finished", "stopped", "out-of-budget", "gave-up", "cancelled"]
 """stopped: by a person. out-of-budget: of steps, tokens or money. gave-up: no model, or no way on."""

@@ -31,7 +31,7 @@ from cellwright.agents.repair.strategy import decide_repairs, focused_advice
 from cellwright.errors import Defect
 from cellwright.journal import Flow, Json, Question
 from cellwright.notebook import Edit, EditCell, graph
-from cellwright.policy import action_json, parse_action
+from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.notebook_tools import ASKED, TRY

@@ -52,7 +52,8 @@ from cellwright.models.calls import (
     call_id,
 )
 from cellwright.models.config.names import ModelName
-from cellwright.policy import BudgetLedger, Limit, Money, Reached, Unpriced, UseId
+from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, UseId
+from cellwright.policy.money import Money
 
 NO_PICTURES: Final[Mapping[str, bytes]] = MappingProxyType({})
 

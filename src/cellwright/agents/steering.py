@@ -15,7 +15,7 @@ from cellwright.agents.prompt.conversation import PersonMessage
 from cellwright.errors import UserError
 from cellwright.journal import EventLog, Fact, Question, Recorded
 from cellwright.journal.names import run_of, stream_of
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 
 _LOOK_SECONDS: Final = 0.5
 """How often whoever waits for a model looks for a word to stop."""

@@ -14,8 +14,9 @@ from typing import Final
 from cellwright.analyst.profile import SkippedFile
 from cellwright.data.files import DataFile, is_data_file
 from cellwright.errors import UserError
-from cellwright.sandbox import DataMount, hidden_in
+from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.private_directory import private_directory
+from cellwright.sandbox.spec import DataMount
 
 _SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "venv", "site-packages"})
 _MAX_DEPTH: Final = 6

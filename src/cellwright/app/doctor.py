@@ -16,16 +16,16 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.errors import CellwrightError, Unavailable
 from cellwright.journal.database import SQLITE_VERSION
 from cellwright.kernel import Zygote
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
-from cellwright.models.config.configuration import Configuration, Endpoint, read_configuration
+from cellwright.models.config.configuration import Endpoint, configuration_at
 from cellwright.models.config.keys import kept_keys, variable_of
 from cellwright.models.reports import ProvidersReport
 from cellwright.network import NetworkSources, masked
-from cellwright.sandbox import SandboxReport, probe
+from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 
@@ -233,17 +233,6 @@ async def _models(settings: Settings, launch: GatewayLaunch) -> list[DoctorCheck
         _keyed(endpoint, sources.get(name)) if endpoint.key == "required" else await _keyless(endpoint)
         for name, endpoint in sorted(configuration.endpoints.items())
     ]
-
-
-def configuration_at(home: Path) -> Configuration:
-    """What the person's `models.toml` says. Raises `UserError`. Blocking."""
-    file = home / "models.toml"
-    try:
-        return read_configuration(file.read_text("utf-8"), str(file))
-    except FileNotFoundError:
-        return Configuration()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Cannot read {str(file)!r}: {error}.", hint="It must be a TOML file you may read.") from error
 
 
 async def _key_sources(settings: Settings, launch: GatewayLaunch) -> Mapping[str, str]:

@@ -16,15 +16,18 @@ from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
 from cellwright.notebook import NotebookFile, read
-from cellwright.sandbox import FilesMode, KeepQuestion, Limits, SandboxReport, Tier, probe, project_of
+from cellwright.sandbox.host.keep_terms import KeepQuestion
+from cellwright.sandbox.host.project import project_of
+from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.spec import FilesMode, Limits, Tier
 from cellwright.settings import Settings
 
 _SHARED_CACHE = Path("/var/cache/cellwright")
 """Root's, where everybody may read."""
 
 if TYPE_CHECKING:
-    from cellwright.sandbox import Egress
+    from cellwright.sandbox.egress import Egress
 
 __all__ = ["Files", "open_notebook", "open_pool"]
 

@@ -13,7 +13,8 @@ from cellwright.app.notebooks import contained, open_pool
 from cellwright.data.files import DataFile
 from cellwright.kernel import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
-from cellwright.sandbox import Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Tier
 from cellwright.settings import Settings
 
 

@@ -27,9 +27,11 @@ from cellwright.journal import Fact, Records, stream_of
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Action, AgreedEnvelope, Allow, Rules, UseNetwork, judge
-from cellwright.sandbox import AllowedHost, Egress, EgressCaps, EgressRecord
-from cellwright.sandbox.egress import Allowed, Denied, Verdict
+from cellwright.policy.actions import Action, UseNetwork
+from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.judgement import Allow, judge
+from cellwright.policy.rules import Rules
+from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, EgressRecord, Verdict
 from cellwright.sandbox.egress.proxy import Resolve, resolve_here
 from cellwright.settings import Settings
 from cellwright.tools.web_tools import EgressFetch

@@ -32,7 +32,8 @@ from cellwright.kernel import CellFinishedEvent, KernelPool, OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Masker, Person
+from cellwright.policy.approvals import Person
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.execute import steering_commands
@@ -44,7 +45,7 @@ from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, 
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 from cellwright.tools.history.store import read_timeline, write_timeline
 from cellwright.tools.history.timeline import with_renamed_run
@@ -84,23 +85,23 @@ class Runs:
         self,
         journal: Journal,
         settings: Settings,
-        desks: Mapping[str, NotebookEditor] = MappingProxyType({}),
+        editors: Mapping[str, NotebookEditor] = MappingProxyType({}),
         others: list[ReleaseNotebook] | None = None,
     ) -> None:
         self._journal = journal
         self._settings = settings
         self._others = others if others is not None else []
         self.records: Final[Records] = journal.records
-        self.desks: Final[Mapping[str, NotebookEditor]] = MappingProxyType(desks)
-        """The desks of runs that have their notebook open now, by run."""
+        self.editors: Final[Mapping[str, NotebookEditor]] = MappingProxyType(editors)
+        """The editors of runs that have their notebook open now, by run."""
 
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
         """The notebooks that runs have open now, by run."""
-        return {run: desk.notebook for run, desk in self.desks.items()}
+        return {run: editor.notebook for run, editor in self.editors.items()}
 
     @contextmanager
-    def giving_way(self, give_way: ReleaseNotebook) -> Generator[None]:
+    def yielding_to(self, give_way: ReleaseNotebook) -> Generator[None]:
         """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
         self._others.append(give_way)
         try:

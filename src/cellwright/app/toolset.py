@@ -18,7 +18,7 @@ from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.kernel.profiler import Profiler
-from cellwright.sandbox import Limits, Tier
+from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
 from cellwright.tools.data_tools import Locate, data_tools

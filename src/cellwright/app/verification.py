@@ -13,7 +13,7 @@ import anyio.to_thread
 from cellwright.app.notebooks import Files, contained, project_for, terrain_for
 from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify import (
     SOURCE_NOTES,
@@ -28,7 +28,8 @@ from cellwright.runs.verify import (
     text_of,
     verify,
 )
-from cellwright.sandbox import DataMount, Limits, Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import DataMount, Limits, Tier
 from cellwright.settings import Settings
 
 

@@ -38,10 +38,13 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.keys import key_variables
 from cellwright.network import passwords_in
-from cellwright.policy import AgreedEnvelope, Masker, Rules, Secret
+from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.masking.masker import Masker, Secret
+from cellwright.policy.rules import Rules
 from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
 from cellwright.runs.goal.goal import Goal
-from cellwright.sandbox import CageSpec, Limits, Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import CageSpec, Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools import Guard, standing_rules
 from cellwright.tools.actions import ActionWorker

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
-import anyio
 import typer
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
-from cellwright.cli.render import approval_tables, console
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, with_records
+from cellwright.cli.render import console
 from cellwright.errors import UserError
-from cellwright.policy import AuditFilter, parse_since
+from cellwright.journal import Records
 from cellwright.policy.actions import KINDS
+from cellwright.policy.audit import AuditFilter, parse_since
 from cellwright.tools import AuditTrailLine
 from cellwright.tools.approval.audit_trail import audit_trail
 
@@ -35,14 +34,13 @@ def audit(
         raise UserError(f"No action is called {kind!r}.", hint=f"Known: {', '.join(KINDS)}.")
     start = parse_since(since, datetime.now(UTC)) if since is not None else None
     wanted = AuditFilter(run=run, since=start, person=person, kind=kind)
-    found = anyio.run(_audit, wanted, database, key)
+    found = with_records(lambda records: _audit(records, wanted), database, key)
     if as_json:
         console.as_json({"entries": [line.json() for line in found]})
-    else:
-        approval_tables.lines([line.entry.line() for line in found])
+    for line in found if not as_json else ():
+        console.line(line.entry.line())
 
 
-async def _audit(wanted: AuditFilter, database: str | None, key: Path | None) -> list[AuditTrailLine]:
-    async with open_records(database, key) as records:
-        events = await records.log.audit(int(wanted.since.timestamp() * 1000) if wanted.since else 0)
+async def _audit(records: Records, wanted: AuditFilter) -> list[AuditTrailLine]:
+    events = await records.log.audit(int(wanted.since.timestamp() * 1000) if wanted.since else 0)
     return [line for line in audit_trail(events) if wanted.matches(line.entry)]

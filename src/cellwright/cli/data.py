@@ -9,8 +9,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from cellwright.analyst.profile import Profile, profile_json
-from cellwright.app.bundled import DATASETS, Dataset, copy_dataset, dataset_named
+from cellwright.analyst.profile import profile_json
+from cellwright.app.bundled import DATASETS, copy_dataset, dataset_named
 from cellwright.app.profiling import profile_paths
 from cellwright.cli.notebook_options import UncontainedOption
 from cellwright.cli.render import console, data_tables
@@ -39,7 +39,7 @@ def profile(
     """Say what data files are: columns and what they mean, gaps, oddities, keys, and how files can be joined."""
     effort = ProfileLimits(most_rows=rows, seconds=seconds)
     with data_tables.waiting(paths):
-        found: Profile = anyio.run(_profile, paths, effort, allow_uncontained)
+        found = anyio.run(lambda: profile_paths(paths, effort=effort, allow_uncontained=allow_uncontained))
     if as_json:
         console.as_json(json.loads(profile_json(found)))
     else:
@@ -57,9 +57,5 @@ def examples(
     if not name:
         data_tables.examples(DATASETS, as_json)
         return
-    dataset: Dataset = dataset_named(name)
+    dataset = dataset_named(name)
     data_tables.copied(dataset, copy_dataset(dataset, folder), as_json)
-
-
-async def _profile(paths: list[Path], effort: ProfileLimits, allow_uncontained: bool) -> Profile:
-    return await profile_paths(paths, effort=effort, allow_uncontained=allow_uncontained)

@@ -19,10 +19,7 @@ app = typer.Typer()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False) -> None:
     """Check Python, marimo, sandbox, disk, network settings and models; exit 1 if notebooks cannot run contained."""
     report = _view(anyio.run(examine_machine, Settings.read()))
-    if as_json:
-        console.as_json(report)
-    else:
-        console.doctor_report(report)
+    console.result(report, as_json, console.doctor_report)
     raise typer.Exit(0 if report["ok"] else 1)
 
 

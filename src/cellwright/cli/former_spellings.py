@@ -5,10 +5,11 @@ Kept for one version. `approvals` and `questions` are commands of their own; the
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import anyio
 import typer
 
 from cellwright.cli import inbox as new
@@ -19,8 +20,7 @@ from cellwright.cli.run.questions import ask_person, show_open_questions
 from cellwright.cli.runs.lookup import GoingArgument, find_run
 from cellwright.cli.terminal_input import is_interactive, person_here
 from cellwright.errors import UserError
-from cellwright.policy import AnswerRefused
-from cellwright.policy.approvals import Reach
+from cellwright.policy.approvals import AnswerRefused, Reach
 from cellwright.policy.display_text import shown
 from cellwright.runs.views import branches
 from cellwright.runs.views.branches import DecidedBranches, NotWaiting
@@ -43,17 +43,8 @@ def _renamed(former: str, now: str) -> None:
 def list_approvals(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
     """Now `cellwright inbox`."""
     _renamed("approvals list", "inbox")
-    items = anyio.run(new.pending, None, database, key)
+    items = new.with_inbox(new.pending, database, key)
     new.show_list([item for item in items if item.question.fingerprint], as_json=as_json)
-
-
-@approvals.command("show")
-def show_approval(
-    number: NumberArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
-    """Now `cellwright inbox show`."""
-    _renamed("approvals show ID", "inbox show ID")
-    new.show(number, as_json, database, key)
 
 
 @approvals.command("answer")
@@ -84,20 +75,20 @@ def answer_approval(
     new.answer(number, given, lasts, feedback, fingerprint, as_json, database, key)
 
 
-@approvals.command("grants")
-def list_grants(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
-    """Now `cellwright inbox grants`."""
-    _renamed("approvals grants", "inbox grants")
-    new.grants(as_json, database, key)
+def _add_unchanged(name: str, arguments: str, command: Callable[..., None]) -> None:
+    """A command that only moved."""
+
+    @functools.wraps(command)
+    def renamed(**options: Any) -> None:
+        _renamed(f"approvals {name}{arguments}", f"inbox {name}{arguments}")
+        command(**options)
+
+    approvals.command(name, help=f"Now `cellwright inbox {name}`.")(renamed)
 
 
-@approvals.command("revoke")
-def revoke_grant(
-    number: NumberArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
-    """Now `cellwright inbox revoke`."""
-    _renamed("approvals revoke ID", "inbox revoke ID")
-    new.revoke(number, as_json, database, key)
+_add_unchanged("show", " ID", new.show)
+_add_unchanged("grants", "", new.grants)
+_add_unchanged("revoke", " ID", new.revoke)
 
 
 # ── cellwright questions ──
@@ -107,11 +98,9 @@ def revoke_grant(
 def list_questions(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
     """Now `cellwright inbox`."""
     _renamed("questions list", "inbox")
-    items = [item for item in anyio.run(new.pending, None, database, key) if not item.question.fingerprint]
-    if as_json:
-        console.as_json({"questions": [_plain_view(item) for item in items]})
-    else:
-        new.show_list(items, as_json=False)
+    items = [item for item in new.with_inbox(new.pending, database, key) if not item.question.fingerprint]
+    view = {"questions": [_plain_view(item) for item in items]}
+    console.result(view, as_json, lambda _: new.show_list(items, as_json=False))
 
 
 def _plain_view(item: InboxItem) -> dict[str, Any]:
@@ -138,11 +127,12 @@ def answer_question(
 ) -> None:
     """Now `cellwright inbox answer`."""
     _renamed("questions answer ID ANSWER", "inbox answer ID ANSWER")
-    outcome = anyio.run(new.answer_typed, number, TypedAnswer(words=answer), None, database, key)
+    typed = TypedAnswer(words=answer)
+    outcome = new.with_inbox(lambda inbox: new.answer_typed(inbox, number, typed), database, key)
     if as_json and isinstance(outcome, PlainAnswered):
-        console.as_json(_plain_view(anyio.run(new.read_question, number, database, key)))
+        console.as_json(_plain_view(new.with_inbox(lambda inbox: inbox.show(number), database, key)))
     else:
-        new.tell_outcome(outcome, as_json=as_json)
+        new.show_outcome(outcome, as_json=as_json)
 
 
 # ── cellwright runs approve ──
@@ -164,11 +154,13 @@ def approve(
         if reach is not None or fingerprint is not None:
             raise UserError("--reach and --fingerprint go with an answer.", hint="Add --yes or --no.")
         _renamed("runs approve RUN", "inbox --run RUN")
-        waiting = anyio.run(_ask, run, question, is_interactive() and not as_json, database, key)
-        console.as_json({"questions": waiting}) if as_json else show_open_questions(waiting)
+        is_asked = is_interactive() and not as_json
+        waiting = new.with_inbox(lambda inbox: _ask(inbox, run, question, is_asked), database, key)
+        console.result({"questions": waiting}, as_json, lambda _: show_open_questions(waiting))
         raise typer.Exit(new.WAITING if waiting else 0)
     _renamed("runs approve RUN", "inbox answer ID ANSWER")
-    said = anyio.run(_approve, run, question, _typed(yes=yes, no=no, reach=reach), fingerprint, database, key)
+    typed = _typed(yes=yes, no=no, reach=reach)
+    said = new.with_inbox(lambda inbox: _approve(inbox, run, question, typed, fingerprint), database, key)
     if as_json:
         console.as_json({"answers": said})
     for each in said if not as_json else ():
@@ -196,43 +188,39 @@ async def _asked(inbox: Inbox, run: str, question: str | None) -> tuple[str, lis
     return name, some
 
 
-async def _ask(
-    run: str, question: str | None, is_somebody_here: bool, database: str | None, key: Path | None
-) -> list[dict[str, Any]]:
+async def _ask(inbox: Inbox, run: str, question: str | None, is_somebody_here: bool) -> list[dict[str, Any]]:
     """Ask whoever is there; gives what still waits."""
-    async with new.open_inbox(database, key) as inbox:
-        name, items = await _asked(inbox, run, question)
-        if not items:
-            console.note(f"{name} asks nothing now.")
-        for item in items if is_somebody_here else ():
-            if not await ask_person(inbox, item):
-                break
-            console.note(f"Answered {item.question.id}.")
-        asked = {item.question.id for item in items}
-        return [open_question_view(item) for item in await inbox.pending(name) if item.question.id in asked]
+    name, items = await _asked(inbox, run, question)
+    if not items:
+        console.note(f"{name} asks nothing now.")
+    for item in items if is_somebody_here else ():
+        if not await ask_person(inbox, item):
+            break
+        console.note(f"Answered {item.question.id}.")
+    asked = {item.question.id for item in items}
+    return [open_question_view(item) for item in await inbox.pending(name) if item.question.id in asked]
 
 
 async def _approve(
-    run: str, question: str | None, typed: TypedAnswer, fingerprint: str | None, database: str | None, key: Path | None
+    inbox: Inbox, run: str, question: str | None, typed: TypedAnswer, fingerprint: str | None
 ) -> list[dict[str, Any]]:
     """Each approval that is open, after it was shown."""
-    async with new.open_inbox(database, key) as inbox:
-        name, items = await _asked(inbox, run, question)
-        found = [item for item in items if item.topic == APPROVAL]
-        if not found:
-            raise UserError(f"{name!r} asks for no approval now.", hint=f"`cellwright inbox --run {name}` shows what.")
-        if fingerprint is not None:
-            found = [item for item in found if item.question.fingerprint == fingerprint] or found[:1]
-        answers: list[dict[str, Any]] = []
-        for item in found:
-            number, outcome = item.question.id, await new.give_answer(inbox, item, typed, fingerprint)
-            if outcome is None:
-                answers.append({"id": number, "refused": "not-confirmed", "message": f"{number} was not answered."})
-            elif isinstance(outcome, AnswerRefused):
-                answers.append({"id": number, "refused": outcome.why, "message": outcome.message})
-            else:
-                answers.append(answer_view(outcome))
-        return answers
+    name, items = await _asked(inbox, run, question)
+    found = [item for item in items if item.topic == APPROVAL]
+    if not found:
+        raise UserError(f"{name!r} asks for no approval now.", hint=f"`cellwright inbox --run {name}` shows what.")
+    if fingerprint is not None:
+        found = [item for item in found if item.question.fingerprint == fingerprint] or found[:1]
+    answers: list[dict[str, Any]] = []
+    for item in found:
+        number, outcome = item.question.id, await new.give_answer(inbox, item, typed, fingerprint)
+        if outcome is None:
+            answers.append({"id": number, "refused": "not-confirmed", "message": f"{number} was not answered."})
+        elif isinstance(outcome, AnswerRefused):
+            answers.append({"id": number, "refused": outcome.why, "message": outcome.message})
+        else:
+            answers.append(answer_view(outcome))
+    return answers
 
 
 # ── cellwright runs accept, runs drop ──
@@ -269,22 +257,18 @@ def _decide(
     run: str, branch: str | None, *, is_kept: bool, as_json: bool, database: str | None, key: Path | None
 ) -> None:
     try:
-        decided = anyio.run(_say, run, branch, is_kept, database, key)
+        decided = new.with_inbox(lambda inbox: _decided(inbox, run, branch, is_kept), database, key)
     except NotWaiting as refused:
         message = f"{refused.message} {refused.hint}".rstrip()
         said = {"id": branch or run, "refused": "not-waiting", "message": shown(message)}
-        console.as_json(said) if as_json else console.refusal(said)
+        console.result(said, as_json, console.refusal)
         raise typer.Exit(new.REFUSED) from refused
-    if as_json:
-        console.as_json(decided.json())
-    else:
-        console.note(shown(decided.says))
+    console.result(decided.json(), as_json, shown(decided.says))
 
 
-async def _say(run: str, branch: str | None, is_kept: bool, database: str | None, key: Path | None) -> DecidedBranches:
-    async with new.open_inbox(database, key) as inbox:
-        status = await inbox.records.status(await find_run(inbox.records, run))
-        check_is_run(status.run, status.name)
-        if is_kept and branch is not None:
-            return await branches.accept(inbox, status.run, branch, person_here())
-        return await branches.drop(inbox, status.run, branch, person_here())
+async def _decided(inbox: Inbox, run: str, branch: str | None, is_kept: bool) -> DecidedBranches:
+    status = await inbox.records.status(await find_run(inbox.records, run))
+    check_is_run(status.run, status.name)
+    if is_kept and branch is not None:
+        return await branches.accept(inbox, status.run, branch, person_here())
+    return await branches.drop(inbox, status.run, branch, person_here())

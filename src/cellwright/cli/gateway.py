@@ -1,25 +1,26 @@
-"""`cellwright gateway start|status|stop`: the process that holds the keys. Doors start it by themselves."""
+"""`cellwright gateway start|status|stop`: the process that holds the keys. Interfaces start it by themselves."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
 import typer
 
+from cellwright.background import has_ended
 from cellwright.cli.gateway_launch import launch_here
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import console, model_tables
 from cellwright.errors import Unavailable
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.client.gateway_process import connect, running_pid
+from cellwright.models.client.gateway_process import connect, gateway_at, running_pid
+from cellwright.models.reports import StatusReport, TestReport
 from cellwright.settings import Settings
 
 app = typer.Typer(help="The process that holds your API keys and speaks to models.", no_args_is_help=True)
@@ -44,11 +45,7 @@ def start(
 @app.command()
 def status(as_json: JsonOption = False) -> None:
     """Say whether it runs and what it does; starts nothing."""
-    view = anyio.run(_status)
-    if as_json:
-        console.as_json(view)
-    else:
-        model_tables.gateway(view)
+    console.result(anyio.run(_status), as_json, model_tables.gateway)
 
 
 @app.command()
@@ -58,26 +55,21 @@ def stop(
 ) -> None:
     """End it when nothing is in flight any more."""
     view = anyio.run(_stop, now)
-    if as_json:
-        console.as_json(view)
-    else:
-        console.note(_stop_words(view))
+    console.result(view, as_json, _stop_note(view))
 
 
 @asynccontextmanager
 async def open_models(idle_seconds: float = 300) -> AsyncGenerator[Models]:
     """The models of this person, through their gateway, which is started if need be."""
-    settings = Settings.read()
-    launch = launch_here(settings, idle_seconds=idle_seconds)
-    async with Models.open(settings.home, launch=launch) as models:
+    launch = launch_here(Settings.read(), idle_seconds=idle_seconds)
+    async with Models.open(launch.home, launch=launch) as models:
         yield models
 
 
 @asynccontextmanager
 async def running_models() -> AsyncGenerator[Models | None]:
     """The same through a gateway that runs already; None if none does."""
-    home = Settings.read().home
-    if running_pid(home) is None:
+    if running_pid(Settings.read().home) is None:
         yield None
         return
     async with open_models() as models:
@@ -93,24 +85,21 @@ async def is_endpoint_open(models: Models) -> bool:
     return False
 
 
+def report_view(report: StatusReport | TestReport) -> dict[str, Any]:
+    """As plain JSON values."""
+    return {name: value for name, value in asdict(report).items() if name != "kind"}
+
+
 async def _start(stay: bool, idle: float, as_json: bool) -> None:
     async with open_models(idle) as models:
         await is_endpoint_open(models)
-        view = await _view(models)
-        if as_json:
-            console.as_json(view)
-        else:
-            model_tables.gateway(view)
+        console.result(await _view(models), as_json, model_tables.gateway)
         if stay:
             console.note("It stays until Ctrl-C.")
-            await _while_it_runs(models)
-
-
-async def _while_it_runs(models: Models) -> None:
-    """An open connection keeps a gateway from being idle; one that died is started again."""
-    while True:
-        await anyio.sleep(_END_TIMEOUT_SECONDS)
-        await models.status()
+        while stay:
+            # An open connection keeps a gateway from being idle; one that died is started again.
+            await anyio.sleep(_END_TIMEOUT_SECONDS)
+            await models.status()
 
 
 async def _status() -> dict[str, Any]:
@@ -119,17 +108,8 @@ async def _status() -> dict[str, Any]:
 
 
 async def _view(models: Models) -> dict[str, Any]:
-    report = await models.status()
-    return {
-        "running": True,
-        "pid": report.pid,
-        "version": report.version,
-        "started_at": report.started_at,
-        "calls_in_flight": report.calls_in_flight,
-        "connections": report.connections,
-        "idle_seconds": report.idle_seconds,
-        "endpoint": report.endpoint or None,
-    }
+    report = report_view(await models.status())
+    return {"running": True, **report, "endpoint": report["endpoint"] or None}
 
 
 async def _stop(now: bool) -> dict[str, Any]:
@@ -138,11 +118,12 @@ async def _stop(now: bool) -> dict[str, Any]:
     if pid is None:
         return {"was_running": False, "ended": True, "calls_in_flight": 0}
     try:
-        is_answering = await anyio.to_thread.run_sync(_is_answering, home)
+        connection = await anyio.to_thread.run_sync(connect, home)
     except Unavailable:
-        is_answering = False
+        connection = None
     in_flight = 0
-    if is_answering:
+    if connection is not None:
+        connection.close()
         async with open_models() as models:
             in_flight = (await models.status()).calls_in_flight
             await models.stop_gateway(at_once=now)
@@ -150,25 +131,12 @@ async def _stop(now: bool) -> dict[str, Any]:
         # Whoever holds the lock on its file is the gateway and nobody else.
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL if now else signal.SIGTERM)
-    ended = (now or not in_flight) and await anyio.to_thread.run_sync(_has_ended, home, pid)
+    is_ending = now or not in_flight
+    ended = is_ending and await anyio.to_thread.run_sync(has_ended, gateway_at(home), pid, _END_TIMEOUT_SECONDS)
     return {"was_running": True, "ended": ended, "calls_in_flight": in_flight}
 
 
-def _is_answering(home: Path) -> bool:
-    connection = connect(home)
-    if connection is not None:
-        connection.close()
-    return connection is not None
-
-
-def _has_ended(home: Path, pid: int) -> bool:
-    deadline = time.monotonic() + _END_TIMEOUT_SECONDS
-    while (is_running := running_pid(home) == pid) and time.monotonic() < deadline:
-        time.sleep(_POLL_INTERVAL_SECONDS)
-    return not is_running
-
-
-def _stop_words(view: dict[str, Any]) -> str:
+def _stop_note(view: dict[str, Any]) -> str:
     if not view["was_running"]:
         return "No gateway runs."
     if view["ended"]:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
-import anyio
 import typer
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records, terminal_masker
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, terminal_masker, with_records
 from cellwright.cli.render import approval_tables, console
 from cellwright.cli.run.questions import ask_person
 from cellwright.cli.runs.lookup import complete_going, find_run
 from cellwright.cli.terminal_input import ask_line, is_interactive, person_here
 from cellwright.errors import UserError
-from cellwright.policy import AnswerRefused, Grant, No, Yes
+from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox
 from cellwright.tools import Inbox, InboxItem, RecordedAnswer, TypedAnswer
 
 app = typer.Typer(help="What runs ask you, and what you have allowed them.")
 
+T = TypeVar("T")
 NumberArgument = Annotated[str, typer.Argument(metavar="ID", help="A question, as `cellwright inbox` names it.")]
 _LASTS: Final = re.compile(r"([0-9]{1,4})([hdw])", flags=re.ASCII)
 _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
@@ -44,7 +43,7 @@ def list_command(
 ) -> None:
     """List what waits for an answer, oldest first."""
     if context.invoked_subcommand is None:
-        show_list(anyio.run(pending, run, database, key), as_json=as_json)
+        show_list(with_inbox(lambda inbox: pending(inbox, run), database, key), as_json=as_json)
     elif as_json or run or database or key:
         # Such an option would be read here and missing there: an answer must not go to another journal than was named.
         raise UserError(
@@ -57,11 +56,8 @@ def show(
     number: NumberArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
 ) -> None:
     """Show exactly what is asked or will happen, and the fingerprint that names it."""
-    found = question_view(anyio.run(read_question, number, database, key))
-    if as_json:
-        console.as_json(found)
-    else:
-        approval_tables.question(found)
+    found = question_view(with_inbox(lambda inbox: inbox.show(number), database, key))
+    console.result(found, as_json, approval_tables.question)
 
 
 @app.command()
@@ -87,19 +83,18 @@ def answer(
         feedback=_decodable(feedback or ""),
     )
     if typed.words or as_json:
-        tell_outcome(anyio.run(answer_typed, number, typed, fingerprint, database, key), as_json=as_json)
-    elif not anyio.run(_ask, number, database, key):
+        outcome = with_inbox(lambda inbox: answer_typed(inbox, number, typed, fingerprint), database, key)
+        show_outcome(outcome, as_json=as_json)
+    elif not with_inbox(lambda inbox: _ask(inbox, number), database, key):
         raise typer.Exit(WAITING)
 
 
 @app.command()
 def grants(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
     """List every yes that still holds: for always, and for runs that have not ended."""
-    found = [grant_view(grant) for grant in anyio.run(_grants, database, key)]
-    if as_json:
-        console.as_json({"grants": found})
-    else:
-        approval_tables.grants(found)
+    standing = with_inbox(lambda inbox: inbox.grants(datetime.now(UTC)), database, key)
+    found = [grant_view(grant) for grant in standing]
+    console.result({"grants": found}, as_json, lambda _: approval_tables.grants(found))
 
 
 @app.command()
@@ -110,7 +105,8 @@ def revoke(
     key: KeyOption = None,
 ) -> None:
     """Revoke a standing grant: from now on it asks again."""
-    tell_outcome(anyio.run(_revoke, number, database, key), as_json=as_json)
+    outcome = with_inbox(lambda inbox: inbox.revoke(number, person_here()), database, key)
+    show_outcome(outcome, as_json=as_json)
 
 
 # ── what was typed ──
@@ -155,13 +151,10 @@ async def give_answer(
 def show_list(items: Sequence[InboxItem], *, as_json: bool) -> None:
     """What waits for an answer."""
     found = [question_view(item) for item in items]
-    if as_json:
-        console.as_json({"questions": found})
-    else:
-        approval_tables.questions(found)
+    console.result({"questions": found}, as_json, lambda _: approval_tables.questions(found))
 
 
-def tell_outcome(outcome: RecordedAnswer | Grant | AnswerRefused | None, *, as_json: bool) -> None:
+def show_outcome(outcome: RecordedAnswer | Grant | AnswerRefused | None, *, as_json: bool) -> None:
     """What came of it, and the exit code that says the same."""
     match outcome:
         case None:
@@ -169,61 +162,40 @@ def tell_outcome(outcome: RecordedAnswer | Grant | AnswerRefused | None, *, as_j
             raise typer.Exit(1)
         case AnswerRefused():
             view = {"refused": outcome.why, "message": outcome.message}
-            console.as_json(view) if as_json else console.refusal(view)
+            console.result(view, as_json, console.refusal)
             raise typer.Exit(REFUSED)
         case Grant():
-            console.as_json(grant_view(outcome)) if as_json else console.note(f"Revoked: {outcome.describe()}.")
+            console.result(grant_view(outcome), as_json, f"Revoked: {outcome.describe()}.")
         case _:
             view = answer_view(outcome)
-            console.as_json(view) if as_json else console.note(f"Answered {view['id']}: {view['says']}.")
+            console.result(view, as_json, f"Answered {view['id']}: {view['says']}.")
 
 
 # ── what each command does ──
 
 
-@asynccontextmanager
-async def open_inbox(database: str | None, key: Path | None) -> AsyncGenerator[Inbox]:
-    """The inbox of the journal that is named, or of the one in the state directory."""
+def with_inbox(work: Callable[[Inbox], Awaitable[T]], database: str | None, key: Path | None) -> T:
+    """What the work gives with the inbox of the journal that is named, or of the one in the state directory."""
     masker = terminal_masker()
-    async with open_records(database, key, masker) as records:
-        yield run_inbox(records, masker)
+    return with_records(lambda records: work(run_inbox(records, masker)), database, key, masker)
 
 
-async def pending(run: str | None, database: str | None, key: Path | None) -> list[InboxItem]:
+async def pending(inbox: Inbox, run: str | None = None) -> list[InboxItem]:
     """What waits for an answer, oldest first; of one run, or of all."""
-    async with open_inbox(database, key) as inbox:
-        return await inbox.pending(None if run is None else await find_run(inbox.records, run))
-
-
-async def read_question(number: str, database: str | None, key: Path | None) -> InboxItem:
-    """One question, whatever became of it."""
-    async with open_inbox(database, key) as inbox:
-        return await inbox.show(number)
+    return await inbox.pending(None if run is None else await find_run(inbox.records, run))
 
 
 async def answer_typed(
-    number: str, typed: TypedAnswer, fingerprint: str | None, database: str | None, key: Path | None
+    inbox: Inbox, number: str, typed: TypedAnswer, fingerprint: str | None = None
 ) -> RecordedAnswer | AnswerRefused | None:
     """Answer one question; None: the person did not confirm it."""
-    async with open_inbox(database, key) as inbox:
-        return await give_answer(inbox, await inbox.show(number), typed, fingerprint)
+    return await give_answer(inbox, await inbox.show(number), typed, fingerprint)
 
 
-async def _ask(number: str, database: str | None, key: Path | None) -> bool:
+async def _ask(inbox: Inbox, number: str) -> bool:
     """Whether it was answered at this terminal."""
-    async with open_inbox(database, key) as inbox:
-        item = await inbox.show(number)
-        if not is_interactive():
-            offers = f"One of: {', '.join(item.offers)}." if item.offers else "Any words."
-            raise UserError("Give an answer.", hint=f"{offers} `cellwright inbox show {number}` says more.")
-        return await ask_person(inbox, item)
-
-
-async def _grants(database: str | None, key: Path | None) -> tuple[Grant, ...]:
-    async with open_inbox(database, key) as inbox:
-        return await inbox.grants(datetime.now(UTC))
-
-
-async def _revoke(number: str, database: str | None, key: Path | None) -> Grant | AnswerRefused:
-    async with open_inbox(database, key) as inbox:
-        return await inbox.revoke(number, person_here())
+    item = await inbox.show(number)
+    if not is_interactive():
+        offers = f"One of: {', '.join(item.offers)}." if item.offers else "Any words."
+        raise UserError("Give an answer.", hint=f"{offers} `cellwright inbox show {number}` says more.")
+    return await ask_person(inbox, item)

@@ -20,13 +20,13 @@ from cellwright.cli.journal_options import (
     existing_file,
     existing_journal,
     journal_location,
-    open_records,
+    with_records,
 )
 from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
 from cellwright.journal import Records, RunStatus, maintenance, run_control, stream_of, verify
 from cellwright.journal.projections import Cost, RunProgress, cost, fold, progress, timeline
-from cellwright.policy import parse_since
+from cellwright.policy.audit import parse_since
 from cellwright.tools.approval.audit_trail import audit_trail
 
 
@@ -38,11 +38,11 @@ def run_line(status: RunStatus, versions_at_work: Sequence[str]) -> dict[str, An
 
 async def run_view(records: Records, run: str) -> dict[str, Any]:
     """Everything about one run. Raises `UserError` if nothing is kept of it."""
-    events = [told async for told in records.log.read_all(stream_of(run))]
+    events = [recorded async for recorded in records.log.read_all(stream_of(run))]
     try:
         status = run_line(await records.status(run), await records.versions_at_work())
     except UserError:
-        # Events can outlive what the engine keeps, and rooms can tell of what no workflow did.
+        # Events can outlive what the engine keeps, and rooms can record what no workflow did.
         if not events:
             raise
         status = {"run": run, "standing": "gone"}
@@ -69,21 +69,15 @@ RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's name.")
 @app.command()
 def runs(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
     """List every run, newest first: running, waiting for an answer, done, dead …"""
-    found = anyio.run(_runs, database, key)
-    if as_json:
-        console.as_json({"runs": found})
-    else:
-        journal_tables.runs(found)
+    found = with_records(_runs, database, key)
+    console.result({"runs": found}, as_json, lambda _: journal_tables.runs(found))
 
 
 @app.command()
 def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
     """Show one run: how it stands, its tasks, its cost, what was audited, and everything it told, in order."""
-    found = anyio.run(_show, run, database, key)
-    if as_json:
-        console.as_json(found)
-    else:
-        journal_tables.run(found)
+    found = with_records(lambda records: run_view(records, run), database, key)
+    console.result(found, as_json, journal_tables.run)
 
 
 @app.command()
@@ -95,11 +89,9 @@ def cancel(
     key: KeyOption = None,
 ) -> None:
     """Stop a run and everything inside it; what is recorded stays, and requeue lets it go on."""
-    is_stopped = anyio.run(_cancel, run, reason, database, key)
-    if as_json:
-        console.as_json({"run": run, "cancelled": is_stopped})
-    else:
-        console.note(f"{run} is cancelled." if is_stopped else f"{run} did not go on.")
+    is_stopped = with_records(lambda records: _cancel(records, run, reason), database, key)
+    note = f"{run} is cancelled." if is_stopped else f"{run} did not go on."
+    console.result({"run": run, "cancelled": is_stopped}, as_json, note)
 
 
 @app.command()
@@ -117,11 +109,9 @@ def fork(
     key: KeyOption = None,
 ) -> None:
     """Carry a run over to changed code: a new run that has the old one's steps and goes on after them."""
-    forked = anyio.run(_fork, run, version, from_step, name, database, key)
-    if as_json:
-        console.as_json(forked)
-    else:
-        console.note(f"{forked['run']} goes on from {run} when a worker of version {forked['version']} takes it.")
+    forked = with_records(lambda records: _fork(records, run, version, from_step, name), database, key)
+    note = f"{forked['run']} goes on from {run} when a worker of version {forked['version']} takes it."
+    console.result(forked, as_json, note)
 
 
 @app.command()
@@ -129,11 +119,9 @@ def requeue(
     run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
 ) -> None:
     """Let a run that was given up or cancelled go on at its first step without a result."""
-    is_stopped = anyio.run(_requeue, run, database, key)
-    if as_json:
-        console.as_json({"run": run, "requeued": is_stopped})
-    else:
-        console.note(f"{run} goes on when a worker takes it." if is_stopped else f"{run} has not stopped.")
+    is_stopped = with_records(lambda records: records.requeue(run, by="cellwright journal requeue"), database, key)
+    note = f"{run} goes on when a worker takes it." if is_stopped else f"{run} has not stopped."
+    console.result({"run": run, "requeued": is_stopped}, as_json, note)
 
 
 @app.command()
@@ -145,7 +133,7 @@ def export(
     key: KeyOption = None,
 ) -> None:
     """Write everything a run has told as JSON lines; `--json` makes it one JSON list."""
-    events = anyio.run(_export, run, database, key)
+    events = with_records(lambda records: _export(records, run), database, key)
     text = json.dumps(events, ensure_ascii=False) + "\n" if as_json else journal_tables.json_lines(events)
     if output is None:
         journal_tables.raw(text)
@@ -162,12 +150,10 @@ def prune(
     key: KeyOption = None,
 ) -> None:
     """Delete old events and runs that have ended, and leave a sealed tombstone; unfinished runs stay whole."""
-    before = parse_since(older_than, datetime.now(UTC))
-    pruned = dataclasses.asdict(anyio.run(_prune, int(before.timestamp() * 1000), database, key))
-    if as_json:
-        console.as_json(pruned)
-    else:
-        console.note(f"Pruned {pruned['events']} events, {pruned['runs']} runs and {pruned['blobs']} large values.")
+    before_ms = int(parse_since(older_than, datetime.now(UTC)).timestamp() * 1000)
+    pruned = with_records(lambda records: maintenance.prune(records.log, before_ms=before_ms), database, key)
+    note = f"Pruned {pruned.events} events, {pruned.runs} runs and {pruned.blobs} large values."
+    console.result(dataclasses.asdict(pruned), as_json, note)
 
 
 @app.command("verify")
@@ -184,24 +170,20 @@ def verify_command(
     key: KeyOption = None,
 ) -> None:
     """Check the hash chain: exit 1 if anything was altered, removed, moved or cut off."""
-    verdict = anyio.run(_verify, run, _read_anchors(anchor), database, key)
+    anchors = _read_anchors(anchor)
+    verdict = with_records(lambda records: _verify(records, run, anchors), database, key)
     if write_anchor is not None and not verdict["damage"]:
         _write(write_anchor, json.dumps(verdict["anchors"], indent=1) + "\n")
-    if as_json:
-        console.as_json(verdict)
-    else:
-        journal_tables.verdict(verdict)
+    console.result(verdict, as_json, journal_tables.verdict)
     raise typer.Exit(1 if verdict["damage"] else 0)
 
 
 @app.command()
 def check(as_json: JsonOption = False, database: DatabaseOption = None) -> None:
     """Let SQLite check the file itself: exit 1 if it is broken."""
-    problems = anyio.run(_check, database)
-    if as_json:
-        console.as_json({"ok": not problems, "problems": problems})
-    else:
-        journal_tables.problems(problems)
+    problems = anyio.run(maintenance.check, existing_file(database))
+    view = {"ok": not problems, "problems": problems}
+    console.result(view, as_json, lambda _: journal_tables.problems(problems))
     raise typer.Exit(1 if problems else 0)
 
 
@@ -212,11 +194,12 @@ def backup_command(
     database: DatabaseOption = None,
 ) -> None:
     """Copy the journal while it is in use, its key beside it."""
-    size = anyio.run(_backup, file, database)
-    if as_json:
-        console.as_json({"file": str(file), "bytes": size})
-    else:
-        console.note(f"{size:,} bytes in {file}. Keep {file.with_suffix('.key').name} as safe as the journal itself.")
+    location = existing_journal(database)
+    if location.path is not None:
+        chain_key(location, None)
+    size = anyio.run(maintenance.back_up, location, file)
+    note = f"{size:,} bytes in {file}. Keep {file.with_suffix('.key').name} as safe as the journal itself."
+    console.result({"file": str(file), "bytes": size}, as_json, note)
 
 
 @app.command()
@@ -227,82 +210,52 @@ def restore(
     database: DatabaseOption = None,
 ) -> None:
     """Put a copy in the journal's place, after checking it; no worker may be running."""
-    place = journal_location(database)
-    anyio.run(lambda: maintenance.restore(file, place, replace=replace))
-    if as_json:
-        console.as_json({"restored": str(place.path)})
-    else:
-        console.note(f"Restored to {place.path}.")
+    location = journal_location(database)
+    anyio.run(lambda: maintenance.restore(file, location, replace=replace))
+    console.result({"restored": str(location.path)}, as_json, f"Restored to {location.path}.")
 
 
 # ── what each command does ──
 
 
-async def _runs(database: str | None, key: Path | None) -> list[dict[str, Any]]:
-    async with open_records(database, key) as records:
-        versions = await records.versions_at_work()
-        return [run_line(status, versions) for status in await records.runs()]
+async def _runs(records: Records) -> list[dict[str, Any]]:
+    versions = await records.versions_at_work()
+    return [run_line(status, versions) for status in await records.runs()]
 
 
-async def _show(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
-    async with open_records(database, key) as records:
-        return await run_view(records, run)
-
-
-async def _cancel(run: str, reason: str, database: str | None, key: Path | None) -> bool:
+async def _cancel(records: Records, run: str, reason: str) -> bool:
     # Two seconds of import that no other command needs.
     from cellwright.journal.remote_engine import RemoteEngine
 
-    async with open_records(database, key) as records:
-        await run_control.known_run(records, run)
-        async with RemoteEngine.open(records.database.place) as engine:
-            return await run_control.cancel(records, engine, run, reason=reason)
+    await run_control.known_run(records, run)
+    async with RemoteEngine.open(records.database.place) as engine:
+        return await run_control.cancel(records, engine, run, reason=reason)
 
 
 async def _fork(
-    run: str, version: str | None, from_step: int | None, name: str | None, database: str | None, key: Path | None
+    records: Records, run: str, version: str | None, from_step: int | None, name: str | None
 ) -> dict[str, Any]:
     from cellwright.journal.remote_engine import RemoteEngine
 
-    async with open_records(database, key) as records:
-        await run_control.known_run(records, run)
-        chosen = version or await _version_at_work(records)
-        async with RemoteEngine.open(records.database.place) as engine:
-            forked = await run_control.fork(records, engine, run, version=chosen, from_step=from_step, new_run=name)
+    await run_control.known_run(records, run)
+    chosen = version or next(iter(await records.versions_at_work()), None)
+    if chosen is None:
+        raise UserError("No worker has said which version it runs.", hint="Name it with --version.")
+    async with RemoteEngine.open(records.database.place) as engine:
+        forked = await run_control.fork(records, engine, run, version=chosen, from_step=from_step, new_run=name)
     return {"run": forked, "forked_from": run, "version": chosen}
 
 
-async def _version_at_work(records: Records) -> str:
-    versions = await records.versions_at_work()
-    if not versions:
-        raise UserError("No worker has said which version it runs.", hint="Name it with --version.")
-    return versions[0]
-
-
-async def _requeue(run: str, database: str | None, key: Path | None) -> bool:
-    async with open_records(database, key) as records:
-        return await records.requeue(run, by="cellwright journal requeue")
-
-
-async def _export(run: str, database: str | None, key: Path | None) -> list[dict[str, Any]]:
-    async with open_records(database, key) as records:
-        events = [told.json() async for told in records.log.read_all(stream_of(run))]
+async def _export(records: Records, run: str) -> list[dict[str, Any]]:
+    events = [recorded.json() async for recorded in records.log.read_all(stream_of(run))]
     if not events:
         raise UserError(f"Nothing is kept of a run {run!r}.", hint="See `cellwright journal runs`.")
     return events
 
 
-async def _prune(before_ms: int, database: str | None, key: Path | None) -> maintenance.Pruned:
-    async with open_records(database, key) as records:
-        return await maintenance.prune(records.log, before_ms=before_ms)
-
-
-async def _verify(
-    run: str | None, anchors: list[verify.Anchor], database: str | None, key: Path | None
-) -> dict[str, Any]:
-    async with open_records(database, key) as records:
-        stream = stream_of(run) if run is not None else None
-        verdict = await verify.verify(records.log, stream=stream, anchors=anchors)
+async def _verify(records: Records, run: str | None, anchors: list[verify.Anchor]) -> dict[str, Any]:
+    stream = stream_of(run) if run is not None else None
+    verdict = await verify.verify(records.log, stream=stream, anchors=anchors)
     if stream is not None and not verdict.streams and not verdict.damage:
         raise UserError(f"Nothing is kept of a run {run!r}.", hint="See `cellwright journal runs`.")
     return {**dataclasses.asdict(verdict), "ok": not verdict.damage}
@@ -317,17 +270,6 @@ def _read_anchors(path: Path | None) -> list[verify.Anchor]:
         raise UserError(
             f"Cannot read anchors from {str(path)!r}: {error}.", hint="Use what --write-anchor wrote."
         ) from error
-
-
-async def _check(database: str | None) -> list[str]:
-    return await maintenance.check(existing_file(database))
-
-
-async def _backup(file: Path, database: str | None) -> int:
-    place = existing_journal(database)
-    if place.path is not None:
-        chain_key(place, None)
-    return await maintenance.back_up(place, file)
 
 
 def _write(path: Path, text: str) -> None:

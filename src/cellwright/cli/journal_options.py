@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+import anyio
 import typer
 
 from cellwright.errors import UserError
@@ -15,9 +16,10 @@ from cellwright.journal import Records
 from cellwright.journal.chain import read_existing_key
 from cellwright.journal.database import JournalLocation
 from cellwright.journal.tables import is_journal
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.settings import Settings
 
+T = TypeVar("T")
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 DatabaseOption = Annotated[
     str | None,
@@ -36,24 +38,26 @@ def journal_location(database: str | None) -> JournalLocation:
 
 def existing_journal(database: str | None) -> JournalLocation:
     """The same, where one is: no command makes a journal by looking at it. Raises `UserError`."""
-    place = existing_file(database)
-    if not is_journal(place):
-        what = "The Postgres database" if place.path is None else repr(str(place.path))
+    location = existing_file(database)
+    if not is_journal(location):
+        what = "The Postgres database" if location.path is None else repr(str(location.path))
         raise UserError(f"{what} is no journal.", hint="Name one with --database.")
-    return place
+    return location
 
 
 def existing_file(database: str | None) -> JournalLocation:
     """The same, even if the file is broken. Raises `UserError` if there is none."""
-    place = journal_location(database)
-    if place.path is not None and not place.path.exists():
-        raise UserError(f"No journal at {str(place.path)!r}.", hint="Nothing has run yet, or name it with --database.")
-    return place
+    location = journal_location(database)
+    if location.path is not None and not location.path.exists():
+        raise UserError(
+            f"No journal at {str(location.path)!r}.", hint="Nothing has run yet, or name it with --database."
+        )
+    return location
 
 
-def chain_key(place: JournalLocation, key: Path | None) -> bytes:
+def chain_key(location: JournalLocation, key: Path | None) -> bytes:
     """The key that is named, or the journal's own: beside the file, or on Postgres in the state directory."""
-    beside = place.path.with_suffix(".key") if place.path is not None else Settings.read().home / "journal.key"
+    beside = location.path.with_suffix(".key") if location.path is not None else Settings.read().home / "journal.key"
     return read_existing_key(key or beside)
 
 
@@ -64,9 +68,21 @@ def terminal_masker() -> Masker:
 
 @asynccontextmanager
 async def open_records(database: str | None, key: Path | None, masker: Masker | None = None) -> AsyncGenerator[Records]:
-    """The records of that journal; what is told through this door is masked."""
-    place, hide = existing_journal(database), masker or terminal_masker()
+    """The records of that journal; what is written through them is masked."""
+    location, hide = existing_journal(database), masker or terminal_masker()
     async with Records.open(
-        place.url, chain_key=chain_key(place, key), mask=lambda text: hide.mask(text).text
+        location.url, chain_key=chain_key(location, key), mask=lambda text: hide.mask(text).text
     ) as records:
         yield records
+
+
+def with_records(
+    work: Callable[[Records], Awaitable[T]], database: str | None, key: Path | None, masker: Masker | None = None
+) -> T:
+    """What the work gives with those records, which are open only for it."""
+
+    async def opened() -> T:
+        async with open_records(database, key, masker) as records:
+            return await work(records)
+
+    return anyio.run(opened)

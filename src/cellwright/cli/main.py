@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from cellwright.cli.gateway_launch import hand_over_own_keys
 from cellwright.cli.render import console
-from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.settings import Settings
 from cellwright.telemetry import masked_logs
 
@@ -126,8 +126,6 @@ def exit_code(problem: CellwrightError) -> int:
             return 2
         case RefusedByPolicy():
             return 3
-        case Unavailable() | Defect():
-            return 1
         case _:
             return 1
 

@@ -14,17 +14,17 @@ from typing import Annotated, Any, Final, cast, get_args
 import anyio
 import typer
 
-from cellwright.cli.gateway import is_endpoint_open, open_models, running_models
+from cellwright.cli.gateway import is_endpoint_open, open_models, report_view, running_models
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import console, model_tables
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.config.configuration import Configuration, read_configuration
+from cellwright.models.config.configuration import configuration_at
 from cellwright.models.config.keys import remove_key, set_key
-from cellwright.models.config.names import TIERS, ModelName, Tier
+from cellwright.models.config.names import TIERS, ModelName
 from cellwright.models.gateway.openai_access import ADDRESS_FILE, read_address
-from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, TestReport, UsageBy, UsageRow
-from cellwright.policy import parse_since
+from cellwright.models.reports import ListedModel, ModelsReport, TestReport, UsageBy, UsageRow
+from cellwright.policy.audit import parse_since
 from cellwright.settings import Settings
 
 app = typer.Typer(help="The models agents use, what they cost, and their keys.", no_args_is_help=True)
@@ -36,11 +36,7 @@ _LONGEST_KEY: Final = 10_000
 @app.command("list")
 def list_command(as_json: JsonOption = False) -> None:
     """List tiers with their chains, models with their prices, and which of them are ready."""
-    view = anyio.run(_list)
-    if as_json:
-        console.as_json(view)
-    else:
-        model_tables.listed(view)
+    console.result(anyio.run(_list), as_json, model_tables.listed)
 
 
 @app.command()
@@ -52,10 +48,7 @@ def test(
 ) -> None:
     """Really ask models something tiny, and find out whether tools and schemas work; exit 1 if one does not answer."""
     found = anyio.run(_test, name)
-    if as_json:
-        console.as_json({"tests": found})
-    else:
-        model_tables.tests(found)
+    console.result({"tests": found}, as_json, lambda _: model_tables.tests(found))
     raise typer.Exit(0 if found and all(one["is_answering"] for one in found) else 1)
 
 
@@ -69,11 +62,9 @@ def usage(
     if by not in get_args(UsageBy):
         raise UserError(f"Usage cannot be summed by {by!r}.", hint="One of: run, model, day, role.")
     after = "" if since is None else parse_since(since, datetime.now(UTC)).astimezone(UTC).isoformat()
-    rows = anyio.run(_usage, cast("UsageBy", by), after)
-    if as_json:
-        console.as_json({"by": by, "since": after or None, "rows": [usage_view(row) for row in rows]})
-    else:
-        model_tables.usage([usage_view(row) for row in rows], by)
+    rows = [usage_view(row) for row in anyio.run(_usage, cast("UsageBy", by), after)]
+    view = {"by": by, "since": after or None, "rows": rows}
+    console.result(view, as_json, lambda _: model_tables.usage(rows, by))
 
 
 @app.command("set-key", context_settings={"allow_extra_args": True})
@@ -92,23 +83,18 @@ def set_key_command(
     _known_provider(provider, settings.home)
     value = _key_from_stdin() if stdin else _key_from_person(provider)
     where = set_key(settings.ready_home(), provider, value, "file" if file else None)
-    anyio.run(_tell_gateway, provider)
-    if as_json:
-        console.as_json({"provider": provider, "kept_in": where})
-    else:
-        console.note(f"The key of {provider} is kept in the {where}.")
+    anyio.run(_notify_gateway, provider)
+    note = f"The key of {provider} is kept in the {where}."
+    console.result({"provider": provider, "kept_in": where}, as_json, note)
 
 
 @app.command("remove-key")
 def remove_key_command(provider: ProviderArgument, as_json: JsonOption = False) -> None:
     """Forget a provider's API key, wherever it is kept."""
-    home = Settings.read().home
-    removed = remove_key(home, provider)
-    anyio.run(_tell_gateway, provider)
-    if as_json:
-        console.as_json({"provider": provider, "removed_from": list(removed)})
-    else:
-        console.note(f"Removed from the {' and the '.join(removed)}." if removed else f"No key of {provider} was kept.")
+    removed = remove_key(Settings.read().home, provider)
+    anyio.run(_notify_gateway, provider)
+    note = f"Removed from the {' and the '.join(removed)}." if removed else f"No key of {provider} was kept."
+    console.result({"provider": provider, "removed_from": list(removed)}, as_json, note)
 
 
 @app.command()
@@ -119,12 +105,7 @@ def endpoint(
 ) -> None:
     """Open the OpenAI-compatible endpoint for other programs, and say where it is."""
     view = anyio.run(_endpoint, token or marimo)
-    if as_json:
-        console.as_json(view)
-    elif marimo:
-        model_tables.marimo_settings(view)
-    else:
-        model_tables.endpoint(view)
+    console.result(view, as_json, model_tables.marimo_settings if marimo else model_tables.endpoint)
 
 
 # ── what is typed ──
@@ -150,17 +131,6 @@ def _key_from_stdin() -> str:
             "What came from standard input is too long for a key.", hint="Pipe in the key and nothing else."
         )
     return text
-
-
-def configuration_at(home: Path) -> Configuration:
-    """What the person's `models.toml` says. Raises `UserError`."""
-    file = home / "models.toml"
-    try:
-        return read_configuration(file.read_text("utf-8"), str(file))
-    except FileNotFoundError:
-        return Configuration()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Cannot read {str(file)!r}: {error}.", hint="It must be a TOML file you may read.") from error
 
 
 def _known_provider(provider: str, home: Path) -> None:
@@ -197,17 +167,13 @@ def usage_view(row: UsageRow) -> dict[str, Any]:
 async def _list() -> dict[str, Any]:
     async with open_models() as models:
         listed, providers = await models.listed(), await models.providers()
-    chains = _chains(configuration_at(Settings.read().home), providers)
+    configuration = configuration_at(Settings.read().home)
+    ready = frozenset(provider.name for provider in providers.providers if provider.is_ready)
     return {
-        "tiers": {tier: [str(name) for name in chain] for tier, chain in chains.items()},
+        "tiers": {tier: [str(name) for name in configuration.chain(tier, ready)] for tier in TIERS},
         "models": [model_view(model) for model in listed.models],
         "providers": [asdict(provider) for provider in providers.providers],
     }
-
-
-def _chains(configuration: Configuration, providers: ProvidersReport) -> dict[Tier, tuple[ModelName, ...]]:
-    ready = frozenset(provider.name for provider in providers.providers if provider.is_ready)
-    return {tier: configuration.chain(tier, ready) for tier in TIERS}
 
 
 async def _test(name: str | None) -> list[dict[str, Any]]:
@@ -215,12 +181,16 @@ async def _test(name: str | None) -> list[dict[str, Any]]:
         ModelName.parse(name)
     async with open_models() as models:
         if name == "embed":
-            return [_test_view(await _test_embedding(models))]
+            return [report_view(await _test_embedding(models))]
         chosen = [name] if name is not None and name not in TIERS else _to_test(await models.listed(), name)
         if not chosen:
             what = "No model" if name is None else f"No model of {name}"
             raise Unavailable(f"{what} is ready.", hint="`cellwright models list` says what each needs.")
-        return [_test_view(await _test_one(models, model)) for model in chosen]
+        found: list[dict[str, Any]] = []
+        for model in chosen:
+            console.note(f"Asking {model} …")
+            found.append(report_view(await models.test(model)))
+        return found
 
 
 async def _test_embedding(models: Models) -> TestReport:
@@ -235,19 +205,10 @@ async def _test_embedding(models: Models) -> TestReport:
     )
 
 
-async def _test_one(models: Models, model: str) -> TestReport:
-    console.note(f"Asking {model} …")
-    return await models.test(model)
-
-
 def _to_test(report: ModelsReport, tier: str | None) -> list[str]:
     """Ready models of this tier, or of any that chats."""
     wanted = {tier} if tier is not None else set(TIERS) - {"embed"}
     return [model.name for model in report.models if model.is_ready and wanted & set(model.tiers)]
-
-
-def _test_view(report: TestReport) -> dict[str, Any]:
-    return {name: value for name, value in asdict(report).items() if name != "kind"}
 
 
 async def _usage(by: UsageBy, since: str) -> tuple[UsageRow, ...]:
@@ -255,7 +216,7 @@ async def _usage(by: UsageBy, since: str) -> tuple[UsageRow, ...]:
         return (await models.usage(by=by, since=since)).rows
 
 
-async def _tell_gateway(provider: str) -> None:
+async def _notify_gateway(provider: str) -> None:
     """A gateway that runs reads its keys anew; one that was handed the old key forgets it."""
     async with running_models() as models:
         if models is not None:

@@ -4,175 +4,115 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
 import typer
 
-from cellwright.app import Files, open_notebook
-from cellwright.cli.notebook_options import (
-    DataOption,
-    FileArgument,
-    FilesOption,
-    JsonOption,
-    LimitOption,
-    OutOption,
-    ProjectOption,
-    ProofOption,
-    PythonOption,
-    RevealOption,
-    StrictOption,
-    TierOption,
-    TimeoutOption,
-    UncontainedOption,
-    python_choice,
-)
+from cellwright.app import open_notebook
+from cellwright.cli import notebook_options as given
+from cellwright.cli.notebook_options import NotebookOptions, read_options
 from cellwright.cli.render import console
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
-from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
-from cellwright.sandbox import FileChange, FilesMode, KeepQuestion, Limits, Tier
+from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.notebook import Document, Graph, SaveConflict, graph, parse_edits, read, summary
+from cellwright.sandbox.host.file_changes import FileChange
+from cellwright.sandbox.host.keep_terms import KeepQuestion
 
 app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 
 
 @app.command()
 def run(
-    file: FileArgument,
-    as_json: JsonOption = False,
-    data: DataOption = None,
-    files: FilesOption = "keep",
-    limit: LimitOption = None,
-    project: ProjectOption = None,
-    reveal: RevealOption = None,
-    tier: TierOption = None,
-    allow_uncontained: UncontainedOption = False,
-    python: PythonOption = "header",
+    file: given.FileArgument,
+    as_json: given.JsonOption = False,
+    data: given.DataOption = None,
+    files: given.FilesOption = "keep",
+    limit: given.LimitOption = None,
+    project: given.ProjectOption = None,
+    reveal: given.RevealOption = None,
+    tier: given.TierOption = None,
+    allow_uncontained: given.UncontainedOption = False,
+    python: given.PythonOption = "header",
 ) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
-    result = anyio.run(_run, file, options, not as_json)
-    _finish(result, as_json)
+    options = read_options(data, files, limit, project, reveal, tier, allow_uncontained, python)
+    _finish(anyio.run(_run, file, options, not as_json), as_json)
 
 
 @app.command()
 def apply(
-    file: FileArgument,
+    file: given.FileArgument,
     edits: Annotated[Path, typer.Argument(metavar="EDITS.json", help="A JSON list of edits; `-` reads stdin.")],
-    as_json: JsonOption = False,
-    data: DataOption = None,
-    files: FilesOption = "keep",
-    limit: LimitOption = None,
-    project: ProjectOption = None,
-    reveal: RevealOption = None,
-    tier: TierOption = None,
-    allow_uncontained: UncontainedOption = False,
-    python: PythonOption = "header",
+    as_json: given.JsonOption = False,
+    data: given.DataOption = None,
+    files: given.FilesOption = "keep",
+    limit: given.LimitOption = None,
+    project: given.ProjectOption = None,
+    reveal: given.RevealOption = None,
+    tier: given.TierOption = None,
+    allow_uncontained: given.UncontainedOption = False,
+    python: given.PythonOption = "header",
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = _options(data, files, limit, project, reveal, tier, allow_uncontained, python)
-    result = anyio.run(_apply, file, _read_json(edits), options, not as_json)
-    _finish(result, as_json)
+    options = read_options(data, files, limit, project, reveal, tier, allow_uncontained, python)
+    _finish(anyio.run(_apply, file, _read_json(edits), options, not as_json), as_json)
 
 
 @app.command()
-def show(file: FileArgument, as_json: JsonOption = False) -> None:
+def show(file: given.FileArgument, as_json: given.JsonOption = False) -> None:
     """Show a notebook's cells and their graph, without running anything."""
     document = read(file).document
     cells = _shown_cells(document)
-    if as_json:
-        console.as_json({"path": str(file), "options": dict(document.options), "cells": cells})
-    else:
-        console.notebook_cells(cells, summary(document, {}, 8_000))
+    view = {"path": str(file), "options": dict(document.options), "cells": cells}
+    console.result(view, as_json, lambda _: console.notebook_cells(cells, summary(document, {}, 8_000)))
 
 
 @app.command()
 def verify(
-    file: FileArgument,
-    as_json: JsonOption = False,
-    data: DataOption = None,
-    limit: LimitOption = None,
-    project: ProjectOption = None,
-    reveal: RevealOption = None,
-    tier: TierOption = None,
-    allow_uncontained: UncontainedOption = False,
-    timeout: TimeoutOption = 600,
-    strict: StrictOption = False,
-    python: PythonOption = "header",
-    out: OutOption = None,
+    file: given.FileArgument,
+    as_json: given.JsonOption = False,
+    data: given.DataOption = None,
+    limit: given.LimitOption = None,
+    project: given.ProjectOption = None,
+    reveal: given.RevealOption = None,
+    tier: given.TierOption = None,
+    allow_uncontained: given.UncontainedOption = False,
+    timeout: given.TimeoutOption = 600,
+    strict: given.StrictOption = False,
+    python: given.PythonOption = "header",
+    out: given.OutOption = None,
 ) -> None:
     """Run a notebook twice from scratch, compare, check, and store a signed proof if all is well."""
     from cellwright.cli import notebook_proofs
 
-    options = _options(data, "drop", limit, project, reveal, tier, allow_uncontained, python)
-    wanted = notebook_proofs.VerifyOptions(
-        files=options.files,
-        limits=options.limits,
-        tier=options.tier,
-        allow_uncontained=options.allow_uncontained,
-        python=options.python,
-        seconds=timeout,
-        is_strict=strict,
-        out=out,
-    )
-    raise typer.Exit(notebook_proofs.verify_now(file, wanted, as_json=as_json))
+    options = read_options(data, "drop", limit, project, reveal, tier, allow_uncontained, python)
+    verified = notebook_proofs.verify_now(file, options, seconds=timeout, is_strict=strict, out=out, as_json=as_json)
+    raise typer.Exit(0 if verified else 1)
 
 
 @app.command()
 def proof(
-    file: FileArgument,
-    as_json: JsonOption = False,
-    proof: ProofOption = None,
-    data: DataOption = None,
-    project: ProjectOption = None,
+    file: given.FileArgument,
+    as_json: given.JsonOption = False,
+    proof: given.ProofOption = None,
+    data: given.DataOption = None,
+    project: given.ProjectOption = None,
 ) -> None:
     """Check a notebook's proof: who signed it, and exactly what has changed since. Nothing is run."""
     from cellwright.cli import notebook_proofs
 
-    options = _options(data, "drop", None, project, None, None, False)
-    raise typer.Exit(notebook_proofs.check_now(file, proof, options.files, as_json=as_json))
+    options = read_options(data, "drop", None, project, None, None, False)
+    raise typer.Exit(0 if notebook_proofs.check_now(file, proof, options.files, as_json=as_json) else 1)
 
 
 # ── what each command does ──
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    files: Files
-    limits: Limits
-    tier: Tier | None
-    allow_uncontained: bool
-    python: PythonChoice
-
-
-def _options(
-    data: list[str] | None,
-    files: str,
-    limit: list[str] | None,
-    project: Path | None,
-    reveal: list[str] | None,
-    tier: str | None,
-    allow_uncontained: bool,
-    python: str = "header",
-) -> _Options:
-    modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
-    tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
-    if files not in modes:
-        raise UserError(f"Unknown --files {files!r}.", hint="keep, drop or direct.")
-    if tier is not None and tier.upper() not in tiers:
-        raise UserError(f"Unknown --tier {tier!r}.", hint="A, B, C or D.")
-    return _Options(
-        files=Files(mode=modes[files], project=project, data=tuple(data or ()), reveal=tuple(reveal or ())),
-        limits=Limits.parse(limit or ()),
-        tier=tiers[tier.upper()] if tier is not None else None,
-        allow_uncontained=allow_uncontained,
-        python=python_choice(python),
-    )
-
-
-async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, Any]:
+async def _run(file: Path, options: NotebookOptions, is_for_people: bool) -> dict[str, Any]:
     async with _opened(file, options) as notebook:
         observation = await _followed(notebook.run("all"), is_for_people)
         result = _result(notebook, observation)
@@ -180,7 +120,7 @@ async def _run(file: Path, options: _Options, is_for_people: bool) -> dict[str, 
     return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
 
 
-async def _apply(file: Path, edits: object, options: _Options, is_for_people: bool) -> dict[str, Any]:
+async def _apply(file: Path, edits: object, options: NotebookOptions, is_for_people: bool) -> dict[str, Any]:
     async with _opened(file, options) as notebook:
         wanted = parse_edits(edits, notebook.document)
         observation = await _followed(notebook.apply(wanted), is_for_people)
@@ -196,7 +136,11 @@ async def _apply(file: Path, edits: object, options: _Options, is_for_people: bo
     }
 
 
-def _opened(file: Path, options: _Options) -> Any:
+def _opened(file: Path, options: NotebookOptions) -> Any:
+    async def ask_to_keep(question: KeepQuestion) -> bool:
+        answer = await ask_line(f"The notebook left {question.reason}. Keep them? [y/N] ")
+        return answer is not None and answer.lower() in {"y", "yes"}
+
     return open_notebook(
         file,
         files=options.files,
@@ -205,13 +149,8 @@ def _opened(file: Path, options: _Options) -> Any:
         allow_uncontained=options.allow_uncontained,
         python=options.python,
         on_progress=console.note,
-        ask_to_keep=_ask_to_keep if is_interactive() else None,
+        ask_to_keep=ask_to_keep if is_interactive() else None,
     )
-
-
-async def _ask_to_keep(question: KeepQuestion) -> bool:
-    answer = await ask_line(f"The notebook left {question.reason}. Keep them? [y/N] ")
-    return answer is not None and answer.lower() in {"y", "yes"}
 
 
 async def _followed(call: Call, is_for_people: bool) -> Observation:
@@ -307,20 +246,17 @@ def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[st
 
 
 def _finish(result: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        console.as_json(result)
-    else:
-        console.run_result(result)
-        if result.get("refused"):
-            console.refusal(result["refused"])
-    if result.get("refused"):
-        raise typer.Exit(3)
-    raise typer.Exit(0 if result["ok"] else 1)
+    console.result(result, as_json, console.run_result)
+    if not result.get("refused"):
+        raise typer.Exit(0 if result["ok"] else 1)
+    if not as_json:
+        console.refusal(result["refused"])
+    raise typer.Exit(3)
 
 
 def _shown_cells(document: Document) -> list[dict[str, Any]]:
     drawn = graph(document)
-    problems = _problems(document)
+    problems = _problems(drawn)
     return [
         {
             "id": cell.id,
@@ -328,28 +264,24 @@ def _shown_cells(document: Document) -> list[dict[str, Any]]:
             "version": cell.version,
             "code": cell.code,
             "config": dataclasses.asdict(cell.config),
-            "defs": sorted(drawn.nodes[cell.id].defs),
-            "refs": sorted(drawn.nodes[cell.id].refs),
-            "parents": sorted(drawn.nodes[cell.id].parents),
-            "children": sorted(drawn.nodes[cell.id].children),
+            **{name: sorted(getattr(drawn.nodes[cell.id], name)) for name in ("defs", "refs", "parents", "children")},
             "problems": problems.get(cell.id, []),
         }
         for cell in document.cells
     ]
 
 
-def _problems(document: Document) -> dict[str, list[str]]:
-    drawn = graph(document)
-    problems: dict[str, list[str]] = {}
+def _problems(drawn: Graph) -> dict[str, list[str]]:
+    problems = defaultdict[str, list[str]](list)
     for cell, node in drawn.nodes.items():
         if node.problem is not None:
-            problems.setdefault(cell, []).append(node.problem.message)
+            problems[cell].append(node.problem.message)
     for cycle in drawn.cycles:
         for cell in cycle.cells:
-            problems.setdefault(cell, []).append(f"part of a cycle through {', '.join(cycle.names)}")
+            problems[cell].append(f"part of a cycle through {', '.join(cycle.names)}")
     for name, cells in drawn.defined_twice.items():
         for cell in cells:
-            problems.setdefault(cell, []).append(f"{name!r} is defined in {len(cells)} cells")
+            problems[cell].append(f"{name!r} is defined in {len(cells)} cells")
     return problems
 
 
@@ -365,6 +297,3 @@ def _read_json(path: Path) -> object:
         raise UserError(
             f"{str(path)!r} is not JSON: {error}.", hint="A list of edits, see docs/notebooks.md."
         ) from error
-
-
-__all__ = ["app"]

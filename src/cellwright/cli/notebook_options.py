@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cellwright.errors import UserError
+
+if TYPE_CHECKING:
+    from cellwright.app import Files
+    from cellwright.kernel import PythonChoice
+    from cellwright.sandbox.spec import FilesMode, Limits, Tier
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
@@ -82,3 +88,43 @@ def python_choice(word: str) -> Literal["header", "ours"]:
             hint="header or ours. On which versions a notebook runs is said by `requires-python` in its header.",
         )
     return choices[word]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookOptions:
+    """How a notebook is to be opened."""
+
+    files: Files
+    limits: Limits
+    tier: Tier | None
+    allow_uncontained: bool
+    python: PythonChoice
+
+
+def read_options(
+    data: list[str] | None,
+    files: str,
+    limit: list[str] | None,
+    project: Path | None,
+    reveal: list[str] | None,
+    tier: str | None,
+    allow_uncontained: bool,
+    python: str = "header",
+) -> NotebookOptions:
+    """What was typed. Raises `UserError`."""
+    from cellwright.app import Files
+    from cellwright.sandbox.spec import Limits
+
+    modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
+    tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
+    if files not in modes:
+        raise UserError(f"Unknown --files {files!r}.", hint="keep, drop or direct.")
+    if tier is not None and tier.upper() not in tiers:
+        raise UserError(f"Unknown --tier {tier!r}.", hint="A, B, C or D.")
+    return NotebookOptions(
+        files=Files(mode=modes[files], project=project, data=tuple(data or ()), reveal=tuple(reveal or ())),
+        limits=Limits.parse(limit or ()),
+        tier=tiers[tier.upper()] if tier is not None else None,
+        allow_uncontained=allow_uncontained,
+        python=python_choice(python),
+    )

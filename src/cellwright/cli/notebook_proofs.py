@@ -6,34 +6,32 @@ import dataclasses
 import json
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from rich.console import Console
 from rich.text import Text
 
 from cellwright.app import Files, open_pool
 from cellwright.app.notebooks import contained, terrain_for
+from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable, UserError
-from cellwright.kernel import KernelOptions, PythonChoice
+from cellwright.kernel import KernelOptions
 from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify import (
     SOURCE_NOTES,
     FileLocations,
     Machine,
     NotVerified,
-    Proof,
     ProofStatus,
     ProofStore,
     Signer,
@@ -50,92 +48,79 @@ from cellwright.runs.verify import (
     tools_here,
     verify,
 )
-from cellwright.sandbox import Limits, Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 
 _CHANGES = 30
-_data = Console(highlight=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyOptions:
-    """How a notebook is to be verified."""
-
-    files: Files
-    limits: Limits
-    tier: Tier | None
-    allow_uncontained: bool
-    python: PythonChoice
-    seconds: float
-    is_strict: bool
-    out: Path | None
 
 
 # ── verify ──
 
 
-def verify_now(path: Path, wanted: VerifyOptions, *, as_json: bool) -> int:
-    """Verify, keep the proof, tell; the exit code."""
+def verify_now(
+    path: Path, options: NotebookOptions, *, seconds: float, is_strict: bool, out: Path | None, as_json: bool
+) -> bool:
+    """Verify, keep the proof, show what was found; whether it is verified."""
     settings = Settings.read()
-    if wanted.out is not None and wanted.out.resolve() == path.resolve():
+    if out is not None and out.resolve() == path.resolve():
         raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
-    result, terrain = anyio.run(_verified, path, wanted, settings)
+    result, opened = anyio.run(_verified, path, options, settings, seconds, is_strict)
     stored = None
     if isinstance(result, Verified):
-        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), terrain.data)
-        if wanted.out is not None:
-            _write(wanted.out, to_json(result.signed))
-    view = _view(result, stored)
-    if as_json:
-        console.as_json(view)
-    else:
-        _show(view)
-    return 0 if isinstance(result, Verified) else 1
+        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), opened.data)
+        if out is not None:
+            _write(out, to_json(result.signed))
+    console.result(_view(result, stored), as_json, _show)
+    return isinstance(result, Verified)
 
 
 async def _verified(
-    path: Path, wanted: VerifyOptions, settings: Settings
+    path: Path, options: NotebookOptions, settings: Settings, seconds: float, is_strict: bool
 ) -> tuple[Verified | NotVerified, KernelOptions]:
     file = await anyio.to_thread.run_sync(read, path)
-    tier = contained(wanted.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=wanted.allow_uncontained)
-    terrain = terrain_for(
+    tier = contained(options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained)
+    opened = terrain_for(
         file,
-        files=wanted.files,
-        limits=wanted.limits,
+        files=options.files,
+        limits=options.limits,
         tier=tier,
         settings=settings,
-        python=wanted.python,
+        python=options.python,
         on_progress=console.note,
     )
     signer = await anyio.to_thread.run_sync(lambda: Signer.at(settings.ready_home()))
     async with open_pool(settings) as pool:
         result = await verify(
             path,
-            open_fresh=fresh_environments(pool, terrain),
+            open_fresh=fresh_environments(pool, opened),
             signer=signer,
-            machine=machine_of(settings, terrain.project),
+            machine=machine_of(settings, opened.project),
             masker=Masker.of(salt=secrets.token_bytes(16)),
-            seconds=wanted.seconds,
-            is_strict=wanted.is_strict,
+            seconds=seconds,
+            is_strict=is_strict,
             on_progress=console.note,
         )
-    return result, terrain
+    return result, opened
 
 
 def machine_of(settings: Settings, project: Path) -> Machine:
     """The places of this machine that a notebook must not name."""
-    temporary = Path(tempfile.gettempdir())
     return Machine(
-        home=settings.user_home, state=settings.home, temporary=temporary, project=project, cache=settings.cache
+        home=settings.user_home,
+        state=settings.home,
+        temporary=Path(tempfile.gettempdir()),
+        project=project,
+        cache=settings.cache,
     )
 
 
-def _write(place: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     try:
-        write_atomically(place, content)
+        write_atomically(path, content)
     except OSError as error:
         raise Unavailable(
-            f"The proof could not be written to {str(place)!r}: {error.strerror}.",
+            f"The proof could not be written to {str(path)!r}: {error.strerror}.",
             hint="It is stored all the same: `cellwright notebook proof` finds it. Name another --out.",
         ) from error
 
@@ -196,20 +181,23 @@ def _show(view: Mapping[str, Any]) -> None:
 # ── proof ──
 
 
-def check_now(path: Path, proof: Path | None, files: Files, *, as_json: bool) -> int:
-    """Compare a proof with what is there; the exit code."""
+def check_now(path: Path, proof: Path | None, files: Files, *, as_json: bool) -> bool:
+    """Compare a proof with what is there; whether it holds."""
     settings = Settings.read()
     file = read(path)
     kept = _kept(file, proof, settings)
-    if kept is None:
-        view: dict[str, Any] = {"sound": False, "trust": "no proof", "key": None, "made_at": None, "changes": []}
-    else:
-        view = _standing_view(anyio.run(_standing, file, kept, files, settings))
-    if as_json:
-        console.as_json(view)
-    else:
-        _show_standing(view)
-    return 0 if view["sound"] else 1
+    view: dict[str, Any] = {"sound": False, "trust": "no proof", "key": None, "made_at": None, "changes": []}
+    if kept is not None:
+        found = anyio.run(_status, file, kept, files, settings)
+        view = {
+            "sound": found.is_sound,
+            "trust": found.trust,
+            "key": found.fingerprint,
+            "made_at": found.proof.made_at,
+            "changes": [dataclasses.asdict(change) for change in found.changes],
+        }
+    console.result(view, as_json, _show_status)
+    return view["sound"]
 
 
 def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> StoredProof | None:
@@ -223,18 +211,19 @@ def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> StoredP
     return StoredProof(signed=parse(content, repr(str(proof))), data=found.data if found is not None else ())
 
 
-async def _standing(file: NotebookFile, kept: StoredProof, files: Files, settings: Settings) -> ProofStatus:
-    terrain = terrain_for(
+async def _status(file: NotebookFile, kept: StoredProof, files: Files, settings: Settings) -> ProofStatus:
+    opened = terrain_for(
         file,
         files=files,
         limits=Limits(),
         tier="A",
         settings=settings,
-        python=_choice_of(kept.signed.proof),
+        # A proof made on our Python is compared with our Python, also where the header asks for another.
+        python="ours" if kept.signed.proof.tools.get("python") == our_interpreter().version else "header",
         on_progress=console.note,
     )
-    around = FileLocations(project=terrain.project, notebook=file.path, data=terrain.data or kept.data)
-    packages, python = await _packages_now(file, terrain)
+    around = FileLocations(project=opened.project, notebook=file.path, data=opened.data or kept.data)
+    packages, python = await _packages_now(file, opened)
 
     def compared() -> ProofStatus:
         ours = Signer.known_at(settings.home)
@@ -250,35 +239,20 @@ async def _standing(file: NotebookFile, kept: StoredProof, files: Files, setting
     return await anyio.to_thread.run_sync(compared)
 
 
-def _choice_of(proof: Proof) -> PythonChoice:
-    """A proof made on our Python is compared with our Python, also where the header asks for another."""
-    return "ours" if proof.tools.get("python") == our_interpreter().version else "header"
-
-
-async def _packages_now(file: NotebookFile, terrain: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
+async def _packages_now(file: NotebookFile, options: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
     """What the notebook would get today and on which Python, or why it would get nothing."""
     try:
         header = header_of(file.document.header)
         if header is None:
             ours = [Path(path) for path in package_paths()]
-            return await anyio.to_thread.run_sync(distributions_in, ours), terrain.pythons.ours.version
-        async with fresh_packages(header, terrain) as fresh:
+            return await anyio.to_thread.run_sync(distributions_in, ours), options.pythons.ours.version
+        async with fresh_packages(header, options) as fresh:
             return fresh.packages, fresh.python
     except (UserError, Unavailable) as error:
         return error.message, ""
 
 
-def _standing_view(found: ProofStatus) -> dict[str, Any]:
-    return {
-        "sound": found.is_sound,
-        "trust": found.trust,
-        "key": found.fingerprint,
-        "made_at": found.proof.made_at,
-        "changes": [dataclasses.asdict(change) for change in found.changes],
-    }
-
-
-def _show_standing(view: Mapping[str, Any]) -> None:
+def _show_status(view: Mapping[str, Any]) -> None:
     match view["trust"]:
         case "no proof":
             console.error(CellwrightError("There is no proof of this notebook here.", hint=_VERIFY))
@@ -291,7 +265,10 @@ def _show_standing(view: Mapping[str, Any]) -> None:
             console.error(CellwrightError(words, hint=f"Ask whoever made it for their key's print. {_VERIFY}"))
         case _:
             _say("✓", f"signed with our key {view['key']} on {view['made_at']}", "green")
-    _show_changes(view["changes"])
+    for change in view["changes"][:_CHANGES]:
+        _say("✗", f"{change['about']}: {change['text']}", "red")
+    if len(view["changes"]) > _CHANGES:
+        _say("✗", f"and {len(view['changes']) - _CHANGES} more changes; --json lists all", "red")
     if view["sound"]:
         _say("✓", "nothing has changed since", "bold green")
 
@@ -299,12 +276,5 @@ def _show_standing(view: Mapping[str, Any]) -> None:
 _VERIFY = "`cellwright notebook verify` makes one."
 
 
-def _show_changes(changes: Sequence[Mapping[str, Any]]) -> None:
-    for change in changes[:_CHANGES]:
-        _say("✗", f"{change['about']}: {change['text']}", "red")
-    if len(changes) > _CHANGES:
-        _say("✗", f"and {len(changes) - _CHANGES} more changes; --json lists all", "red")
-
-
 def _say(mark: str, text: str, style: str) -> None:
-    _data.print(Text.assemble((mark, style), " ", text), soft_wrap=True)
+    console.results.print(Text.assemble((mark, style), " ", text), soft_wrap=True)

@@ -10,10 +10,9 @@ import typer
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import approval_tables, console
 from cellwright.errors import UserError
-from cellwright.policy import Rules, read_rules
+from cellwright.policy.rule_file import read_rules
 from cellwright.settings import Settings
-from cellwright.tools import standing_rules
-from cellwright.tools.approval.rule_files import read_rule_file, rule_files
+from cellwright.tools.approval.rule_files import read_rule_file, rules_view
 
 app = typer.Typer(help="What agents may do here.", no_args_is_help=True)
 
@@ -25,10 +24,7 @@ def check(
 ) -> None:
     """Check rule files: exit 2 if one has a mistake, with its line and column."""
     found = [_check(file) for file in files]
-    if as_json:
-        console.as_json({"files": found})
-    else:
-        approval_tables.rule_checks(found)
+    console.result({"files": found}, as_json, lambda _: approval_tables.rule_checks(found))
     raise typer.Exit(0 if all(check["ok"] for check in found) else 2)
 
 
@@ -45,16 +41,8 @@ def show(
     """Show every rule and limit that holds, layer by layer."""
     settings, folder = Settings.read(), (project or Path.cwd()).resolve()
     state, team = settings.home, team or settings.team_rules
-    rules = standing_rules(state=state, project=folder, home=Path.home(), team=team)
-    layers = [
-        {"layer": layer, "file": str(path), "is_there": path.exists()}
-        for layer, path in rule_files(state=state, project=folder, team=team)
-    ]
-    view = {"project": str(folder), "layers": layers, **_rules_view(rules)}
-    if as_json:
-        console.as_json(view)
-    else:
-        approval_tables.rules(view)
+    view = rules_view(state=state, project=folder, home=Path.home(), team=team)
+    console.result(view, as_json, approval_tables.rules)
 
 
 def _check(file: Path) -> dict[str, Any]:
@@ -64,20 +52,3 @@ def _check(file: Path) -> dict[str, Any]:
     except UserError as error:
         return {"file": str(file), "ok": False, "error": error.message, "hint": error.hint}
     return {"file": str(file), "ok": True, "rules": len(rules.rules), "limits": len(rules.limits)}
-
-
-def _rules_view(rules: Rules) -> dict[str, Any]:
-    told = [
-        {
-            "layer": rule.layer,
-            "says": rule.says,
-            "actions": sorted(rule.kinds),
-            "where": rule.where,
-            "reason": rule.reason,
-        }
-        for rule in rules.rules
-    ]
-    return {
-        "rules": told,
-        "limits": [{"limit": limit.describe(), "where": limit.where} for limit in rules.limits],
-    }

@@ -17,8 +17,6 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperGroup
 
 from cellwright.background import has_ended, running_pid
@@ -26,7 +24,7 @@ from cellwright.cli import serve_tokens
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import console
 from cellwright.errors import Unavailable, UserError
-from cellwright.server import DaemonLaunch, DaemonStatus, WebAddress, WebOptions, connect
+from cellwright.server import DaemonLaunch, WebAddress, WebOptions, connect
 from cellwright.server.daemon.launch import (
     COMMAND,
     FOREGROUND,
@@ -46,9 +44,9 @@ class _FolderOrCommand(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The folder's place is filled with nothing in front of a command; without one, options may follow it."""
-        place = next((index for index, word in enumerate(args) if not word.startswith("-")), None)
-        if place is not None and args[place] in self.commands:
-            return super().parse_args(ctx, [*args[:place], "", *args[place:]])
+        position = next((index for index, word in enumerate(args) if not word.startswith("-")), None)
+        if position is not None and args[position] in self.commands:
+            return super().parse_args(ctx, [*args[:position], "", *args[position:]])
         ctx.allow_interspersed_args = True
         return super().parse_args(ctx, args)
 
@@ -61,7 +59,6 @@ app = typer.Typer(
 app.add_typer(serve_tokens.app, name="tokens")
 
 _END_SECONDS: Final = 100
-_data = Console(highlight=False)
 
 
 @app.callback()
@@ -99,7 +96,7 @@ def serve(
     if not Path(folder or ".").is_dir():
         raise UserError(f"{folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
     settings = Settings.read()
-    wish = WebOptions(
+    options = WebOptions(
         folder=str(Path(folder or ".").absolute()),
         host=host,
         port=port,
@@ -109,30 +106,30 @@ def serve(
         certificate=_absolute(tls_cert),
         key=_absolute(tls_key),
     )
-    check_web_options(wish)
-    tls_files(wish)
+    check_web_options(options)
+    tls_files(options)
     if not no_page:
         ready_page(console.note)
     is_browser_wanted = not no_browser and not as_json and sys.stdout.isatty()
     if detach or running_pid(daemon_at(settings.ready_home())) is not None:
-        view = anyio.run(_open, settings, wish, idle or IDLE_SECONDS, bool(folder))
-        _show_address(view, as_json)
+        view = anyio.run(_open, settings, options, idle or IDLE_SECONDS, bool(folder))
+        console.result(view, as_json, _show_address)
         if is_browser_wanted:
             webbrowser.open(view["url"])
     else:
-        _become_daemon(settings, idle or math.inf, wish, as_json, is_browser_wanted)
+        _become_daemon(settings, idle or math.inf, options, as_json, is_browser_wanted)
 
 
 @app.command()
 def url(as_json: JsonOption = False) -> None:
     """Give a fresh address of the control room that is open; each lets one browser in, once."""
-    _show_address(anyio.run(_address, Settings.read()), as_json)
+    console.result(anyio.run(_address, Settings.read()), as_json, _show_address)
 
 
 @app.command()
 def status(as_json: JsonOption = False) -> None:
     """Say whether it runs and what it does; starts nothing."""
-    _show(anyio.run(_status, Settings.read()), as_json)
+    console.result(anyio.run(_status, Settings.read()), as_json, lambda view: console.line(_status_text(view)))
 
 
 @app.command()
@@ -145,20 +142,17 @@ def stop(
     if when_idle and kill:
         raise UserError("--when-idle and --kill do not go together.", hint="Choose one.")
     view = anyio.run(_stop, Settings.read(), when_idle, kill)
-    if as_json:
-        console.as_json(view)
-    else:
-        console.note(_stop_words(view))
+    console.result(view, as_json, _stop_note(view))
 
 
 def _become_daemon(
-    settings: Settings, idle_seconds: float, wish: WebOptions, as_json: bool, is_browser_wanted: bool
+    settings: Settings, idle_seconds: float, options: WebOptions, as_json: bool, is_browser_wanted: bool
 ) -> NoReturn:
     """Go on as the daemon, in this very process, with the environment a daemon has."""
     start = DaemonStart(
         settings=settings,
         idle_seconds=idle_seconds,
-        web=wish,
+        web=options,
         is_json=as_json,
         url_to=_browser_to_be() if is_browser_wanted else None,
     )
@@ -187,15 +181,15 @@ def _browser_to_be() -> int:
     return writing
 
 
-async def _open(settings: Settings, wish: WebOptions, idle_seconds: float, is_folder_given: bool) -> dict[str, Any]:
-    """Ask the daemon, in the background if none runs, to open its web door."""
+async def _open(settings: Settings, options: WebOptions, idle_seconds: float, is_folder_given: bool) -> dict[str, Any]:
+    """Ask the daemon, in the background if none runs, to open its web server."""
     async with connect(settings, on_note=console.note, launch=DaemonLaunch(idle_seconds=idle_seconds)) as daemon:
-        opened = await daemon.web(wish)
-        if is_folder_given and opened.folder != wish.folder:
+        opened = await daemon.web(options)
+        if is_folder_given and opened.folder != options.folder:
             raise _open_otherwise(opened, f"for the folder {opened.folder!r}")
-        if wish.port and not wish.public_origin and urlsplit(opened.origin).port != wish.port:
+        if options.port and not options.public_origin and urlsplit(opened.origin).port != options.port:
             raise _open_otherwise(opened, "at another port")
-        return _view(await daemon.status()) | _opened(opened)
+        return {"running": True, **asdict(await daemon.status()), **_opened(opened)}
 
 
 async def _address(settings: Settings) -> dict[str, Any]:
@@ -218,16 +212,12 @@ async def _status(settings: Settings) -> dict[str, Any]:
     if running_pid(daemon_at(settings.home)) is None:
         return {"running": False}
     async with connect(settings, start=False) as daemon:
-        return _view(await daemon.status())
-
-
-def _view(standing: DaemonStatus) -> dict[str, Any]:
-    return {"running": True, **asdict(standing)}
+        return {"running": True, **asdict(await daemon.status())}
 
 
 async def _stop(settings: Settings, when_idle: bool, kill: bool) -> dict[str, Any]:
-    resident = daemon_at(settings.home)
-    pid, at_work = running_pid(resident), 0
+    process = daemon_at(settings.home)
+    pid, at_work = running_pid(process), 0
     if pid is None:
         return {"was_running": False, "ended": True, "runs_at_work": 0}
     try:
@@ -241,7 +231,7 @@ async def _stop(settings: Settings, when_idle: bool, kill: bool) -> dict[str, An
         # Whoever holds the lock on its file is the daemon and nobody else.
         _send(pid, signal.SIGTERM)
     is_waiting = when_idle and at_work > 0
-    ended = not is_waiting and await anyio.to_thread.run_sync(has_ended, resident, pid, _END_SECONDS)
+    ended = not is_waiting and await anyio.to_thread.run_sync(has_ended, process, pid, _END_SECONDS)
     return {"was_running": True, "ended": ended, "runs_at_work": at_work}
 
 
@@ -254,22 +244,12 @@ def _send(pid: int, what: signal.Signals) -> None:
         os.kill(pid, what)
 
 
-def _show_address(view: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        console.as_json(view)
-    else:
-        _data.print(Text(view["url"]), soft_wrap=True)
-        console.note(f"The control room of {view['folder']} is at this address, which works once.")
+def _show_address(view: dict[str, Any]) -> None:
+    console.line(view["url"])
+    console.note(f"The control room of {view['folder']} is at this address, which works once.")
 
 
-def _show(view: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        console.as_json(view)
-    else:
-        _data.print(Text(_status_words(view)), soft_wrap=True)
-
-
-def _status_words(view: dict[str, Any]) -> str:
+def _status_text(view: dict[str, Any]) -> str:
     if not view["running"]:
         return "No daemon runs; it is started when a run needs it."
     idle = view["idle_seconds"]
@@ -279,7 +259,7 @@ def _status_words(view: dict[str, Any]) -> str:
     return f"daemon {view['version']}, process {view['pid']}, since {view['since']}\n{doing}; {ends}\n{web}"
 
 
-def _stop_words(view: dict[str, Any]) -> str:
+def _stop_note(view: dict[str, Any]) -> str:
     at_work = view["runs_at_work"]
     if not view["was_running"]:
         return "No daemon runs."

@@ -1,13 +1,11 @@
-"""`cellwright serve tokens [create|revoke]`: who may come in by the web door."""
+"""`cellwright serve tokens [create|revoke]`: who may call the web server."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,12 +16,11 @@ from cellwright.errors import UserError
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
-    from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
+    from cellwright.server.http.auth.tokens import Scope, TokenStore
 
 app = typer.Typer(help="Tokens for programs and other people.", invoke_without_command=True)
 
 _DAY_SECONDS: Final = 86_400
-_data = Console(highlight=False)
 
 
 @app.callback()
@@ -54,9 +51,9 @@ def create(
         name=name, person=person or current_person(), scope=_scope(scope), seconds=days * _DAY_SECONDS if days else None
     )
     if as_json:
-        console.as_json({"token": created.secret, **_view(created.token)})
+        console.as_json({"token": created.secret, **created.token.json()})
     else:
-        _data.print(Text(created.secret), soft_wrap=True)
+        console.line(created.secret)
         console.note("Keep it: it is not shown again. Send it as `Authorization: Bearer …`.")
 
 
@@ -66,18 +63,15 @@ def revoke(
 ) -> None:
     """Let a token not count any more, in a running daemon too."""
     token = _tokens().revoke(id)
-    if as_json:
-        console.as_json(_view(token))
-    else:
-        console.note(f"The token {token.name!r} does not count any more.")
+    console.result(token.json(), as_json, f"The token {token.name!r} does not count any more.")
 
 
 def _list(as_json: bool) -> None:
-    views = [_view(token) for token in _tokens().all()]
+    views = [token.json() for token in _tokens().all()]
     if as_json:
         console.as_json({"tokens": views})
     elif views:
-        _data.print(_table(views))
+        console.results.print(_table(views))
     else:
         console.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
 
@@ -92,14 +86,9 @@ def _tokens() -> TokenStore:
 def _scope(text: str) -> Scope:
     from cellwright.server.http.auth.tokens import SCOPES
 
-    for scope in SCOPES:
-        if scope == text:
-            return scope
+    if text in SCOPES:
+        return text
     raise UserError(f"There is no scope {text!r}.", hint=f"Known: {', '.join(SCOPES)}.")
-
-
-def _view(token: Token) -> dict[str, Any]:
-    return {name: value for name, value in asdict(token).items() if name != "digest"}
 
 
 def _table(views: list[dict[str, Any]]) -> Table:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-import pwd
 import sys
 from typing import Final
 
 import anyio
 
+from cellwright.background import current_person
 from cellwright.cli.render import run_output
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 
 _MOST_BYTES: Final = 4096
 
 
 def person_here() -> Person:
     """Who sits at this terminal, as the system knows them; what the environment claims does not count."""
-    try:
-        name = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        name = f"user {os.getuid()}"
-    return Person(name=name, door="cli")
+    return Person(name=current_person(), door="cli")
 
 
 def is_interactive() -> bool:

@@ -17,7 +17,7 @@ from cellwright.analyst.profile import Profile, ProfileRequest, with_paths, with
 from cellwright.data.files import DataFile
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.data_cage import DataCage
-from cellwright.sandbox import Tier
+from cellwright.sandbox.spec import Tier
 
 _MAX_CACHED_PROFILES: Final = 32
 """Profiles that are remembered, the latest asked for."""

@@ -16,7 +16,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from cellwright.models.config.names import CallId, ModelName, Tier
-from cellwright.policy import Limit, Price
+from cellwright.policy.budgets import Limit
+from cellwright.policy.money import Price
 
 Source = Literal["provider", "record", "cache", "replay"]
 

@@ -1,7 +1,8 @@
 """Questions to a person and their answers, as values. A pure state machine; the journal keeps it.
 
-An answer counts only if a person gave it at a door, and only for what that person was shown. What runs in a kernel and
-what a model wrote can ask, never answer: `answer` refuses every origin but a `Person`, and only it makes an `Answered`.
+An answer counts only if a person gave it at an interface, and only for what that person was shown. What runs in a
+kernel and what a model wrote can ask, never answer: `answer` refuses every origin but a `Person`, and only it makes an
+`Answered`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ USUAL_ALWAYS: Final = timedelta(days=90)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person whom a door has recognised. The only origin whose answers count."""
+    """A person whom an interface has recognised. The only origin whose answers count."""
 
     name: str
     door: Interface
@@ -235,7 +236,7 @@ def answer(
     """
     # An exact type: a subclass made elsewhere proves nothing about who speaks.
     if type(origin) is not Person:
-        return AnswerRefused(why="not-a-person", message="Only a person at a door can answer.")
+        return AnswerRefused(why="not-a-person", message="Only a person at an interface can answer.")
     match state:
         case Answered():
             return AnswerRefused(why="already-answered", message=f"{shown(state.by.name)} has already answered.")
@@ -260,11 +261,6 @@ def _check(question: ApprovalQuestion, reply: Reply, shown_fingerprint: str, now
     if reply.reach == "always" and not timedelta(0) < reply.lasts <= LONGEST_ALWAYS:
         return AnswerRefused(why="too-long", message=f"`always` lasts at most {LONGEST_ALWAYS.days} days.")
     return None
-
-
-def withdraw(state: QuestionState, now: datetime) -> QuestionState:
-    """The question taken back, because the run ended or no longer needs it. An answer given stands."""
-    return Lapsed(question=state.question, at=now, why="withdrawn") if isinstance(state, Pending) else state
 
 
 def grant_of(answered: Answered) -> Grant | None:

@@ -1,18 +1,18 @@
-"""Audit entries: who did what, when, under which rule, with which result. The journal keeps them, doors show them."""
+"""Audit entries: who did what, when, under which rule, with which result. Journalled, and shown by interfaces."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
 from cellwright.errors import UserError
 from cellwright.policy.actions import Action, Fingerprint, Kind, fingerprint
 from cellwright.policy.display_text import shown
-from cellwright.policy.judgement import Allow, Ask, Deny, Verdict
+from cellwright.policy.judgement import Verdict
 from cellwright.policy.rules import RuleEffect
 
 Result = Literal["done", "failed", "refused", "waiting", "unknown"]
@@ -66,9 +66,7 @@ class AuditEntry:
 _ENTRY: Final = TypeAdapter(AuditEntry)
 
 
-def audit_entry(
-    action: Action, verdict: Verdict, *, at: datetime, run: str, who: Actor, result: Result, detail: str = ""
-) -> AuditEntry:
+def audit_entry(action: Action, verdict: Verdict, *, at: datetime, run: str, who: Actor, result: Result) -> AuditEntry:
     """The entry of an action that was judged."""
     return AuditEntry(
         at=at,
@@ -77,11 +75,10 @@ def audit_entry(
         kind=action.kind,
         what=action.describe(),
         action=fingerprint(action),
-        verdict=saying(verdict),
+        verdict=verdict.says,
         basis=str(verdict.basis),
         reason=verdict.reason,
         result=result,
-        detail=detail,
     )
 
 
@@ -119,16 +116,3 @@ def parse_since(text: str, now: datetime) -> datetime:
     except (ValueError, OverflowError) as error:
         raise UserError(f"{text!r} is no time.", hint="Write 2h, 3d, 2026-01-31 or 2026-01-31T12:00.") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def saying(verdict: Verdict) -> RuleEffect:
-    """A verdict in one word."""
-    match verdict:
-        case Allow():
-            return "allow"
-        case Ask():
-            return "ask"
-        case Deny():
-            return "deny"
-        case _:
-            assert_never(verdict)

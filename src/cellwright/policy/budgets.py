@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Final, Literal, NewType, assert_never, get_args
+from functools import reduce
+from typing import Final, Literal, NewType, get_args
 
 from cellwright.errors import Defect
 from cellwright.policy.money import Money, Price, UnknownPrice, add, is_amount
@@ -40,7 +41,7 @@ class Limit:
 
 
 UseId = NewType("UseId", str)
-"""Names one use for good; the same use told twice counts once."""
+"""Names one use for good; the same use reported twice counts once."""
 
 _NOTHING: Final = Decimal(0)
 _FREE: Final = Money(amount=_NOTHING)
@@ -62,46 +63,20 @@ class Use:
     steps: int = 0
 
     def __post_init__(self) -> None:
-        amounts = [
-            Decimal(self.tokens),
-            self.wall_seconds,
-            self.kernel_seconds,
-            Decimal(self.rows),
-            Decimal(self.steps),
-        ]
         is_sound = self.price.is_sound if isinstance(self.price, Money) else True
-        if not is_sound or not all(is_amount(amount) for amount in amounts):
+        if not is_sound or not all(is_amount(self.amount(measure)) for measure in MEASURES):
             raise Defect(f"Use {self.id!r} was measured as negative, endless or too fine to count.")
 
     def amount(self, measure: Measure) -> Decimal:
         """How much of one thing; an unknown price counts nothing here and is remembered apart."""
-        match measure:
-            case "money":
-                return self.price.amount if isinstance(self.price, Money) else _NOTHING
-            case "tokens":
-                return Decimal(self.tokens)
-            case "wall-seconds":
-                return self.wall_seconds
-            case "kernel-seconds":
-                return self.kernel_seconds
-            case "rows":
-                return Decimal(self.rows)
-            case "steps":
-                return Decimal(self.steps)
-            case _:
-                assert_never(measure)
+        if measure == "money":
+            return self.price.amount if isinstance(self.price, Money) else _NOTHING
+        # The others are fields of the same names.
+        return Decimal(getattr(self, measure.replace("-", "_")))
 
     def party(self, per: Per) -> str:
         """Whose account it is."""
-        match per:
-            case "run":
-                return self.run
-            case "person":
-                return self.person
-            case "team":
-                return self.team
-            case _:
-                assert_never(per)
+        return {"run": self.run, "person": self.person, "team": self.team}[per]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +165,7 @@ def reserve(ledger: BudgetLedger, estimate: Use, now: datetime) -> Budget:
 
 
 def settle(ledger: BudgetLedger, actual: Use, now: datetime) -> Budget:
-    """Count what a call really used and let go of what was held for it. Counted once, and always."""
+    """Count what a call really used and let go of what was held for it, if anything. Counted once, and always."""
     if actual.id in ledger.settled:
         return Within(ledger=ledger)
     actual = _with_price(ledger, actual)
@@ -203,11 +178,6 @@ def settle(ledger: BudgetLedger, actual: Use, now: datetime) -> Budget:
         unpriced={**ledger.unpriced, actual.id: (actual, day)} if is_unpriced else ledger.unpriced,
     )
     return _check(counted, actual, day)
-
-
-def charge(ledger: BudgetLedger, use: Use, now: datetime) -> Budget:
-    """Count what was used without a reservation."""
-    return settle(ledger, use, now)
 
 
 def release(ledger: BudgetLedger, use: UseId) -> BudgetLedger:
@@ -273,10 +243,8 @@ def _check(ledger: BudgetLedger, use: Use, day: date) -> Budget:
 
 
 def _standing(ledger: BudgetLedger, account: Account) -> Decimal:
-    total = ledger.used(account)
-    for use in _held_by(ledger, account):
-        total = add(total, use.amount(account.measure))
-    return total
+    held = (use.amount(account.measure) for use in _held_by(ledger, account))
+    return reduce(add, held, ledger.used(account))
 
 
 def _incomparable(ledger: BudgetLedger, account: Account) -> tuple[UseId | None, str] | None:

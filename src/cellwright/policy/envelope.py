@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 
 from cellwright.policy.actions import KINDS, Action, Fingerprint, Kind, fingerprint_of
-from cellwright.policy.budgets import Limit
 from cellwright.policy.money import Money, add
 from cellwright.policy.targets import Malformed, PriceTarget, Scope, scope_of
 
@@ -53,25 +53,6 @@ class Envelope:
             )
         )
 
-    def limits(self) -> tuple[Limit, ...]:
-        """The totals as limits on the run, for the ledger to watch."""
-        limits = list[Limit]()
-        if self.money is not None:
-            limits.append(
-                Limit(
-                    measure="money",
-                    per="run",
-                    at_most=self.money.amount,
-                    currency=self.money.currency,
-                    where="the agreed envelope",
-                )
-            )
-        if self.wall_seconds is not None:
-            limits.append(
-                Limit(measure="wall-seconds", per="run", at_most=self.wall_seconds, where="the agreed envelope")
-            )
-        return tuple(limits)
-
     def describe(self) -> str:
         """The whole envelope for the person who is to agree, grouped by what is touched."""
         lines = list[str]()
@@ -85,9 +66,7 @@ class Envelope:
         return "\n".join(lines) or "Nothing that needs to be asked about"
 
 
-def envelope_of(
-    actions: Iterable[Action], *, project: str, money: Money | None = None, wall_seconds: Decimal | None = None
-) -> Envelope | Malformed:
+def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None = None) -> Envelope | Malformed:
     """The envelope that holds exactly these planned actions.
 
     Known prices in one currency are summed into `money` unless it is given; a price nobody knows cannot be agreed to
@@ -102,11 +81,11 @@ def envelope_of(
             scopes.add(scope)
         elif isinstance(scope.target.price, Money):
             prices.append(scope.target.price)
-    return Envelope(project=project, scopes=frozenset(scopes), money=money or _sum(prices), wall_seconds=wall_seconds)
+    return Envelope(project=project, scopes=frozenset(scopes), money=money or _sum(prices))
 
 
 def covers(envelope: Envelope, action: Action) -> bool:
-    """Whether the action lies inside. A payment does when its price is known and not above the whole; `limits` sums."""
+    """Whether the action lies inside. A payment does when its price is known and not above the whole; budgets sum."""
     scope = scope_of(action, envelope.project)
     if isinstance(scope, Malformed):
         return False
@@ -124,7 +103,4 @@ def covers(envelope: Envelope, action: Action) -> bool:
 def _sum(prices: list[Money]) -> Money | None:
     if not prices or len({price.currency for price in prices}) > 1:
         return None
-    total = Decimal(0)
-    for price in prices:
-        total = add(total, price.amount)
-    return Money(amount=total, currency=prices[0].currency)
+    return Money(amount=reduce(add, (price.amount for price in prices)), currency=prices[0].currency)

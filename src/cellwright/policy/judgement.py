@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
+from typing import ClassVar
 
 from cellwright.policy.actions import Action, Kind
 from cellwright.policy.approvals import AgreedEnvelope, Grant, QuestionId
 from cellwright.policy.built_in import default_for
-from cellwright.policy.envelope import Envelope, covers, envelope_of
-from cellwright.policy.money import Money
+from cellwright.policy.envelope import covers
 from cellwright.policy.rules import LAYERS, STRICTNESS, Rule, RuleEffect, Rules
 from cellwright.policy.targets import Malformed, Target, target_of
 
@@ -71,6 +70,7 @@ Basis = ByRule | ByDefault | ByEnvelope | ByGrant | ByShape
 class Allow:
     """Go ahead."""
 
+    says: ClassVar[RuleEffect] = "allow"
     reason: str
     basis: Basis
 
@@ -79,6 +79,7 @@ class Allow:
 class Deny:
     """No. Neither an answer nor an envelope changes it, only whoever owns the rule."""
 
+    says: ClassVar[RuleEffect] = "deny"
     reason: str
     basis: Basis
 
@@ -87,11 +88,13 @@ class Deny:
 class Ask:
     """A person must answer first."""
 
+    says: ClassVar[RuleEffect] = "ask"
     reason: str
     basis: Basis
 
 
 Verdict = Allow | Deny | Ask
+_VERDICTS: dict[RuleEffect, type[Verdict]] = {kind.says: kind for kind in (Allow, Deny, Ask)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +104,7 @@ class PlanVerdict:
     denied: tuple[tuple[Action, Deny], ...]
     """The plan must do without these."""
     asking: tuple[tuple[Action, Ask], ...]
-    envelope: Envelope | None
-    """The one thing to ask: it holds exactly what would ask. None when nothing would."""
+    """What one envelope must hold before the plan starts; empty when nothing asks."""
 
 
 def judge(
@@ -139,26 +141,13 @@ def judge(
 
 
 def judge_plan(
-    actions: Iterable[Action],
-    rules: Rules,
-    grants: Sequence[Grant] = (),
-    *,
-    run: str,
-    now: datetime,
-    money: Money | None = None,
+    actions: Iterable[Action], rules: Rules, grants: Sequence[Grant] = (), *, run: str, now: datetime
 ) -> PlanVerdict:
-    """One verdict for all planned actions: what is denied, and one envelope of all that would ask."""
-    denied, asking = list[tuple[Action, Deny]](), list[tuple[Action, Ask]]()
-    for action in actions:
-        verdict = judge(action, rules, None, grants, run=run, now=now)
-        if isinstance(verdict, Deny):
-            denied.append((action, verdict))
-        elif isinstance(verdict, Ask):
-            asking.append((action, verdict))
-    envelope = envelope_of([action for action, _ in asking], project=rules.project, money=money) if asking else None
-    # Malformed actions are denied above, so what asks always has an envelope.
+    """One verdict for all planned actions: what is denied, and what would ask."""
+    judged = [(action, judge(action, rules, None, grants, run=run, now=now)) for action in actions]
     return PlanVerdict(
-        denied=tuple(denied), asking=tuple(asking), envelope=envelope if isinstance(envelope, Envelope) else None
+        denied=tuple((action, verdict) for action, verdict in judged if isinstance(verdict, Deny)),
+        asking=tuple((action, verdict) for action, verdict in judged if isinstance(verdict, Ask)),
     )
 
 
@@ -181,12 +170,4 @@ def _verdict(says: RuleEffect, kind: Kind, rule: Rule | None, overruled: Rule | 
     reason += f": {rule.reason}" if rule and rule.reason else "."
     if overruled and overruled.says == "allow":
         reason += f" ({overruled.where} would allow it, but {overruled.layer} rules can only tighten.)"
-    match says:
-        case "allow":
-            return Allow(reason=reason, basis=basis)
-        case "ask":
-            return Ask(reason=reason, basis=basis)
-        case "deny":
-            return Deny(reason=reason, basis=basis)
-        case _:
-            assert_never(says)
+    return _VERDICTS[says](reason=reason, basis=basis)

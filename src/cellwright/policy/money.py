@@ -33,10 +33,7 @@ def add(left: Decimal, right: Decimal) -> Decimal:
 
 def subtract(left: Decimal, right: Decimal) -> Decimal:
     """The exact difference."""
-    try:
-        return _EXACT.subtract(left, right)
-    except DecimalException as error:
-        raise Defect(f"{left} - {right} cannot be counted exactly.") from error
+    return add(left, right.copy_negate())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
+
+_Part = TypeVar("_Part")
 
 
 def matches_wild(
-    pattern: Sequence[str], items: Sequence[str], *, star: str, matches_one: Callable[[str, str], bool]
+    pattern: Sequence[_Part], items: Sequence[str], *, star: _Part, matches_one: Callable[[_Part, str], bool]
 ) -> bool:
     """Whether `items` fit `pattern`, in which `star` stands for any number of items.
 

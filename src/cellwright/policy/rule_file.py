@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Final, Literal, TypeGuard
+from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -28,9 +28,8 @@ from cellwright.policy.rules import (
     Rule,
     RuleEffect,
     Rules,
-    parse_branch_pattern,
     parse_command_pattern,
-    parse_connection_pattern,
+    parse_name_pattern,
     parse_package_pattern,
     parse_tool_pattern,
 )
@@ -64,10 +63,10 @@ _LISTS: Final[Mapping[Kind, str]] = {
 
 _PARSERS: Final[Mapping[str, Callable[[str], Pattern | str]]] = {
     "hosts": parse_host_pattern,
-    "connections": parse_connection_pattern,
+    "connections": parse_name_pattern,
     "packages": parse_package_pattern,
     "commands": parse_command_pattern,
-    "branches": parse_branch_pattern,
+    "branches": parse_name_pattern,
     "tools": parse_tool_pattern,
 }
 
@@ -139,7 +138,7 @@ class RuleReader:
         return Rule(
             layer=layer,
             origin=self.file.origin,
-            line=self.file.places.place(at).line,
+            line=self.file.outline.position(at).line,
             says=table.then,
             kinds=kinds,
             conditions=self._conditions(at, table, kinds),
@@ -157,7 +156,7 @@ class RuleReader:
             at_most=amount,
             window=table.each,
             currency=currency,
-            where=f"{self.file.origin}:{self.file.places.place(at).line}",
+            where=f"{self.file.origin}:{self.file.outline.position(at).line}",
         )
 
     def _amount(self, path: Path, table: LimitTable) -> tuple[Decimal, str]:
@@ -175,7 +174,7 @@ class RuleReader:
                 hint = "Name each kind of action to allow."
                 self.file.refuse((*at, "action"), "'*' stands alone, and never allows.", hint)
             return frozenset(KINDS)
-        kinds = frozenset(filter(_is_kind, table.action))
+        kinds = frozenset(cast("tuple[Kind, ...]", table.action))
         if len(kinds) > 1 and _list_key(kinds) is None:
             hint = "Write a rule for each of them."
             self.file.refuse((*at, "action"), "these actions are about different things.", hint)
@@ -231,10 +230,6 @@ class RuleReader:
         return money
 
 
-def _is_kind(word: str) -> TypeGuard[Kind]:
-    return word in KINDS
-
-
 def _list_key(kinds: frozenset[Kind]) -> str | None:
     keys = {_LISTS.get(kind) for kind in kinds}
     return keys.pop() if len(keys) == 1 else None
@@ -263,8 +258,8 @@ def read_rules(texts: Iterable[RuleText], *, project: str = "/project", home: st
     rules, limits = list[Rule](), list[Limit]()
     for text in texts:
         file = read_toml(_decode(text), text.origin, see="the rule file format in docs/policy.md")
-        if (place := file.places.multiline_string) is not None:
-            refuse_text(text.origin, place, "a string goes over several lines.", "Write it on one line.")
+        if (position := file.outline.multiline_string) is not None:
+            refuse_text(text.origin, position, "a string goes over several lines.", "Write it on one line.")
         tables = file.into(RuleFileTable)
         reader = RuleReader(project=project, home=home, file=file)
         rules += [reader.rule(text.layer, number, table) for number, table in enumerate(tables.rule)]

@@ -27,8 +27,8 @@ from cellwright.policy.targets import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionPattern:
-    """A connection's name with `*` and `?`."""
+class NamePattern:
+    """The name of a connection, a branch or a package (as the index spells it), with `*` and `?`."""
 
     name: str
 
@@ -38,13 +38,6 @@ class AccessPattern:
     """Reading, or changing."""
 
     access: Access
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackagePattern:
-    """A package's name as the index spells it, with `*` and `?`."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +62,6 @@ class CommandPattern:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchPattern:
-    """A branch's name with `*` and `?`."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPattern:
     """`server/tool`, both with `*` and `?`."""
 
@@ -84,16 +70,7 @@ class ToolPattern:
 
 
 Pattern = (
-    PathPattern
-    | HostPattern
-    | ConnectionPattern
-    | AccessPattern
-    | PackagePattern
-    | AmountAbove
-    | AmountUpTo
-    | CommandPattern
-    | BranchPattern
-    | ToolPattern
+    PathPattern | HostPattern | NamePattern | AccessPattern | AmountAbove | AmountUpTo | CommandPattern | ToolPattern
 )
 
 
@@ -123,20 +100,18 @@ def _fits(pattern: Pattern, target: Target) -> bool:
             return wanted.matches(given.path)
         case HostPattern() as wanted, HostTarget() as given:
             return wanted.matches(given.host, given.port)
-        case ConnectionPattern() as wanted, ConnectionTarget() as given:
-            return matches_glob(wanted.name, given.connection)
+        case NamePattern() as wanted, (
+            ConnectionTarget(connection=name) | PackageTarget(name=name) | BranchTarget(branch=name)
+        ):
+            return matches_glob(wanted.name, name)
         case AccessPattern() as wanted, ConnectionTarget() as given:
             return wanted.access == given.access
-        case PackagePattern() as wanted, PackageTarget() as given:
-            return matches_glob(wanted.name, given.name)
         case AmountAbove() as wanted, PriceTarget(price=Money(amount=amount)):
             return amount > wanted.money.amount
         case AmountUpTo() as wanted, PriceTarget(price=Money(amount=amount)):
             return amount <= wanted.money.amount
         case CommandPattern() as wanted, CommandTarget() as given:
             return matches_wild(wanted.words, given.command, star="**", matches_one=matches_glob)
-        case BranchPattern() as wanted, BranchTarget() as given:
-            return matches_glob(wanted.name, given.branch)
         case ToolPattern() as wanted, ToolTarget() as given:
             return matches_glob(wanted.server, given.server) and matches_glob(wanted.tool, given.tool)
         case _:
@@ -146,11 +121,11 @@ def _fits(pattern: Pattern, target: Target) -> bool:
 _NAME: Final = re.compile(r"[A-Za-z0-9._?*-]+", flags=re.ASCII)
 
 
-def parse_package_pattern(text: str) -> PackagePattern | str:
+def parse_package_pattern(text: str) -> NamePattern | str:
     """A pattern, or what is wrong with it."""
     if not _NAME.fullmatch(text):
         return "is no package name; versions and extras do not belong here"
-    return PackagePattern(name=canonicalize_name(text))
+    return NamePattern(name=canonicalize_name(text))
 
 
 def parse_command_pattern(text: str) -> CommandPattern | str:
@@ -173,14 +148,9 @@ def parse_tool_pattern(text: str) -> ToolPattern | str:
     return ToolPattern(server=server, tool=tool)
 
 
-def parse_connection_pattern(text: str) -> ConnectionPattern | str:
+def parse_name_pattern(text: str) -> NamePattern | str:
     """A pattern, or what is wrong with it."""
-    return ConnectionPattern(name=text) if text else "is empty"
-
-
-def parse_branch_pattern(text: str) -> BranchPattern | str:
-    """A pattern, or what is wrong with it."""
-    return BranchPattern(name=text) if text else "is empty"
+    return NamePattern(name=text) if text else "is empty"
 
 
 Layer = Literal["user", "team", "project", "built-in"]

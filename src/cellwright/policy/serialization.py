@@ -46,9 +46,10 @@ def parse_action(data: object) -> Action:
     try:
         action = _ACTION_ADAPTERS[kind].validate_json(json.dumps(members), strict=True)
     except (ValidationError, TypeError, ValueError) as error:
-        raise UserError(
-            f"Action {kind!r}{_first_mistake(error)}", hint="Every field is needed with its own type."
-        ) from error
+        wrong = " cannot be written as JSON"
+        if isinstance(error, ValidationError):
+            wrong = ", field {!r}: {}".format(*_first_mistake(error))
+        raise UserError(f"Action {kind!r}{wrong}.", hint="Every field is needed with its own type.") from error
     kept = action_json(action)
     if lost := [name for name, value in members.items() if kept.get(name, _ABSENT) != value]:
         raise UserError(f"Action {kind!r} has no such field or value: {lost[0]!r}.", hint=f"Known: {', '.join(kept)}.")
@@ -59,12 +60,10 @@ _ABSENT: Final = object()
 _KNOWN: Final = f'Give one of {", ".join(ACTIONS)} as "action".'
 
 
-def _first_mistake(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return " cannot be written as JSON."
+def _first_mistake(error: ValidationError) -> tuple[str, str]:
+    """Where it is, and what."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    return f", field {field!r}: {first['msg']}."
+    return ".".join(str(part) for part in first["loc"]), first["msg"]
 
 
 _QUESTION_HINT: Final = "Was the journal altered?"
@@ -106,9 +105,8 @@ def parse_question(data: object) -> QuestionState:
         about = parse_action(action) if envelope is None else _parse(Envelope, envelope)
         return cast("QuestionState", _parse(kind, {**kept, "question": {**asked, "about": about}}))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"][1:])
-        raise UserError(f"No question, at {where!r}: {first['msg']}.", hint=_QUESTION_HINT) from error
+        where, what = _first_mistake(error)
+        raise UserError(f"No question, at {where.partition('.')[2]!r}: {what}.", hint=_QUESTION_HINT) from error
 
 
 def _parse(kind: type, data: object) -> Any:

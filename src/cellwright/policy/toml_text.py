@@ -50,7 +50,7 @@ class TomlTable:
     """Where a table and its keys stand. The first of a text has no name and holds what stands before any header."""
 
     path: Path
-    place: TextPosition
+    position: TextPosition
     entries: dict[str, TomlEntry] = field(default_factory=dict[str, TomlEntry])
 
 
@@ -61,17 +61,17 @@ class Outline:
     tables: tuple[TomlTable, ...]
     multiline_string: TextPosition | None = None
 
-    def place(self, path: Path, *, at_key: bool = False) -> TextPosition:
+    def position(self, path: Path, *, at_key: bool = False) -> TextPosition:
         """Where the value of this path stands, or its key; the nearest thing around it that was found."""
         for table in self.tables:
             # A table without a header of its own stands where the first one inside it does.
             if path and table.path[: len(path)] == path:
-                return table.place
+                return table.position
         around = max(self.tables, key=lambda table: len(table.path) if path[: len(table.path)] == table.path else -1)
         name, *rest = path[len(around.path) :] or ("",)
         entry = around.entries.get(str(name))
         if entry is None:
-            return around.place
+            return around.position
         if rest and isinstance(rest[0], int) and rest[0] < len(entry.items):
             return entry.items[rest[0]]
         return entry.key if at_key else entry.value
@@ -81,19 +81,19 @@ class Outline:
 class _Token:
     kind: str
     text: str
-    place: TextPosition
+    position: TextPosition
 
 
-def outline(text: str) -> Outline:
+def outline_of(text: str) -> Outline:
     """The outline of a valid TOML text."""
-    tables = [TomlTable(path=(), place=TextPosition(line=1, column=1))]
+    tables = [TomlTable(path=(), position=TextPosition(line=1, column=1))]
     arrays = dict[Path, int]()
     for statement in _statements(text):
         for token in statement:
             if token.kind == "multi":
-                return Outline(tables=tuple(tables), multiline_string=token.place)
+                return Outline(tables=tuple(tables), multiline_string=token.position)
         if statement[0].text == "[":
-            tables.append(TomlTable(path=_header(statement, arrays), place=statement[0].place))
+            tables.append(TomlTable(path=_header(statement, arrays), position=statement[0].position))
         else:
             name, entry = _entry(statement)
             tables[-1].entries.setdefault(name, entry)
@@ -117,8 +117,8 @@ def _statements(text: str) -> list[list[_Token]]:
             if depth == 0:
                 statements.append([])
         elif kind not in ("comment", "space"):
-            place = TextPosition(line=line, column=match.start() - line_start + 1)
-            statements[-1].append(_Token(kind=kind, text=match.group(), place=place))
+            position = TextPosition(line=line, column=match.start() - line_start + 1)
+            statements[-1].append(_Token(kind=kind, text=match.group(), position=position))
             depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match.group(), 0)
             if kind == "multi":
                 break
@@ -146,9 +146,9 @@ def _entry(statement: list[_Token]) -> tuple[str, TomlEntry]:
     depth, items = 0, list[TextPosition]()
     for token in value:
         if depth == 1 and token.kind in ("bare", "string"):
-            items.append(token.place)
+            items.append(token.position)
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token.text, 0)
-    entry = TomlEntry(key=statement[0].place, value=value[0].place, items=tuple(items))
+    entry = TomlEntry(key=statement[0].position, value=value[0].position, items=tuple(items))
     return _unquoted(statement[0].text), entry
 
 
@@ -177,7 +177,7 @@ class TomlText:
     origin: str
     """How messages name the file."""
     data: Mapping[str, Any]
-    places: Outline
+    outline: Outline
 
     def into(self, table: type[_Table]) -> _Table:
         """All of it as a checked table. Raises `UserError` for the mistake that stands first."""
@@ -186,12 +186,12 @@ class TomlText:
         except ValidationError as error:
             # Not chained: what stands in a file may be a secret, and pydantic's error holds it.
             mistakes = [_mistake(one, table) for one in error.errors(include_url=False)]
-        first = min(mistakes, key=lambda one: self.places.place(one.path, at_key=one.is_key))
+        first = min(mistakes, key=lambda one: self.outline.position(one.path, at_key=one.is_key))
         self.refuse(first.path, first.message, first.hint, at_key=first.is_key)
 
     def refuse(self, path: Path, message: str, hint: str, *, at_key: bool = False) -> NoReturn:
         """Ends reading at the value of this path, or at its key."""
-        refuse_text(self.origin, self.places.place(path, at_key=at_key), message, hint)
+        refuse_text(self.origin, self.outline.position(path, at_key=at_key), message, hint)
 
 
 def read_toml(text: str, origin: str, *, see: str) -> TomlText:
@@ -202,23 +202,23 @@ def read_toml(text: str, origin: str, *, see: str) -> TomlText:
             origin, TextPosition(line=1, column=1), f"the file has more than {MAX_FILE_CHARACTERS} characters.", hint
         )
     try:
-        return TomlText(origin=origin, data=tomllib.loads(text), places=outline(text))
+        return TomlText(origin=origin, data=tomllib.loads(text), outline=outline_of(text))
     except ValueError as error:
         # Not only TOMLDecodeError: an integer of thousands of digits is a plain ValueError.
         found = _AT.search(str(error))
-        place = (
+        position = (
             TextPosition(line=int(found[1]), column=int(found[2]))
             if found and found[1]
             else position_of(text, len(text))
         )
-        refuse_text(origin, place, f"this is not TOML: {_AT.sub('', str(error))}.", hint)
+        refuse_text(origin, position, f"this is not TOML: {_AT.sub('', str(error))}.", hint)
     except RecursionError:
         refuse_text(origin, TextPosition(line=1, column=1), "brackets are nested too deeply.", hint)
 
 
-def refuse_text(origin: str, place: TextPosition, message: str, hint: str) -> NoReturn:
-    """Ends reading at a place."""
-    raise UserError(f"{origin}, line {place.line}, column {place.column}: {message}", hint=hint)
+def refuse_text(origin: str, position: TextPosition, message: str, hint: str) -> NoReturn:
+    """Ends reading at a position."""
+    raise UserError(f"{origin}, line {position.line}, column {position.column}: {message}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

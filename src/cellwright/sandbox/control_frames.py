@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from cellwright import framing
 from cellwright.framing import BadFrame
@@ -37,6 +38,46 @@ def pack_data(request: int, chunk: bytes) -> bytes:
 def request_of(payload: bytes) -> int | None:
     """Which request a DATA frame answers."""
     return _REQUEST.unpack_from(payload)[0] if len(payload) >= REQUEST_BYTES else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelExit:
+    """How the kernel's process ended: one of `exit_code` and `signal` is set."""
+
+    exit_code: int | None
+    signal: int | None
+    limit: str | None = None
+    """`memory`, `cpu`, `disk` or `inodes` when that limit ended it."""
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it was killed because memory ran out."""
+        return self.limit == "memory"
+
+
+LIMITS = {"memory", "cpu", "disk", "inodes"}
+"""The limits that can end a kernel."""
+
+
+def integer(value: object) -> int:
+    """A number; -1 for anything else, which is the number of nothing."""
+    return value if isinstance(value, int) else -1
+
+
+def items(value: object) -> list[object]:
+    """A list; an empty one for anything else."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def read_exit(message: dict[str, Any]) -> KernelExit:
+    """How a kernel ended, as far as the message says it properly."""
+    code, number = message.get("exit_code"), message.get("signal")
+    limit = message.get("limit")
+    return KernelExit(
+        exit_code=code if isinstance(code, int) else None,
+        signal=number if isinstance(number, int) else None,
+        limit=limit if limit in LIMITS else None,
+    )
 
 
 class ControlUnpacker:

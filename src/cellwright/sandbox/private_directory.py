@@ -17,11 +17,12 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from cellwright.sandbox.linux.descriptors import DIRECTORY, closing, opened
+
 _NAME = re.compile(r"cellwright-(?:[a-z]+-)?([0-9]+)-[a-z0-9_]+")
-_LOOK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -29,57 +30,47 @@ def private_directory(kind: str) -> Generator[Path]:
     """A new empty directory, removed at the end of the block."""
     directory = tempfile.mkdtemp(prefix=f"cellwright-{kind}-{os.getpid()}-")
     try:
-        lock = hold(directory)
-        try:
+        with closing(hold(directory)):
             yield Path(directory)
-        finally:
-            os.close(lock)
     finally:
         remove(directory)
 
 
 def hold(directory: str) -> int:
     """The descriptor that holds a directory's lock; every process that has it must be gone before it is a leftover."""
-    lock = os.open(directory, _LOOK)
-    try:
+    lock = os.open(directory, DIRECTORY)
+    # Without locks nobody can take it for a leftover, either.
+    with suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        # Without locks nobody can take it for a leftover, either.
-        pass
     return lock
 
 
 def sweep() -> list[str]:
     """Remove what killed processes of this user left; says which."""
     # The zygote has no environment, so it works in /tmp whatever TMPDIR says here.
-    places = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
-    return [path for place in places for path in _leftovers(place) if _is_removed(path)]
+    folders = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
+    return [path for folder in folders for path in _leftovers(folder) if _is_removed(path)]
 
 
-def _leftovers(place: str) -> list[str]:
+def _leftovers(folder: str) -> list[str]:
     try:
-        names = os.listdir(place)
+        names = os.listdir(folder)
     except OSError:
         return []
     found = ((name, _NAME.fullmatch(name)) for name in names)
-    return [f"{place}/{name}" for name, match in found if match and not os.path.exists(f"/proc/{match[1]}")]
+    return [f"{folder}/{name}" for name, match in found if match and not os.path.exists(f"/proc/{match[1]}")]
 
 
 def _is_removed(path: str) -> bool:
     try:
-        lock = os.open(path, _LOOK)
+        with opened(path) as lock:
+            if os.fstat(lock).st_uid != os.geteuid():
+                return False
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(path)
     except OSError:
-        # A link, no directory, or not ours to open.
+        # A link, no directory, not ours to open, or held by somebody.
         return False
-    try:
-        if os.fstat(lock).st_uid != os.geteuid():
-            return False
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        remove(path)
-    except OSError:
-        return False
-    finally:
-        os.close(lock)
     return not os.path.lexists(path)
 
 

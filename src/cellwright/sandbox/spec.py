@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from cellwright.errors import UserError
@@ -31,7 +31,9 @@ BRANCH_SLOTS = 24
 PROTECTED = (".git", ".cellwright")
 """Directories of a project that a notebook may read but never change."""
 
-_SIZE_UNITS = {"": 1024**2, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+MEGABYTE = 1024**2
+
+_SIZE_UNITS = {"": MEGABYTE, "k": 1024, "m": MEGABYTE, "g": 1024**3, "t": 1024**4}
 _DURATION_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -74,7 +76,8 @@ class Limits:
             if reader is None or not equals:
                 known = ", ".join(_READERS)
                 raise UserError(f"Unknown limit {word!r}.", hint=f"Write NAME=VALUE with one of: {known}.")
-            limits = replace(limits, **reader(name, value.strip().lower()))
+            field, read = reader
+            limits = replace(limits, **{field: read(name, value.strip().lower())})
         return limits
 
     def as_dict(self) -> dict[str, int | float | None]:
@@ -85,9 +88,9 @@ class Limits:
 def _size_mb(name: str, value: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", value)
     size = float(match[1]) * _SIZE_UNITS[match[2]] if match else 0
-    if size < _SIZE_UNITS["m"]:
+    if size < MEGABYTE:
         raise UserError(f"{value!r} is no size for the limit {name!r}.", hint="At least 1m; for example 512m or 2g.")
-    return int(size // _SIZE_UNITS["m"])
+    return int(size // MEGABYTE)
 
 
 def _seconds(name: str, value: str) -> float:
@@ -104,20 +107,19 @@ def _count(name: str, value: str) -> int:
     return int(value)
 
 
-_Reader = Callable[[str, str], dict[str, Any]]
-_READERS: dict[str, _Reader] = {
-    "memory": lambda name, value: {"memory_mb": _size_mb(name, value)},
-    "cpu": lambda name, value: {"cpu_seconds": _seconds(name, value)},
-    "wall": lambda name, value: {"wall_seconds": _seconds(name, value)},
-    "processes": lambda name, value: {"processes": _count(name, value)},
-    "open_files": lambda name, value: {"open_files": _count(name, value)},
-    "disk": lambda name, value: {"disk_mb": _size_mb(name, value)},
-    "inodes": lambda name, value: {"inodes": _count(name, value)},
-    "tmp": lambda name, value: {"tmp_mb": _size_mb(name, value)},
-    "output": lambda name, value: {"output_mb": _size_mb(name, value)},
-    "kept_files": lambda name, value: {"kept_files": _count(name, value)},
-    "kept_size": lambda name, value: {"kept_mb": _size_mb(name, value)},
-    "keep_time": lambda name, value: {"keep_seconds": _seconds(name, value)},
+_READERS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+    "memory": ("memory_mb", _size_mb),
+    "cpu": ("cpu_seconds", _seconds),
+    "wall": ("wall_seconds", _seconds),
+    "processes": ("processes", _count),
+    "open_files": ("open_files", _count),
+    "disk": ("disk_mb", _size_mb),
+    "inodes": ("inodes", _count),
+    "tmp": ("tmp_mb", _size_mb),
+    "output": ("output_mb", _size_mb),
+    "kept_files": ("kept_files", _count),
+    "kept_size": ("kept_mb", _size_mb),
+    "keep_time": ("keep_seconds", _seconds),
 }
 
 
@@ -198,10 +200,7 @@ class CageSpec:
     def from_json(cls, data: bytes) -> CageSpec:
         """The spec back from `to_json`."""
         raw = cast("dict[str, Any]", json.loads(data))
-        known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {name: value for name, value in raw.items() if name in known}
         for name in ("hidden", "left_out", "software", "protected", "volumes", "mounted_files"):
-            values[name] = tuple(raw[name])
-        values["limits"] = Limits(**raw["limits"])
-        values["data"] = tuple(DataMount(**mount) for mount in raw["data"])
-        return cls(**values)
+            raw[name] = tuple(raw[name])
+        data_mounts = tuple(DataMount(**mount) for mount in raw.pop("data"))
+        return cls(limits=Limits(**raw.pop("limits")), data=data_mounts, **raw)

@@ -1,4 +1,4 @@
-"""What a door can do with runs, wherever they are carried out: in the daemon, or in this very process."""
+"""What an interface can do with runs, wherever they are executed: in the daemon, or in this very process."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from cellwright.tools.notebook.editor import NotebookEditor
 
 
-class RunCommands(Protocol):
-    """The five things that need whoever carries runs out; all else is read from and written to the journal."""
+class RunClient(Protocol):
+    """The five things that need whoever executes runs; all else is read from and written to the journal."""
+
+    @property
+    def is_daemon(self) -> bool:
+        """Whether runs go on when this process ends."""
+        ...
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Begin a run; durable once it returns. An id that is taken means that run.
 
-        `connection` are the proxies, certificates and indexes it uses; None: those of whoever carries it out.
+        `connection` are the proxies, certificates and indexes it uses; None: those of whoever executes it.
         """
         ...
 
@@ -43,17 +48,8 @@ class RunCommands(Protocol):
         ...
 
 
-class RunClient(RunCommands, Protocol):
-    """The same, and where it happens."""
-
-    @property
-    def is_daemon(self) -> bool:
-        """Whether runs go on when this process ends."""
-        ...
-
-
-class LiveRuns(RunCommands, Protocol):
-    """Whoever carries out runs, as those need it who look at live notebooks: `cellwright.app.runs.Runs`."""
+class RunExecutor(RunClient, Protocol):
+    """The process that executes runs, with the notebooks they have open: `cellwright.app.runs.Runs`."""
 
     @property
     def records(self) -> Records:
@@ -66,17 +62,13 @@ class LiveRuns(RunCommands, Protocol):
         ...
 
     @property
-    def desks(self) -> Mapping[str, NotebookEditor]:
-        """The desks at which those are changed, by run."""
+    def editors(self) -> Mapping[str, NotebookEditor]:
+        """What changes those, by run."""
         ...
 
-    def giving_way(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
+    def yielding_to(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         """While this lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
         ...
-
-
-class RunExecutor(LiveRuns, RunClient, Protocol):
-    """A process that carries out runs, as the daemon needs it."""
 
     async def at_work(self) -> int:
         """How many runs are going: queued, running, or waiting for a person."""
@@ -88,7 +80,7 @@ class RunExecutor(LiveRuns, RunClient, Protocol):
 
 
 ExecutorOpener = Callable[[Settings], AbstractAsyncContextManager[RunExecutor]]
-"""Opens what carries out runs."""
+"""Opens what executes runs."""
 
 
 def open_executor(settings: Settings) -> AbstractAsyncContextManager[RunExecutor]:

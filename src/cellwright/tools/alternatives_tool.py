@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.journal import EffectFinding, Json
 from cellwright.notebook import EditRefused, apply_edits, clip
-from cellwright.policy import Action, EditCells, RunCode
+from cellwright.policy.actions import Action, EditCells, RunCode
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
 from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, changes_between, code_of, edits_of
 from cellwright.tools.notebook.editor import NotebookEditor

@@ -18,7 +18,10 @@ import anyio.to_thread
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import Effect, EffectFinding, EffectFound, Flow, Json, masked_json
-from cellwright.policy import Action, Actor, Masker, action_json, parse_action
+from cellwright.policy.actions import Action
+from cellwright.policy.audit import Actor
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, Guard
 from cellwright.tools.notebook.trial_records import trial_event, trials_in
 from cellwright.tools.result_images import ResultImage, is_showable, size_of

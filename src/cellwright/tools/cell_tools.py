@@ -30,7 +30,7 @@ from cellwright.kernel import (
     call_notebook,
 )
 from cellwright.notebook import Document, clip, graph, read
-from cellwright.policy import Action, RunCode
+from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.stubs import signature_of
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 

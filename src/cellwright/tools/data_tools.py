@@ -25,7 +25,7 @@ from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document, clip, parse_edits
 from cellwright.notebook.source_text import literal, variable_name
-from cellwright.policy import Action, EditCells, ReadFile, RunCode
+from cellwright.policy.actions import Action, EditCells, ReadFile, RunCode
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.live_values import read_live_json
 from cellwright.tools.notebook.reports import observation_json, observation_text

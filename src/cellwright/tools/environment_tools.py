@@ -16,7 +16,7 @@ from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Effec
 from cellwright.kernel import OpenNotebook, PackageInstall, ProgramEnd
 from cellwright.kernel.environments.packages import for_module, with_package
 from cellwright.kernel.environments.script_header import normal_requirement
-from cellwright.policy import Action, InstallPackage, RunShell
+from cellwright.policy.actions import Action, InstallPackage, RunShell
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import observation_json, observation_text
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool

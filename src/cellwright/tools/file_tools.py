@@ -13,7 +13,7 @@ from pydantic import Field
 
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
-from cellwright.policy import Action, ReadFile, WriteFile
+from cellwright.policy.actions import Action, ReadFile, WriteFile
 from cellwright.tools.project_files import ProjectEntry, ProjectFiles
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
 

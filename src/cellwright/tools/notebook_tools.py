@@ -20,7 +20,7 @@ from cellwright.notebook import (
     clip,
     graph,
 )
-from cellwright.policy import Action, EditCells, RunCode
+from cellwright.policy.actions import Action, EditCells, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
 from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, changes_between, code_of, edits_of

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.sandbox import hidden_in
+from cellwright.sandbox.host.project import hidden_in
 from cellwright.tools.tool import ErrorKind, ToolFailure
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

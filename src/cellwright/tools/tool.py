@@ -19,7 +19,7 @@ from cellwright.errors import Defect, UserError
 from cellwright.journal import Flow, Json
 from cellwright.journal.effects import EffectFinding, EffectUnknown
 from cellwright.notebook import clip, estimate_tokens
-from cellwright.policy import Action
+from cellwright.policy.actions import Action
 from cellwright.tools.result_images import ResultImage
 from cellwright.tools.stubs import signature_of, types_of
 

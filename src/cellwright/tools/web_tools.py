@@ -23,8 +23,8 @@ from pydantic import Field
 from cellwright.errors import UserError
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
-from cellwright.policy import Action, UseNetwork
-from cellwright.sandbox import AllowedHost, Egress, EgressCaps, EgressRecord
+from cellwright.policy.actions import Action, UseNetwork
+from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.egress.proxy import Resolve, resolve_here
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 

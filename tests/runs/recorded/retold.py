@@ -29,7 +29,7 @@ from cellwright.errors import Defect
 from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Request, Update
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from tests.models.recording import ModelBackend, Recording, Replay
 
 _MASKER: Final = Masker.of(salt=b"r" * 16)

@@ -9,7 +9,7 @@ import pytest
 from cellwright.notebook import CreateCell, Document, EditRefused, apply_edits
 from cellwright.runs.verify.input_files import FileLocations, hash_files, known_files, opened_inside
 from cellwright.runs.verify.proof import sha256
-from cellwright.sandbox import DataMount
+from cellwright.sandbox.spec import DataMount
 
 
 def document(*cells: str) -> Document:

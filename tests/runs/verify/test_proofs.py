@@ -35,7 +35,7 @@ from cellwright.runs.verify.proof import (
     options_sha256,
     sha256,
 )
-from cellwright.sandbox import DataMount
+from cellwright.sandbox.spec import DataMount
 
 Write = Callable[..., Path]
 PACKAGES = {"marimo": "0.25.2", "pandas": "3.1.1"}

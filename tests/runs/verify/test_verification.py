@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import read
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify import NotVerified, Verified, hint_of, text_of
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.judge import Judge

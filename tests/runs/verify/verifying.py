@@ -12,9 +12,10 @@ from cellwright.app import Files
 from cellwright.app.notebooks import terrain_for
 from cellwright.kernel import KernelPool
 from cellwright.notebook import read
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify import Machine, NotVerified, Proof, Signer, Verified, fresh_environments, text_of, verify
-from cellwright.sandbox import Limits, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 

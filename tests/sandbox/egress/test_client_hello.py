@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.sandbox.egress.client_hello import MOST_BYTES, BadClientHello, ClientHello, parse_client_hello
+from cellwright.sandbox.egress.client_hello import MOST_BYTES, ClientHello, parse_client_hello
+from cellwright.sandbox.egress.destinations import BadInput
 
 
 def greeting(name: str | None) -> bytes:
@@ -50,7 +51,7 @@ def test_a_greeting_is_read_however_it_arrives() -> None:
     assert {parse_client_hello(whole[:length]) for length in range(len(whole))} == {None}
     assert parse_client_hello(whole + b"more") == ClientHello(server_name="data.example")
     assert parse_client_hello(records(whole[5:], 200)) == ClientHello(server_name="data.example")
-    assert parse_client_hello(records(whole[5:], 1)) == BadClientHello(why="the TLS greeting is in too many pieces")
+    assert parse_client_hello(records(whole[5:], 1)) == BadInput(why="the TLS greeting is in too many pieces")
 
 
 @pytest.mark.parametrize(
@@ -72,16 +73,16 @@ def test_a_greeting_is_read_however_it_arrives() -> None:
     ],
 )
 def test_anything_else_is_refused(data: bytes) -> None:
-    assert isinstance(parse_client_hello(data), BadClientHello)
+    assert isinstance(parse_client_hello(data), BadInput)
 
 
 def test_a_greeting_without_end_is_refused() -> None:
     endless = b"\x16\x03\x01\x40\x00\x01\xff\xff\xff" + bytes(0x4000 - 4)
     assert parse_client_hello(endless) is None
-    assert isinstance(parse_client_hello((endless + records(bytes(0x4000), 0x4000))[:MOST_BYTES]), BadClientHello)
+    assert isinstance(parse_client_hello((endless + records(bytes(0x4000), 0x4000))[:MOST_BYTES]), BadInput)
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_parser(data: bytes) -> None:
     for sent in (data, b"\x16\x03\x01" + struct.pack(">H", len(data)) + data, forged((0, data))):
-        assert isinstance(parse_client_hello(sent), ClientHello | BadClientHello | None)
+        assert isinstance(parse_client_hello(sent), ClientHello | BadInput | None)

@@ -12,8 +12,8 @@ import pytest
 from anyio.streams.tls import TLSStream
 
 from cellwright.network import NetworkSettings
+from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress import AllowedHost
-from cellwright.sandbox.egress.destinations import Address
 from tests.sandbox.egress.test_proxy import read_all, serving
 from tests.sandbox.egress.world import CSV, HOST, World, world
 from tests.walled_network import PASSWORD, ForwardProxy, forward_proxy
@@ -58,9 +58,9 @@ async def public_names(name: str) -> list[Address]:
 
 async def test_a_plain_request_goes_through_the_proxy_under_its_own_name(internet: World, proxy: ForwardProxy) -> None:
     allowed = host(internet, is_private=False)
-    async with serving(internet, allowed=allowed, resolve=public_names, connection=by(proxy)) as door:
-        assert CSV.encode() in await door.ask(plain(internet).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-        visit = await door.visit()
+    async with serving(internet, allowed=allowed, resolve=public_names, connection=by(proxy)) as client:
+        assert CSV.encode() in await client.ask(plain(internet).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        visit = await client.visit()
     assert (visit.verdict, visit.address) == ("allowed", f"the proxy 127.0.0.1:{proxy.port}")
     [head] = proxy.heads
     assert head.startswith(f"GET {internet.url('/birds.csv')} HTTP/1.1")
@@ -72,8 +72,8 @@ async def test_an_encrypted_connection_is_tunnelled_through_the_proxy_unopened(
     allowed = host(internet, is_private=False)
     trust = ssl.create_default_context(cafile=internet.authority)
     async with (
-        serving(internet, allowed=allowed, resolve=public_names, connection=by(proxy)) as door,
-        await door.connect() as stream,
+        serving(internet, allowed=allowed, resolve=public_names, connection=by(proxy)) as client,
+        await client.connect() as stream,
     ):
         await stream.send(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
         with anyio.fail_after(60):
@@ -90,8 +90,8 @@ async def test_a_name_that_only_the_proxy_knows_needs_a_yes_to_the_private_netwo
     for is_private, answer in ((False, b"CELLWRIGHT_PRIVATE_HOSTS"), (True, CSV.encode())):
         allowed = host(internet, is_private=is_private)
         resolve = names_only_the_proxy_knows
-        async with serving(internet, allowed=allowed, resolve=resolve, connection=by(proxy)) as door:
-            assert answer in await door.ask(plain(internet).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        async with serving(internet, allowed=allowed, resolve=resolve, connection=by(proxy)) as client:
+            assert answer in await client.ask(plain(internet).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert len(proxy.heads) == 1, "what was refused never reached the proxy"
 
 
@@ -99,24 +99,24 @@ async def test_a_proxy_opens_no_way_to_private_addresses_or_unapproved_hosts(
     internet: World, proxy: ForwardProxy
 ) -> None:
     allowed = host(internet, is_private=False)
-    async with serving(internet, allowed=allowed, connection=by(proxy)) as door:
-        assert b"leads to 127.0.0.1" in await door.ask(plain(internet))
-        assert b"403" in await door.ask(b"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n")
+    async with serving(internet, allowed=allowed, connection=by(proxy)) as client:
+        assert b"leads to 127.0.0.1" in await client.ask(plain(internet))
+        assert b"403" in await client.ask(b"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n")
     assert proxy.heads == []
 
 
 async def test_a_proxy_that_refuses_is_told_without_its_password(internet: World, proxy: ForwardProxy) -> None:
     allowed = host(internet, is_private=False)
     connection = by(proxy, "not-the-password")
-    async with serving(internet, allowed=allowed, resolve=public_names, connection=connection) as door:
-        answer = await door.ask(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
-        visit = await door.visit()
+    async with serving(internet, allowed=allowed, resolve=public_names, connection=connection) as client:
+        answer = await client.ask(f"CONNECT {HOST}:{internet.https_port} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        visit = await client.visit()
     assert b"wants another user or password" in answer
     assert "not-the-password" not in answer.decode() + visit.why
 
 
 async def test_a_host_that_is_excepted_goes_straight(internet: World, proxy: ForwardProxy) -> None:
     variables = {"HTTP_PROXY": proxy.url(), "NO_PROXY": HOST}
-    async with serving(internet, connection=NetworkSettings.of(variables)) as door:
-        assert CSV.encode() in await door.ask(plain(internet).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    async with serving(internet, connection=NetworkSettings.of(variables)) as client:
+        assert CSV.encode() in await client.ask(plain(internet).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
     assert proxy.heads == []

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.sandbox.egress.destinations import Target
+from cellwright.sandbox.egress.destinations import BadInput, Target
 from cellwright.sandbox.egress.http_messages import (
-    BadHead,
     ConnectHead,
     RequestHead,
     for_client,
@@ -24,7 +23,7 @@ def head(*lines: str) -> bytes:
     return "\r\n".join(lines).encode("latin-1")
 
 
-def requested(*lines: str) -> ConnectHead | RequestHead | BadHead:
+def requested(*lines: str) -> ConnectHead | RequestHead | BadInput:
     return parse_request(h11.Connection(h11.SERVER), head(*lines))
 
 
@@ -119,18 +118,18 @@ def test_the_path_is_passed_on_as_it_is(path: str, forwarded: str) -> None:
     ],
 )
 def test_what_could_be_understood_in_two_ways_is_refused(lines: list[str]) -> None:
-    assert isinstance(requested(*lines), BadHead)
+    assert isinstance(requested(*lines), BadInput)
 
 
 @given(st.binary(max_size=200).filter(lambda data: b"\r\n\r\n" not in data))
 def test_no_bytes_break_the_parser(data: bytes) -> None:
-    assert isinstance(parse_request(h11.Connection(h11.SERVER), data), ConnectHead | RequestHead | BadHead)
-    assert isinstance(read_head(h11.Connection(h11.CLIENT), data), h11.Response | h11.InformationalResponse | BadHead)
+    assert isinstance(parse_request(h11.Connection(h11.SERVER), data), ConnectHead | RequestHead | BadInput)
+    assert isinstance(read_head(h11.Connection(h11.CLIENT), data), h11.Response | h11.InformationalResponse | BadInput)
 
 
 def test_a_refusal_does_not_repeat_what_may_be_a_secret() -> None:
     refused = requested("GET http://data.example/ HTTP/1.1", HOST, "Authorization : Bearer not-for-the-journal")
-    assert refused == BadHead(why="illegal header line")
+    assert refused == BadInput(why="illegal header line")
 
 
 def test_an_answer_is_forwarded_without_what_was_meant_for_us() -> None:
@@ -156,4 +155,4 @@ def test_an_answer_is_forwarded_without_what_was_meant_for_us() -> None:
     ],
 )
 def test_an_answer_nobody_can_read_surely_is_refused(lines: list[str]) -> None:
-    assert isinstance(read_head(h11.Connection(h11.CLIENT), head(*lines)), BadHead)
+    assert isinstance(read_head(h11.Connection(h11.CLIENT), head(*lines)), BadInput)

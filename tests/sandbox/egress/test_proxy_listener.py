@@ -22,7 +22,7 @@ from cellwright.sandbox.linux import proxy_listener
 from cellwright.sandbox.spec import CERTIFICATES, PROXY_PORT, CageSpec
 
 if TYPE_CHECKING:
-    from tests.sandbox.conftest import Bench
+    from tests.sandbox.conftest import CageStarter
 
 SAY = """
 import json, socket
@@ -42,7 +42,7 @@ async def answer_one(listener: socket.socket) -> None:
         connection.sendall(b"hello from the host")
 
 
-async def test_the_kernel_can_connect_to_the_host_and_to_nothing_else(bench: Bench) -> None:
+async def test_the_kernel_can_connect_to_the_host_and_to_nothing_else(starter: CageStarter) -> None:
     program = f"""{SAY}
 def talk(port, address="127.0.0.1"):
     with socket.create_connection((address, port), timeout=300) as stream:
@@ -56,7 +56,7 @@ print(json.dumps({{
     "bind": attempt(serve),
     "interfaces": [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]],
 }}))"""
-    async with bench.zygote.cage(replace(bench.spec, proxy_port=PROXY_PORT), program) as cage:
+    async with starter.zygote.cage(replace(starter.spec, proxy_port=PROXY_PORT), program) as cage:
         with await cage.control.listener() as listener:
             await answer_one(listener)
             found = json.loads(await cage.output())
@@ -66,7 +66,7 @@ print(json.dumps({{
     assert set(found["interfaces"]) - {"sit0", "tunl0", "ip6tnl0", "gre0", "gretap0", "erspan0"} == {"lo"}
 
 
-async def test_only_plain_tcp_and_local_sockets_can_be_made(bench: Bench) -> None:
+async def test_only_plain_tcp_and_local_sockets_can_be_made(starter: CageStarter) -> None:
     program = f"""{SAY}
 def make(*kind):
     socket.socket(*kind).close()
@@ -80,7 +80,7 @@ kinds = {{
 }}
 found = {{name: attempt(lambda: make(*kind)) for name, kind in kinds.items()}}
 print(json.dumps({{**found, "kernel tls": attempt(layer)}}))"""
-    async with bench.zygote.cage(replace(bench.spec, proxy_port=PROXY_PORT), program) as cage:
+    async with starter.zygote.cage(replace(starter.spec, proxy_port=PROXY_PORT), program) as cage:
         (await cage.control.listener()).close()
         found = json.loads(await cage.output())
     allowed = {name for name, result in found.items() if result == "done"}
@@ -88,15 +88,15 @@ print(json.dumps({{**found, "kernel tls": attempt(layer)}}))"""
     assert {found[name] for name in found.keys() - allowed} == {errno.EACCES}
 
 
-async def test_without_a_port_there_is_no_loopback_and_no_listener(bench: Bench) -> None:
+async def test_without_a_port_there_is_no_loopback_and_no_listener(starter: CageStarter) -> None:
     program = f"{SAY}\nprint(json.dumps([attempt(socket.socket), attempt(lambda: socket.socket(2, 2))]))"
-    assert json.loads(await bench.run(program)) == [errno.EACCES, errno.EACCES]
+    assert json.loads(await starter.run(program)) == [errno.EACCES, errno.EACCES]
 
 
-async def test_certificates_are_readable_and_cannot_be_changed(bench: Bench) -> None:
+async def test_certificates_are_readable_and_cannot_be_changed(starter: CageStarter) -> None:
     program = f"""{SAY}
 print(json.dumps([open({CERTIFICATES!r}).read(), attempt(lambda: open({CERTIFICATES!r}, "w"))]))"""
-    found = json.loads(await bench.run(program, certificates="trust me"))
+    found = json.loads(await starter.run(program, certificates="trust me"))
     assert found[0] == "trust me"
     assert found[1] in (errno.EACCES, errno.EROFS)
 

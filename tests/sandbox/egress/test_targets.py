@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.sandbox.egress.destinations import BadTarget, Target, normal_host, parse_authority
+from cellwright.sandbox.egress.destinations import BadInput, Target, normal_host, parse_authority
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,21 @@ def test_a_host_has_one_spelling(text: str, host: str) -> None:
     ],
 )  # fmt: skip
 def test_what_names_no_host_is_refused(text: str) -> None:
-    assert isinstance(parse_authority(text, default_port=80), BadTarget)
+    assert isinstance(parse_authority(text, default_port=80), BadInput)
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "080", "-1", "+80", "８０", "", "80x", "1e3", " 80"])
 def test_what_is_no_port_is_refused(port: str) -> None:
-    assert isinstance(parse_authority(f"data.example:{port}", default_port=80), BadTarget)
+    assert isinstance(parse_authority(f"data.example:{port}", default_port=80), BadInput)
 
 
 @pytest.mark.parametrize("text", ["user@data.example", "user:word@data.example:80", "data.example@other.example"])
 def test_user_names_are_refused(text: str) -> None:
-    assert isinstance(parse_authority(text, default_port=80), BadTarget)
+    assert isinstance(parse_authority(text, default_port=80), BadInput)
 
 
 def test_a_port_must_be_there_where_none_is_usual() -> None:
-    assert isinstance(parse_authority("data.example", default_port=None), BadTarget)
+    assert isinstance(parse_authority("data.example", default_port=None), BadInput)
 
 
 def test_a_target_is_said_as_a_host_header_says_it() -> None:

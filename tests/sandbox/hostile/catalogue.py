@@ -2,8 +2,9 @@
 
 Each attack is one function in `programs/`, made by `program.compose` into plain, self-contained source that is run
 two ways: without a cage (`control.run_uncaged`, in `test_controls.py`), where it must succeed, and as a notebook
-cell in the cage (`hall.Hall.run`, in `test_no_leak.py`), where it must not. Both runs give a `Sighting`, and `judge`
-turns it into `Leaked`, `Held` or `Broken`; a probe that fails for a reason of its own is `Broken`, never `Held`.
+cell in the cage (`attack_runner.AttackRunner.run`, in `test_no_leak.py`), where it must not. Both runs give a
+`Sighting`, and `judge` turns it into `Leaked`, `Held` or `Broken`; a probe that fails for a reason of its own is
+`Broken`, never `Held`.
 
 A program prints `{"started": …}`, then at its end one line `{"leak": …, "detail": …}`. Most are judged by that
 word or by what changed on the host; those that take resources, go on for ever, outlive their kernel or attack the

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from .hall import Hall, Setting
+from .attack_runner import AttackRunner, Setting
 
-HallFor = Callable[[Setting], Hall]
+AttackRunnerFor = Callable[[Setting], AttackRunner]
 
 
 @pytest.fixture(scope="session")
-def hall_for() -> Iterator[HallFor]:
-    """The hall of a setting; one that fell is replaced, so that the next attack is judged by itself."""
-    halls: dict[Setting, Hall] = {}
+def runner_for() -> Iterator[AttackRunnerFor]:
+    """The attack runner of a setting; one that fell is replaced, so that the next attack is judged by itself."""
+    runners: dict[Setting, AttackRunner] = {}
 
-    def give(setting: Setting) -> Hall:
-        if setting not in halls or not halls[setting].is_alive:
-            halls[setting] = Hall(setting)
-        return halls[setting]
+    def give(setting: Setting) -> AttackRunner:
+        if setting not in runners or not runners[setting].is_alive:
+            runners[setting] = AttackRunner(setting)
+        return runners[setting]
 
     yield give
-    for hall in halls.values():
-        hall.close()
+    for runner in runners.values():
+        runner.close()

@@ -20,7 +20,7 @@ from cellwright.app import Files, open_notebook
 from cellwright.errors import CellwrightError
 from cellwright.kernel import ConsoleText, KernelPool, Observation, OpenNotebook
 from cellwright.notebook import CreateCell
-from cellwright.sandbox import Limits
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 
 KEPT_CHARACTERS = 16 << 10

@@ -15,9 +15,9 @@ import pytest
 
 from tests.sampling import every
 
+from .attack_runner import AttackRunner, Setting, main_settings
 from .catalogue import ATTACKS, Attack, Held, judge
-from .conftest import HallFor
-from .hall import Hall, Setting, main_settings
+from .conftest import AttackRunnerFor
 from .victim import SCRATCH_BYTES, set_stage
 
 BY_FILES = ("read_home_credentials", "list_home_directory", "read_through_new_symlink", "read_through_hard_link")
@@ -79,11 +79,11 @@ print(json.dumps({
 class Neighbour:
     """The kernel that is attacked, and where everything of it is."""
 
-    hall: Hall
+    runner: AttackRunner
     targets: dict[str, Any]
 
     def scratch(self) -> str:
-        answer = self.hall.ask({"do": "ask neighbour", "source": "print(scratch.value.decode())"})
+        answer = self.runner.ask({"do": "ask neighbour", "source": "print(scratch.value.decode())"})
         return answer.get("console", str(answer)).strip()
 
 
@@ -96,20 +96,20 @@ def settings() -> list[Any]:
 
 
 @pytest.fixture(scope="module", params=settings())
-def neighbour(request: pytest.FixtureRequest, hall_for: HallFor) -> Iterator[Neighbour]:
+def neighbour(request: pytest.FixtureRequest, runner_for: AttackRunnerFor) -> Iterator[Neighbour]:
     setting: Setting = request.param
-    hall = hall_for(setting)
-    with set_stage(with_victim=False, secret=hall.secret) as stage:
-        given = {"SECRET": hall.secret, "UNTOUCHED": SCRATCH_BYTES.encode(), "NAME": stage.mark}
+    runner = runner_for(setting)
+    with set_stage(with_victim=False, secret=runner.secret) as stage:
+        given = {"SECRET": runner.secret, "UNTOUCHED": SCRATCH_BYTES.encode(), "NAME": stage.mark}
         words = given | {"HAS_SOCKETS": setting.tier != "C"}
         source = "\n".join(f"{name} = {value!r}" for name, value in words.items()) + NEIGHBOUR
         order = {"do": "neighbour", "tier": setting.tier, "project": str(stage.project), "limits": {}, "source": source}
-        answer = hall.ask(order)
+        answer = runner.ask(order)
         facts = json.loads(answer["console"])
         pid = kernel_of(answer["init"])
-        assert memory_of(pid, facts["victim_address"]) == hall.secret.encode()
-        yield Neighbour(hall, facts | {"victim_pid": pid})
-        hall.ask({"do": "neighbour leaves"})
+        assert memory_of(pid, facts["victim_address"]) == runner.secret.encode()
+        yield Neighbour(runner, facts | {"victim_pid": pid})
+        runner.ask({"do": "neighbour leaves"})
 
 
 def kernel_of(init: int) -> int:
@@ -131,10 +131,10 @@ def attack_named(name: str) -> Attack:
 @pytest.mark.sampled(25)
 @pytest.mark.parametrize("name", every([*BY_FILES, *BY_PROCESS, *BY_SOCKET], 3))
 def test_another_notebooks_kernel_is_out_of_reach(name: str, neighbour: Neighbour) -> None:
-    attack, hall = attack_named(name), neighbour.hall
-    with set_stage(with_victim=False, secret=hall.secret) as stage:
-        seen = hall.run(attack, stage, targets=neighbour.targets)
+    attack, runner = attack_named(name), neighbour.runner
+    with set_stage(with_victim=False, secret=runner.secret) as stage:
+        seen = runner.run(attack, stage, targets=neighbour.targets)
     judgement = judge(attack, seen)
-    is_open = hall.setting.tier == "C" and attack.open_on_c
+    is_open = runner.setting.tier == "C" and attack.open_on_c
     assert is_open or isinstance(judgement, Held), (judgement, seen)
     assert neighbour.scratch() == SCRATCH_BYTES

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from .attack_runner import Setting, main_settings, plain_settings
 from .catalogue import ATTACKS, Attack, Held, Leaked, judge
-from .conftest import HallFor
-from .hall import Setting, main_settings, plain_settings
+from .conftest import AttackRunnerFor
 from .victim import set_stage
 
 SAMPLE = frozenset(
@@ -61,10 +61,10 @@ def case(attack: Attack, setting: Setting, *, is_slow: bool) -> Any:
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize(("attack", "setting"), cases())
-def test_the_attack_is_held(attack: Attack, setting: Setting, hall_for: HallFor) -> None:
-    hall = hall_for(setting)
-    with set_stage(with_victim=attack.needs_victim, secret=hall.secret) as stage:
-        seen = hall.run(attack, stage)
+def test_the_attack_is_held(attack: Attack, setting: Setting, runner_for: AttackRunnerFor) -> None:
+    runner = runner_for(setting)
+    with set_stage(with_victim=attack.needs_victim, secret=runner.secret) as stage:
+        seen = runner.run(attack, stage)
     judgement = judge(attack, seen)
     if setting.tier == "C" and attack.open_on_c:
         # A wall that has been closed meanwhile must not stay in the documents as an open one.
@@ -72,5 +72,5 @@ def test_the_attack_is_held(attack: Attack, setting: Setting, hall_for: HallFor)
     else:
         assert isinstance(judgement, Held), (judgement, seen)
     assert seen.survivors == 0
-    assert hall.is_alive
+    assert runner.is_alive
     assert seen.ended == "died" or not attack.ends_kernel, seen

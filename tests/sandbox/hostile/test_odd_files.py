@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from .attack_runner import AttackRunner, Setting, main_settings
 from .catalogue import ATTACKS
-from .conftest import HallFor
-from .hall import Hall, Setting, main_settings
+from .conftest import AttackRunnerFor
 from .judging import CageLimits
 from .sighting import Sighting
 from .victim import Stage, set_stage
@@ -60,23 +60,23 @@ print(sorted(os.listdir(here)))
 """
 
 
-def run(source: str, hall: Hall, stage: Stage, limits: CageLimits | None = None) -> Sighting:
+def run(source: str, runner: AttackRunner, stage: Stage, limits: CageLimits | None = None) -> Sighting:
     """A program as it stands, without an attack's frame around it."""
     frame = next(attack for attack in ATTACKS if attack.name == "leave_sparse_files")
-    return hall.run(replace(frame, limits=limits or CageLimits()), stage, source=source)
+    return runner.run(replace(frame, limits=limits or CageLimits()), stage, source=source)
 
 
-def is_well(hall: Hall, seen: Sighting) -> bool:
-    return hall.is_alive and not seen.host_fell and seen.host_growth_mb < 128 and not seen.traces
+def is_well(runner: AttackRunner, seen: Sighting) -> bool:
+    return runner.is_alive and not seen.host_fell and seen.host_growth_mb < 128 and not seen.traces
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_ordinary_work_is_done_on_every_tier_and_a_copy_leaves_out_what_git_ignores(
-    setting: Setting, hall_for: HallFor
+    setting: Setting, runner_for: AttackRunnerFor
 ) -> None:
-    hall = hall_for(setting)
-    with set_stage(with_victim=False, secret=hall.secret) as stage:
+    runner = runner_for(setting)
+    with set_stage(with_victim=False, secret=runner.secret) as stage:
         for path, text in {
             "beside.csv": "1,2", ".gitignore": "out/\nbig/\n", "out/result.txt": "old", "big/file": "x",
         }.items():  # fmt: skip
@@ -84,7 +84,7 @@ def test_ordinary_work_is_done_on_every_tier_and_a_copy_leaves_out_what_git_igno
             (stage.project / path).write_text(text, "utf-8")
             stage.give((stage.project / path).parent)
             stage.give(stage.project / path)
-        seen = run(ORDINARY, hall, stage)
+        seen = run(ORDINARY, runner, stage)
         assert (seen.ended, seen.why) == ("finished", ""), seen
         # What it wrote into a directory that was left out is kept as on any other tier.
         assert (stage.project / "out" / "result.txt").read_text() == "new"
@@ -97,41 +97,41 @@ def test_ordinary_work_is_done_on_every_tier_and_a_copy_leaves_out_what_git_igno
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
-def test_names_of_any_bytes_arrive_whole_or_not_at_all(setting: Setting, hall_for: HallFor) -> None:
-    hall = hall_for(setting)
-    with set_stage(with_victim=False, secret=hall.secret) as stage:
-        seen = run(ODD_NAMES, hall, stage)
+def test_names_of_any_bytes_arrive_whole_or_not_at_all(setting: Setting, runner_for: AttackRunnerFor) -> None:
+    runner = runner_for(setting)
+    with set_stage(with_victim=False, secret=runner.secret) as stage:
+        seen = run(ODD_NAMES, runner, stage)
         arrived = {name for name in NAMES if (stage.project / os.fsdecode(b"odd-" + name[:200] + b"/" + name)).exists()}
         left = {os.fsencode(path.name) for path in stage.project.glob("odd-*/*")}
     assert seen.ended == "finished"
-    assert is_well(hall, seen), seen
+    assert is_well(runner, seen), seen
     assert arrived == left <= set(NAMES) - {b".cellwright-keep-x"}
 
 
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_what_is_no_plain_file_is_left_out_and_what_changed_its_kind_is_taken_as_it_is(
-    setting: Setting, hall_for: HallFor
+    setting: Setting, runner_for: AttackRunnerFor
 ) -> None:
-    hall = hall_for(setting)
-    with set_stage(with_victim=False, secret=hall.secret) as stage:
+    runner = runner_for(setting)
+    with set_stage(with_victim=False, secret=runner.secret) as stage:
         (stage.project / "file").write_text("old", "utf-8")
         (stage.project / "directory").mkdir()
         (stage.project / "directory" / "inner").write_text("old", "utf-8")
         for path in (stage.project / "file", stage.project / "directory", stage.project / "directory" / "inner"):
             stage.give(path)
-        seen = run(ODD_KINDS, hall, stage)
+        seen = run(ODD_KINDS, runner, stage)
         assert seen.ended == "finished", seen
         assert not (stage.project / "fifo").exists()
         assert (stage.project / "file" / "inner").read_text() == "x"
         assert (stage.project / "directory").read_text() == "x"
-    assert is_well(hall, seen), seen
+    assert is_well(runner, seen), seen
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
-def test_a_hundred_thousand_files_do_not_bring_the_host_down(setting: Setting, hall_for: HallFor) -> None:
-    hall = hall_for(setting)
+def test_a_hundred_thousand_files_do_not_bring_the_host_down(setting: Setting, runner_for: AttackRunnerFor) -> None:
+    runner = runner_for(setting)
     limits = CageLimits(inodes=150_000, memory_mb=2048, wall_seconds=120, cpu_seconds=120, kept_files=150_000)
-    with set_stage(with_victim=False, secret=hall.secret) as stage:
-        seen = run(MANY_FILES, hall, stage, limits)
-    assert is_well(hall, seen), seen
+    with set_stage(with_victim=False, secret=runner.secret) as stage:
+        seen = run(MANY_FILES, runner, stage, limits)
+    assert is_well(runner, seen), seen

@@ -19,9 +19,9 @@ from cellwright.app.live_notebooks import LiveNotebookLimits, LiveNotebooks, ope
 from cellwright.journal import read_key
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.policy import Masker, Secret
+from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.server.daemon.web_server import serve_http
-from cellwright.server.executor import LiveRuns
+from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application
 from cellwright.server.http.auth.active_requests import ActiveRequests
@@ -111,7 +111,7 @@ async def tiny_runs(tmp_path: Path, template: Path | None = None) -> AsyncGenera
 async def serve(
     folder: Path,
     settings: Settings,
-    live: LiveRuns,
+    live: RunExecutor,
     *,
     pool: KernelPool | None = None,
     lasting: LiveNotebookLimits | None = None,
@@ -136,7 +136,7 @@ async def serve(
             editor=editor,
             editor_problem="" if editor else "another marimo is installed",
         )
-        stack.enter_context(live.giving_way(opened.give_way))
+        stack.enter_context(live.yielding_to(opened.give_way))
         listener = stack.enter_context(listen_at("127.0.0.1", 0))
         addresses = Addresses.of(WebOptions(folder=str(folder)), listener.getsockname()[1])
         app = web_application(house, tokens, addresses, presence=presence, limits=limits)

@@ -83,7 +83,7 @@ async def test_branches_told_while_somebody_looks_are_added_and_those_told_again
     assert len((await served.get("/runs/r/branches"))["branches"]) == 1
     await tell(served, TrialRecord(branch="call-8", status="lost"), TrialRecord(branch="call-7.1", status="failed"))
     found = (await served.get("/runs/r/branches"))["branches"]
-    assert [(lane["branch"], lane["status"]) for lane in found] == [("call-7.1", "failed"), ("call-8", "lost")]
+    assert [(branch["branch"], branch["status"]) for branch in found] == [("call-7.1", "failed"), ("call-8", "lost")]
 
 
 async def test_a_reader_may_look_and_a_stranger_may_not(served: Served) -> None:
@@ -113,14 +113,14 @@ async def choosing(tmp_path: Path) -> AsyncGenerator[Choosing]:
 
 async def states(served: Served) -> list[tuple[str, str, str]]:
     found = (await served.get("/runs/r/branches"))["branches"]
-    return [(lane["purpose"], lane["state"], lane["decided_by"]) for lane in found]
+    return [(branch["purpose"], branch["state"], branch["decided_by"]) for branch in found]
 
 
 async def decide(served: Served, branch: str, word: str, *, status: int = 200, **more: Any) -> Any:
     return await served.post(f"/runs/r/branches/{branch.replace('/', '%2F')}/{word}", {}, status=status, **more)
 
 
-async def test_a_branch_that_waits_is_accepted_once_and_the_lanes_say_by_whom(choosing: Choosing) -> None:
+async def test_a_branch_that_waits_is_accepted_once_and_the_views_say_by_whom(choosing: Choosing) -> None:
     served, journal = choosing
     assert await states(served) == [("median", "waits", ""), ("mean", "waits", ""), ("broken", "not-kept", "")]
     said = await decide(served, "r/c0.1", "accept")

@@ -18,8 +18,8 @@ from tests.models.houses import House, Warm
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
-from tests.server.http.a_factory_door import Works, a_project, open_works, reopened
 from tests.server.http.a_served_folder import serve, tiny_runs
+from tests.server.http.served_runs import Works, a_project, open_works, reopened
 
 WORK = (
     plan(task()),

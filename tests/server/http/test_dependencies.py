@@ -14,7 +14,7 @@ from inline_snapshot import snapshot
 from cellwright.background import current_person
 from cellwright.server.http.auth.middleware import RequestLimits, RequestRate
 from cellwright.server.http.auth.tokens import SCOPES
-from tests.server.http.a_web_door import SECONDS, Door, open_door
+from tests.server.http.an_open_server import SECONDS, OpenServer, open_server
 
 ANYBODY = {("GET", "/api/v1/health"), ("POST", "/api/v1/session")}
 OF_READERS = {("DELETE", "/api/v1/session"), ("POST", "/api/v1/rules/why")}
@@ -25,20 +25,20 @@ PATIENT = RequestLimits(stranger=RequestRate(at_once=10_000, per_second=10_000))
 
 
 @pytest.fixture(scope="module")
-async def patient(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path_factory.mktemp("patient"), template, limits=PATIENT) as opened:
+async def patient(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[OpenServer]:
+    async with open_server(tmp_path_factory.mktemp("patient"), template, limits=PATIENT) as opened:
         yield opened
 
 
 @pytest.fixture
-def door(patient: Door) -> Generator[Door]:
+def server(patient: OpenServer) -> Generator[OpenServer]:
     yield patient
     patient.forget()
 
 
-async def operations(door: Door) -> list[tuple[str, str, dict[str, Any]]]:
+async def operations(server: OpenServer) -> list[tuple[str, str, dict[str, Any]]]:
     """Every operation in the API's document: method, address with every name filled in, and what is said of it."""
-    document = (await door.client.get("/api/v1/openapi.json")).json()
+    document = (await server.client.get("/api/v1/openapi.json")).json()
     found = list[tuple[str, str, dict[str, Any]]]()
     for path, methods in document["paths"].items():
         parts = ["1" if part.startswith("{") else part for part in path.split("/")]
@@ -46,30 +46,30 @@ async def operations(door: Door) -> list[tuple[str, str, dict[str, Any]]]:
     return found
 
 
-async def test_every_route_of_the_api_refuses_whoever_has_no_token_that_counts(door: Door) -> None:
-    expired = door.bearing(seconds=0)
-    revoked = door.bearing()
-    for token in door.tokens.all():
-        door.tokens.revoke(token.id)
-    asked = [each for each in await operations(door) if each[:2] not in ANYBODY]
+async def test_every_route_of_the_api_refuses_whoever_has_no_token_that_counts(server: OpenServer) -> None:
+    expired = server.bearing(seconds=0)
+    revoked = server.bearing()
+    for token in server.tokens.all():
+        server.tokens.revoke(token.id)
+    asked = [each for each in await operations(server) if each[:2] not in ANYBODY]
     assert asked
     for method, path, _ in asked:
         for headers in ({}, expired, revoked, {"authorization": "Basic YTpi"}, {"authorization": "Bearer"}):
-            own = headers | {"origin": door.addresses.origin}
-            answer = await door.client.request(method, path, headers=own)
+            own = headers | {"origin": server.addresses.origin}
+            answer = await server.client.request(method, path, headers=own)
             assert answer.status_code == 401, (method, path, answer.text)
 
 
-async def test_every_route_but_those_that_only_read_refuses_too_weak_a_token(door: Door) -> None:
-    reader = door.bearing("read")
-    for method, path, _ in await operations(door):
+async def test_every_route_but_those_that_only_read_refuses_too_weak_a_token(server: OpenServer) -> None:
+    reader = server.bearing("read")
+    for method, path, _ in await operations(server):
         if method != "GET" and (method, path) not in ANYBODY | OF_READERS:
-            answer = await door.client.request(method, path, headers=reader, json={})
+            answer = await server.client.request(method, path, headers=reader, json={})
             assert answer.status_code == 403, (method, path, answer.text)
 
 
-async def test_every_operation_says_what_it_is_and_that_it_needs_a_token(door: Door) -> None:
-    found = await operations(door)
+async def test_every_operation_says_what_it_is_and_that_it_needs_a_token(server: OpenServer) -> None:
+    found = await operations(server)
     names = [said["operationId"] for _, _, said in found]
     assert len(set(names)) == len(names)
     for method, path, said in found:
@@ -77,19 +77,19 @@ async def test_every_operation_says_what_it_is_and_that_it_needs_a_token(door: D
         assert ("security" in said) == ((method, path) not in ANYBODY), path
 
 
-async def test_each_scope_may_what_those_before_it_may(door: Door) -> None:
+async def test_each_scope_may_what_those_before_it_may(server: OpenServer) -> None:
     for scope in SCOPES:
-        bearing = door.bearing(scope)
-        assert (await door.client.get("/api/v1/session", headers=bearing)).json()["scope"] == scope
-        answer = await door.client.get("/api/v1/tokens", headers=bearing)
+        bearing = server.bearing(scope)
+        assert (await server.client.get("/api/v1/session", headers=bearing)).json()["scope"] == scope
+        answer = await server.client.get("/api/v1/tokens", headers=bearing)
         assert answer.status_code == (200 if scope == "admin" else 403)
 
 
-async def test_a_start_code_lets_one_browser_in_once(door: Door) -> None:
-    page = {"origin": door.addresses.origin, "sec-fetch-site": "same-origin"}
-    url = door.addresses.url(door.tokens.starts.make())
+async def test_a_start_code_lets_one_browser_in_once(server: OpenServer) -> None:
+    page = {"origin": server.addresses.origin, "sec-fetch-site": "same-origin"}
+    url = server.addresses.url(server.tokens.starts.make())
     code = {"one_time": url.partition("#start=")[2]}
-    session = (await door.client.post("/api/v1/session", json=code, headers=page)).json()
+    session = (await server.client.post("/api/v1/session", json=code, headers=page)).json()
     assert session == snapshot(
         {
             "token_id": IsStr(),
@@ -100,45 +100,45 @@ async def test_a_start_code_lets_one_browser_in_once(door: Door) -> None:
         }
     )
     assert session["person"] == current_person()
-    again = await door.client.post("/api/v1/session", json=code, headers=page)
+    again = await server.client.post("/api/v1/session", json=code, headers=page)
     assert (again.status_code, again.json()["error"]["hint"]) == (401, "`cellwright serve url` gives a fresh one.")
     bearing = page | {"authorization": f"Bearer {session['token']}"}
-    assert (await door.client.get("/api/v1/session", headers=bearing)).json()["token_id"] == session["token_id"]
-    assert (await door.client.delete("/api/v1/session", headers=bearing)).json() == {"id": session["token_id"]}
-    assert (await door.client.get("/api/v1/session", headers=bearing)).status_code == 401
+    assert (await server.client.get("/api/v1/session", headers=bearing)).json()["token_id"] == session["token_id"]
+    assert (await server.client.delete("/api/v1/session", headers=bearing)).json() == {"id": session["token_id"]}
+    assert (await server.client.get("/api/v1/session", headers=bearing)).status_code == 401
 
 
-async def test_a_token_made_over_the_api_is_shown_once_and_revoked_at_once(door: Door) -> None:
-    admin = door.bearing()
+async def test_a_token_made_over_the_api_is_shown_once_and_revoked_at_once(server: OpenServer) -> None:
+    admin = server.bearing()
     body = {"name": "ci", "scope": "steer", "person": "robot", "days": 1}
-    created = (await door.client.post("/api/v1/tokens", json=body, headers=admin)).json()
+    created = (await server.client.post("/api/v1/tokens", json=body, headers=admin)).json()
     assert set(created) == {"id", "token", "scope", "expires_ms"}
-    listed = await door.client.get("/api/v1/tokens", headers=admin)
+    listed = await server.client.get("/api/v1/tokens", headers=admin)
     assert [(each["name"], each["person"], each["is_own"]) for each in listed.json()["tokens"]] == [
         ("test", "ada", True),
         ("ci", "robot", False),
     ]
     assert created["token"] not in listed.text
     robot = {"authorization": f"Bearer {created['token']}"}
-    assert (await door.client.get("/api/v1/session", headers=robot)).json()["person"] == "robot"
-    assert (await door.client.delete(f"/api/v1/tokens/{created['id']}", headers=admin)).status_code == 200
-    assert (await door.client.get("/api/v1/session", headers=robot)).status_code == 401
-    assert (await door.client.delete(f"/api/v1/tokens/{created['id']}", headers=admin)).status_code == 404
+    assert (await server.client.get("/api/v1/session", headers=robot)).json()["person"] == "robot"
+    assert (await server.client.delete(f"/api/v1/tokens/{created['id']}", headers=admin)).status_code == 200
+    assert (await server.client.get("/api/v1/session", headers=robot)).status_code == 401
+    assert (await server.client.delete(f"/api/v1/tokens/{created['id']}", headers=admin)).status_code == 404
 
 
-async def test_what_is_being_answered_ends_when_its_token_is_revoked(door: Door) -> None:
+async def test_what_is_being_answered_ends_when_its_token_is_revoked(server: OpenServer) -> None:
     """An upload that waits for the rest of its body stands for everything that lasts."""
-    bearing = door.bearing("steer")
-    head = f"PUT /api/v1/files/a.csv HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\nContent-Length: 10\r\n"
+    bearing = server.bearing("steer")
+    head = f"PUT /api/v1/files/a.csv HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 10\r\n"
     head += f"Authorization: {bearing['authorization']}\r\n\r\nx"
-    async with await anyio.connect_tcp("127.0.0.1", door.port) as stream:
+    async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
         await stream.send(head.encode())
         with anyio.fail_after(SECONDS):
-            while not door.presence.count:  # noqa: ASYNC110 (the other end of a socket)
+            while not server.presence.count:  # noqa: ASYNC110 (the other end of a socket)
                 await anyio.sleep(0.01)
-            door.presence.end_unless(door.tokens.stands)
-            assert door.presence.count == 1
-            door.tokens.revoke(door.tokens.all()[0].id)
-            door.presence.end_unless(door.tokens.stands)
+            server.presence.end_unless(server.tokens.stands)
+            assert server.presence.count == 1
+            server.tokens.revoke(server.tokens.all()[0].id)
+            server.presence.end_unless(server.tokens.stands)
             assert b" 401 " in await stream.receive()
-    assert door.presence.count == 0
+    assert server.presence.count == 0

@@ -16,7 +16,7 @@ from inline_snapshot import snapshot
 
 from cellwright.server.http.auth.middleware import RateLimiter, RequestLimits, RequestRate
 from tests.server.http.a_served_folder import HouseWithRuns, tiny_runs
-from tests.server.http.a_web_door import EDITOR, SECONDS, Door, door_to
+from tests.server.http.an_open_server import EDITOR, SECONDS, OpenServer, server_of
 
 SMALL = RequestLimits(
     body_bytes=2_000,
@@ -37,21 +37,21 @@ async def house(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Asy
 
 
 @pytest.fixture(scope="module")
-async def wide(house: HouseWithRuns) -> AsyncGenerator[Door]:
-    async with door_to(house) as opened:
+async def wide(house: HouseWithRuns) -> AsyncGenerator[OpenServer]:
+    async with server_of(house) as opened:
         yield opened
 
 
 @pytest.fixture
-def door(wide: Door) -> Generator[Door]:
+def server(wide: OpenServer) -> Generator[OpenServer]:
     yield wide
     wide.forget()
 
 
 @pytest.fixture(scope="module")
-async def narrow(house: HouseWithRuns) -> AsyncGenerator[Door]:
+async def narrow(house: HouseWithRuns) -> AsyncGenerator[OpenServer]:
     """Each test has tokens of its own; only one may come without any: strangers are counted together."""
-    async with door_to(house, limits=SMALL) as opened:
+    async with server_of(house, limits=SMALL) as opened:
         yield opened
 
 
@@ -66,16 +66,16 @@ def kind(answer: Any) -> str:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost:{port}.evil.example", ""]
 )
-async def test_a_name_that_was_rebound_to_this_machine_is_refused(door: Door, host: str) -> None:
+async def test_a_name_that_was_rebound_to_this_machine_is_refused(server: OpenServer, host: str) -> None:
     for path in ("/", "/api/v1/health", "/api/v1/tokens"):
-        headers = door.bearing() | {"host": host.format(port=door.port)}
-        answer = await door.client.get(path, headers=headers)
+        headers = server.bearing() | {"host": host.format(port=server.port)}
+        answer = await server.client.get(path, headers=headers)
         assert (answer.status_code, kind(answer.json())) == (403, "refused")
 
 
-async def test_the_machines_own_names_are_served(door: Door) -> None:
+async def test_the_machines_own_names_are_served(server: OpenServer) -> None:
     for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
-        answer = await door.client.get("/api/v1/health", headers={"host": f"{name}:{door.port}"})
+        answer = await server.client.get("/api/v1/health", headers={"host": f"{name}:{server.port}"})
         assert answer.status_code == 200
 
 
@@ -93,43 +93,43 @@ async def test_the_machines_own_names_are_served(door: Door) -> None:
     ],
 )
 async def test_pages_of_other_origins_and_the_editor_cannot_use_the_api_even_with_a_token(
-    door: Door, sent: dict[str, str]
+    server: OpenServer, sent: dict[str, str]
 ) -> None:
-    headers = door.bearing() | sent
+    headers = server.bearing() | sent
     for method, path in (("GET", "/api/v1/tokens"), ("POST", "/api/v1/tokens"), ("POST", "/api/v1/session")):
-        answer = await door.client.request(method, path, headers=headers, json=NEW_TOKEN)
+        answer = await server.client.request(method, path, headers=headers, json=NEW_TOKEN)
         assert (answer.status_code, kind(answer.json())) == (403, "refused")
-    assert [token.name for token in door.tokens.all()] == ["test"]
+    assert [token.name for token in server.tokens.all()] == ["test"]
 
 
-async def test_a_link_to_the_page_works_and_nothing_else_from_elsewhere(door: Door) -> None:
+async def test_a_link_to_the_page_works_and_nothing_else_from_elsewhere(server: OpenServer) -> None:
     from_elsewhere = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    assert (await door.client.get("/", headers=from_elsewhere)).status_code in {200, 503}
+    assert (await server.client.get("/", headers=from_elsewhere)).status_code in {200, 503}
     for dest in ("iframe", "script", "image"):
-        answer = await door.client.get("/", headers=from_elsewhere | {"sec-fetch-dest": dest})
+        answer = await server.client.get("/", headers=from_elsewhere | {"sec-fetch-dest": dest})
         assert answer.status_code == 403
 
 
-async def test_a_change_without_an_origin_needs_a_token(door: Door) -> None:
-    code = {"one_time": door.tokens.starts.make()}
-    answer = await door.client.post("/api/v1/session", json=code)
+async def test_a_change_without_an_origin_needs_a_token(server: OpenServer) -> None:
+    code = {"one_time": server.tokens.starts.make()}
+    answer = await server.client.post("/api/v1/session", json=code)
     assert (answer.status_code, kind(answer.json())) == (401, "not_admitted")
-    own_page = {"origin": door.addresses.origin, "sec-fetch-site": "same-origin"}
-    assert (await door.client.post("/api/v1/session", json=code, headers=own_page)).status_code == 200
-    assert (await door.client.post("/api/v1/tokens", json=NEW_TOKEN, headers=door.bearing())).status_code == 200
+    own_page = {"origin": server.addresses.origin, "sec-fetch-site": "same-origin"}
+    assert (await server.client.post("/api/v1/session", json=code, headers=own_page)).status_code == 200
+    assert (await server.client.post("/api/v1/tokens", json=NEW_TOKEN, headers=server.bearing())).status_code == 200
 
 
-async def test_a_header_said_twice_is_refused(door: Door) -> None:
+async def test_a_header_said_twice_is_refused(server: OpenServer) -> None:
     for name in ("host", "origin", "authorization"):
-        said = f"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n".encode()
+        said = f"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
         said += f"{name}: a\r\n{name}: b\r\n\r\n".encode()
-        async with await anyio.connect_tcp("127.0.0.1", door.port) as stream:
+        async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
             await stream.send(said)
             assert b" 400 " in await first_line(stream)
 
 
-async def test_every_answer_has_headers_that_keep_it_to_itself_and_no_cookie(door: Door) -> None:
-    api = (await door.client.get("/api/v1/health", headers={"cookie": "a=b"})).headers
+async def test_every_answer_has_headers_that_keep_it_to_itself_and_no_cookie(server: OpenServer) -> None:
+    api = (await server.client.get("/api/v1/health", headers={"cookie": "a=b"})).headers
     assert {name: value for name, value in api.items() if name not in {"date", "content-length"}} == snapshot(
         {
             "content-type": "application/json",
@@ -145,30 +145,30 @@ async def test_every_answer_has_headers_that_keep_it_to_itself_and_no_cookie(doo
             "cellwright-api": "1",
         }
     )
-    page = (await door.client.get("/")).headers
+    page = (await server.client.get("/")).headers
     assert page["content-security-policy"] == snapshot(
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
         "font-src 'self'; connect-src 'self'; frame-src http://127.0.0.1:8999; frame-ancestors 'none'; "
         "base-uri 'none'; form-action 'none'"
     )
     for path in ("/nowhere", "/api/v1/nowhere", "/api/v1/tokens"):
-        refused = (await door.client.get(path)).headers
+        refused = (await server.client.get(path)).headers
         assert refused["x-content-type-options"] == "nosniff"
         assert "content-security-policy" in refused
 
 
-async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(narrow: Door) -> None:
+async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(narrow: OpenServer) -> None:
     answer = await narrow.client.post("/api/v1/tokens", content=b" " * 2_001, headers=narrow.bearing())
     assert (answer.status_code, kind(answer.json())) == (413, "too_large")
     chunk = f"{2_001:x}\r\n".encode() + b" " * 2_001 + b"\r\n"
     assert b" 413 " in await posted(narrow, "Transfer-Encoding: chunked", chunk)
 
 
-async def test_a_body_that_never_comes_is_given_up(narrow: Door) -> None:
+async def test_a_body_that_never_comes_is_given_up(narrow: OpenServer) -> None:
     assert b" 408 " in await posted(narrow, "Content-Length: 10", b"{")
 
 
-async def test_too_many_requests_of_one_token_are_refused_and_others_are_not(narrow: Door) -> None:
+async def test_too_many_requests_of_one_token_are_refused_and_others_are_not(narrow: OpenServer) -> None:
     busy, other = narrow.bearing(), narrow.bearing()
     found = [(await narrow.client.get("/api/v1/session", headers=busy)).status_code for _ in range(5)]
     assert found == [200, 200, 200, 429, 429]
@@ -177,7 +177,7 @@ async def test_too_many_requests_of_one_token_are_refused_and_others_are_not(nar
     assert (await narrow.client.get("/api/v1/session", headers=other)).status_code == 200
 
 
-async def test_whoever_guesses_tokens_is_stopped_and_does_not_lock_others_out(narrow: Door) -> None:
+async def test_whoever_guesses_tokens_is_stopped_and_does_not_lock_others_out(narrow: OpenServer) -> None:
     wrong = {"authorization": "Bearer cw_guess"}
     found = [(await narrow.client.get("/api/v1/session", headers=wrong)).status_code for _ in range(6)]
     assert found == [401, 401, 401, 401, 429, 429]
@@ -215,11 +215,11 @@ def test_a_flood_of_names_does_not_fill_the_memory() -> None:
     assert len(rates) <= 10_000
 
 
-async def posted(door: Door, how: str, body: bytes) -> bytes:
+async def posted(server: OpenServer, how: str, body: bytes) -> bytes:
     """The first line of the answer to a request whose body has begun like this."""
-    head = f"POST /api/v1/tokens HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\nContent-Type: application/json\r\n"
-    head += f"Authorization: {door.bearing()['authorization']}\r\n{how}\r\n\r\n"
-    async with await anyio.connect_tcp("127.0.0.1", door.port) as stream:
+    head = f"POST /api/v1/tokens HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
+    head += f"Authorization: {server.bearing()['authorization']}\r\n{how}\r\n\r\n"
+    async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
         await stream.send(head.encode() + body)
         return await first_line(stream)
 
@@ -232,12 +232,14 @@ async def first_line(stream: SocketStream) -> bytes:
     return said.split(b"\r\n")[0]
 
 
-async def test_an_address_nobody_knows_and_a_method_it_does_not_take_are_told_in_the_same_shape(door: Door) -> None:
-    answer = await door.client.get("/api/v1/nowhere", headers=door.bearing())
+async def test_an_address_nobody_knows_and_a_method_it_does_not_take_are_told_in_the_same_shape(
+    server: OpenServer,
+) -> None:
+    answer = await server.client.get("/api/v1/nowhere", headers=server.bearing())
     assert (answer.status_code, kind(answer.json())) == (404, "not_found")
-    answer = await door.client.put("/api/v1/tokens", headers=door.bearing())
+    answer = await server.client.put("/api/v1/tokens", headers=server.bearing())
     assert (answer.status_code, kind(answer.json()), answer.headers["allow"]) == (405, "user", "GET, POST")
-    answer = await door.client.post("/api/v1/tokens", json={"name": 3}, headers=door.bearing())
+    answer = await server.client.post("/api/v1/tokens", json={"name": 3}, headers=server.bearing())
     assert (answer.status_code, answer.json()) == snapshot(
         (
             422,

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from inline_snapshot import snapshot
 
 from cellwright.errors import CellwrightError, Defect, KernelLost, RefusedByPolicy, Unavailable, UserError
-from cellwright.server.http.problems import Conflict, ResourceNotFound
-from tests.server.http.a_web_door import Door, open_door
+from cellwright.server.http.errors import Conflict, ResourceNotFound
+from tests.server.http.an_open_server import OpenServer, open_server
 
 SECRET = "ghp_" + "q7Xm2f9Kd4Lw8Rz1Vb6Nc3Ht5Jy0Gs8Pa2Qe"
 ERRORS: list[CellwrightError | Exception] = [
@@ -35,15 +35,15 @@ def failing(app: FastAPI) -> None:
 
 
 @pytest.fixture(scope="module")
-async def door(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[Door]:
-    async with open_door(tmp_path_factory.mktemp("door"), template, with_routes=failing) as opened:
+async def server(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[OpenServer]:
+    async with open_server(tmp_path_factory.mktemp("door"), template, with_routes=failing) as opened:
         yield opened
 
 
-async def test_each_error_has_its_status_and_kind(door: Door) -> None:
+async def test_each_error_has_its_status_and_kind(server: OpenServer) -> None:
     found = list[tuple[int, str, str, str]]()
     for number in range(len(ERRORS)):
-        answer = await door.client.post(f"/api/v1/fail/{number}", headers=door.bearing())
+        answer = await server.client.post(f"/api/v1/fail/{number}", headers=server.bearing())
         assert SECRET not in answer.text
         error = answer.json()["error"]
         found.append((answer.status_code, error["kind"], error["message"], error["hint"]))
@@ -65,8 +65,8 @@ async def test_each_error_has_its_status_and_kind(door: Door) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"name": "\\ud800", "scope": "read"}', b"\xff", b'{"name":' * 2_000, b"1e999", b"null"]
 )
-async def test_no_body_does_more_than_be_refused(door: Door, body: bytes) -> None:
-    headers = door.bearing() | {"content-type": "application/json"}
-    answer = await door.client.post("/api/v1/tokens", content=body, headers=headers)
+async def test_no_body_does_more_than_be_refused(server: OpenServer, body: bytes) -> None:
+    headers = server.bearing() | {"content-type": "application/json"}
+    answer = await server.client.post("/api/v1/tokens", content=body, headers=headers)
     assert answer.status_code in {400, 422}
     assert answer.json()["error"]["kind"] in {"user", "invalid"}

@@ -9,7 +9,7 @@ import pytest
 
 from cellwright.runs.verify import Signer, to_json
 from cellwright.runs.verify.proof import KEY_FILE
-from cellwright.server.http.proof_cache import ProofCache
+from cellwright.server.http.routes.runs import ProofCache
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 from tests.runs.verify.test_proofs import proof_of, signed

@@ -15,7 +15,10 @@ from dirty_equals import IsInt, IsStr
 
 from cellwright.agents.steering import pause_question
 from cellwright.journal import Flow, Journal, Question, Workflow
-from cellwright.policy import BudgetLedger, Limit, Masker, No, Reached, UseNetwork
+from cellwright.policy.actions import UseNetwork
+from cellwright.policy.approvals import No
+from cellwright.policy.budgets import BudgetLedger, Limit, Reached
+from cellwright.policy.masking.masker import Masker
 from cellwright.tools import ask_approval
 from cellwright.tools.approval.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns

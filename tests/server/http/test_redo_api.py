@@ -14,8 +14,8 @@ from tests.models.houses import House, Warm
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
-from tests.server.http.a_factory_door import Works, a_project, open_works, reopened
 from tests.server.http.a_served_folder import serve, tiny_runs
+from tests.server.http.served_runs import Works, a_project, open_works, reopened
 
 WORK = (
     plan(task()),
@@ -36,7 +36,7 @@ def codes(works: Works) -> list[str]:
 
 
 async def items(works: Works, run: str) -> object:
-    return (await works.factory.runs.desks[run].notebook.values(["items"]))["items"].json
+    return (await works.factory.runs.editors[run].notebook.values(["items"]))["items"].json
 
 
 async def can_redo(works: Works, run: str) -> bool:

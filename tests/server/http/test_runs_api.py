@@ -17,8 +17,8 @@ from tests.models.houses import Warm
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
 from tests.server.daemon_house import a_goal
-from tests.server.http.a_factory_door import Works, open_works
 from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.served_runs import Works, open_works
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cellwright.agents.role import built_in_roles
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 from tests.server.http.a_served_folder import API, HouseWithRuns, Served, serve, tiny_runs
 
 ROLE = "---\nname: tidier\ndescription: Tidies up.\n---\nYou tidy up.\n"

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from cellwright.server.editor import open_editor
 from cellwright.server.http.uvicorn_server import HeaderTimeoutProtocol
-from tests.server.http.a_web_door import SECONDS, Door, open_door
+from tests.server.http.an_open_server import SECONDS, OpenServer, open_server
 
 HEAD_SECONDS = 1.0
 
@@ -40,9 +40,11 @@ def answering() -> Answering:
 
 
 @pytest.fixture(scope="module")
-async def door(tmp_path_factory: pytest.TempPathFactory, template: Path, answering: Answering) -> AsyncGenerator[Door]:
+async def server(
+    tmp_path_factory: pytest.TempPathFactory, template: Path, answering: Answering
+) -> AsyncGenerator[OpenServer]:
     folder = tmp_path_factory.mktemp("door")
-    async with open_door(folder, template, head_seconds=HEAD_SECONDS, with_routes=answering.add) as opened:
+    async with open_server(folder, template, head_seconds=HEAD_SECONDS, with_routes=answering.add) as opened:
         yield opened
 
 
@@ -58,16 +60,16 @@ async def until_closed(stream: SocketStream) -> bytes:
 
 
 @pytest.mark.parametrize("said", [b"", b"G", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
-async def test_headers_that_never_end_are_hung_up_on_without_a_word(door: Door, said: bytes) -> None:
-    async with await anyio.connect_tcp("127.0.0.1", door.port) as stream:
+async def test_headers_that_never_end_are_hung_up_on_without_a_word(server: OpenServer, said: bytes) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
         if said:
             await stream.send(said)
         assert await until_closed(stream) == b""
-    assert (await door.client.get("/api/v1/health")).status_code == 200
+    assert (await server.client.get("/api/v1/health")).status_code == 200
 
 
-async def test_bytes_that_trickle_in_earn_no_time(door: Door) -> None:
-    async with await anyio.connect_tcp("127.0.0.1", door.port) as stream:
+async def test_bytes_that_trickle_in_earn_no_time(server: OpenServer) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
 
         async def trickle() -> None:
             await stream.send(b"GET / HTTP/1.1\r\n")
@@ -84,9 +86,9 @@ async def test_bytes_that_trickle_in_earn_no_time(door: Door) -> None:
             tasks.cancel_scope.cancel()
 
 
-async def test_a_connection_that_was_answered_once_has_no_more_patience(door: Door) -> None:
-    head = f"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n".encode()
-    async with await anyio.connect_tcp("127.0.0.1", door.port) as stream:
+async def test_a_connection_that_was_answered_once_has_no_more_patience(server: OpenServer) -> None:
+    head = f"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+    async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
         await stream.send(head + b"\r\n")
         said = b""
         with anyio.fail_after(SECONDS):
@@ -97,13 +99,15 @@ async def test_a_connection_that_was_answered_once_has_no_more_patience(door: Do
     assert said.startswith(b"HTTP/1.1 200")
 
 
-async def test_a_request_that_is_there_is_answered_however_long_that_takes(door: Door, answering: Answering) -> None:
-    async with await anyio.connect_tcp("127.0.0.1", door.port) as asking:
-        await asking.send(f"GET /api/v1/slow HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n\r\n".encode())
+async def test_a_request_that_is_there_is_answered_however_long_that_takes(
+    server: OpenServer, answering: Answering
+) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", server.port) as asking:
+        await asking.send(f"GET /api/v1/slow HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         with anyio.fail_after(SECONDS):
             await answering.is_asked.wait()
         # Connected later and hung up on: so much time has passed for the one who asks, too.
-        async with await anyio.connect_tcp("127.0.0.1", door.port) as silent:
+        async with await anyio.connect_tcp("127.0.0.1", server.port) as silent:
             await until_closed(silent)
         answering.may_answer.set()
         with anyio.fail_after(SECONDS):

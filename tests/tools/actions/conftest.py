@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cellwright.kernel import KernelPool
-from cellwright.sandbox import Tier, probe
+from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.spec import Tier
 from cellwright.tools.actions import (
     ActionWorker,
     CallFailure,

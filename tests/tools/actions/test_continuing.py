@@ -11,7 +11,7 @@ import psutil
 import pydantic_monty
 
 from cellwright.kernel import KernelPool
-from cellwright.sandbox import Tier
+from cellwright.sandbox.spec import Tier
 from cellwright.tools.actions import (
     ActionWorker,
     ProgramFailed,

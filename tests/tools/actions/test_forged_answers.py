@@ -11,7 +11,7 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.kernel import KernelPool
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
-from cellwright.sandbox import CageSpec, Tier
+from cellwright.sandbox.spec import CageSpec, Tier
 from cellwright.tools.actions import ActionWorker, ProgramLimits, ProgramLost, ProgramRun
 from tests.sampling import every
 

@@ -23,7 +23,7 @@ from cellwright.errors import CellwrightError
 from cellwright.ids import CellId
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import clip, estimate_tokens
-from cellwright.sandbox import FilesMode, Limits
+from cellwright.sandbox.spec import FilesMode, Limits
 from cellwright.tools.notebook.editor import NotebookEditor
 
 _log = logging.getLogger(__name__)

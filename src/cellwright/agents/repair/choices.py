@@ -10,7 +10,7 @@ from cellwright.ids import CellId
 from cellwright.journal import Json
 from cellwright.kernel import VariablePreview
 from cellwright.notebook import Document, Edit
-from cellwright.policy import Action
+from cellwright.policy.actions import Action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

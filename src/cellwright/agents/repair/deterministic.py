@@ -13,7 +13,7 @@ from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
 from cellwright.kernel.environments.packages import for_module
 from cellwright.notebook import Consequences, Document, EditCell, foresee, graph
-from cellwright.policy import UseNetwork
+from cellwright.policy.actions import UseNetwork
 
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -8,12 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from cellwright.cli.render.console import people
-from cellwright.policy import No, Yes
+from cellwright.cli.render.console import line, people, results
+from cellwright.policy.approvals import No, Yes
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.tools import InboxReply, LeaveUncounted, PutPrice, Raise
-
-_data = Console(highlight=False)
 
 
 def questions(found: Sequence[Mapping[str, Any]]) -> None:
@@ -21,17 +19,17 @@ def questions(found: Sequence[Mapping[str, Any]]) -> None:
     if not found:
         people.print("Nothing waits for an answer.", style="dim")
     for question in found:
-        line = Text(question["id"], style="bold")
+        row = Text(question["id"], style="bold")
         # A plain question is as its agent wrote it, with its choices behind it.
         what = next(iter(question["what"].splitlines()), "")
         choices = f" ({' / '.join(question['offers'])})" if question["offers"] and not question["fingerprint"] else ""
-        line.append(f"  {shown(what + choices)}", style="not bold")
-        _data.print(line, soft_wrap=True)
+        row.append(f"  {shown(what + choices)}", style="not bold")
+        results.print(row, soft_wrap=True)
 
 
 def question(found: Mapping[str, Any]) -> None:
     """Everything there is to know about a question."""
-    _show(_data, found)
+    _show(results, found)
 
 
 def question_for_answer(found: Mapping[str, Any], reply: InboxReply) -> None:
@@ -45,23 +43,17 @@ def grants(found: Sequence[Mapping[str, Any]]) -> None:
     if not found:
         people.print("Nothing is allowed beyond the rules.", style="dim")
     for grant in found:
-        line = Text(grant["id"], style="bold")
+        row = Text(grant["id"], style="bold")
         until = f"until {grant['expires_at']}" if grant["expires_at"] else f"in run {grant['run']}"
-        line.append(f"  {grant['covers']}, {until}, said {grant['by']} at {grant['door']}", style="not bold")
-        _data.print(line, soft_wrap=True)
-
-
-def lines(found: Sequence[str]) -> None:
-    """Each on a line of its own."""
-    for line in found:
-        _data.print(Text(line), soft_wrap=True)
+        row.append(f"  {grant['covers']}, {until}, said {grant['by']} at {grant['door']}", style="not bold")
+        results.print(row, soft_wrap=True)
 
 
 def rule_checks(found: Sequence[Mapping[str, Any]]) -> None:
     """Which files are sound, and the first mistake of each that is not."""
     for check in found:
         if check["ok"]:
-            _data.print(Text(f"✓ {check['file']}: {check['rules']} rules, {check['limits']} limits"), soft_wrap=True)
+            line(f"✓ {check['file']}: {check['rules']} rules, {check['limits']} limits")
             continue
         people.print(Text(f"✗ {check['error']}", style="red"), soft_wrap=True)
         people.print(Text(f"hint: {check['hint']}", style="cyan"), soft_wrap=True)
@@ -70,12 +62,12 @@ def rule_checks(found: Sequence[Mapping[str, Any]]) -> None:
 def rules(found: Mapping[str, Any]) -> None:
     """Each layer's file, then every rule and limit that holds."""
     for layer in found["layers"]:
-        _data.print(Text(f"{layer['layer']}: {layer['file']}{'' if layer['is_there'] else ' (none)'}"), soft_wrap=True)
+        line(f"{layer['layer']}: {layer['file']}{'' if layer['is_there'] else ' (none)'}")
     for rule in found["rules"]:
         reason = f": {rule['reason']}" if rule["reason"] else ""
-        _data.print(Text(f"{rule['says']:<5} {', '.join(rule['actions'])}  {rule['where']}{reason}"), soft_wrap=True)
+        line(f"{rule['says']:<5} {', '.join(rule['actions'])}  {rule['where']}{reason}")
     for limit in found["limits"]:
-        _data.print(Text(f"limit {limit['limit']}  {limit['where']}"), soft_wrap=True)
+        line(f"limit {limit['limit']}  {limit['where']}")
 
 
 def _show(console: Console, found: Mapping[str, Any]) -> None:

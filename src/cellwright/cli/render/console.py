@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from cellwright.errors import CellwrightError
 
@@ -25,8 +26,10 @@ _MARKS = {
     "stale": "[yellow]…[/]",
 }
 
+T = TypeVar("T")
+
 people = Console(stderr=True, highlight=False)
-_data = Console(highlight=False)
+results = Console(highlight=False)
 _MOST_FILES = 20
 """Changed files that are named one by one; nobody reads ten thousand lines."""
 
@@ -36,9 +39,32 @@ def as_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
 
+def result(value: T, is_json: bool, for_people: str | Callable[[T], None]) -> None:
+    """What a command came to: JSON for programs; for people a note, or what draws it."""
+    if is_json:
+        as_json(value)
+    elif isinstance(for_people, str):
+        note(for_people)
+    else:
+        for_people(value)
+
+
 def note(text: str) -> None:
     """A line for the person who waits."""
     people.print(escape(text), style="dim")
+
+
+def line(text: str, *, style: str = "") -> None:
+    """A line on stdout as it is: no markup, however long."""
+    results.print(Text(text, style=style), soft_wrap=True)
+
+
+def table(*titles: str, right: Collection[str] = (), whole: Collection[str] = ()) -> Table:
+    """A table without lines; numbers stand `right`, what is `whole` is not folded."""
+    made = Table(box=None, pad_edge=False, header_style="dim")
+    for title in titles:
+        made.add_column(title, justify="right" if title in right else "left", overflow="fold", no_wrap=title in whole)
+    return made
 
 
 def error(problem: CellwrightError) -> None:
@@ -58,13 +84,11 @@ def cell_line(cell: Mapping[str, Any]) -> None:
 
 def run_result(result: Mapping[str, Any]) -> None:
     """The outcome of a run: per cell its status, what it printed and showed, then what it left behind."""
-    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
-    for title in ("", "cell", "ms", "outcome"):
-        table.add_column(title, justify="right" if title == "ms" else "left", overflow="fold")
+    cells = table("", "cell", "ms", "outcome", right=("ms",))
     for cell in result["cells"]:
         mark = _MARKS.get(cell["status"], "·")
-        table.add_row(mark, escape(cell["name"]), f"{cell['ms']:.1f}", escape(_outcome(cell)))
-    _data.print(table)
+        cells.add_row(mark, escape(cell["name"]), f"{cell['ms']:.1f}", escape(_outcome(cell)))
+    results.print(cells)
     _changed_files(result)
     sandbox = result["sandbox"]
     ready_ms = result["kernel_ready_ms"]
@@ -91,9 +115,9 @@ def _changed_files(result: Mapping[str, Any]) -> None:
     files = result.get("files", [])
     for change in files[:_MOST_FILES]:
         why = f" [yellow](not kept: {escape(change['reason'])})[/]" if change["reason"] else ""
-        _data.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}{why}")
+        results.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}{why}")
     if len(files) > _MOST_FILES:
-        _data.print(f"[dim]… and {len(files) - _MOST_FILES:,} more files; --json lists them all[/]")
+        results.print(f"[dim]… and {len(files) - _MOST_FILES:,} more files; --json lists them all[/]")
     held_back = result.get("held_back")
     if held_back:
         people.print(f"[yellow]No file was kept:[/] {escape(held_back['reason'])}. The project is as it was.")
@@ -119,9 +143,8 @@ def _shortened(text: str, lines: int = 12, characters: int = 1_200) -> str:
 
 def notebook_cells(cells: Sequence[Mapping[str, Any]], summary: str) -> None:
     """A notebook without running it."""
-    _data.print(escape(summary))
-    broken = [cell for cell in cells if cell["problems"]]
-    for cell in broken:
+    results.print(escape(summary))
+    for cell in cells:
         for problem in cell["problems"]:
             people.print(f"[red]✗[/] {escape(cell['name'])}: {escape(problem)}")
 
@@ -130,12 +153,12 @@ def doctor_report(report: Mapping[str, Any]) -> None:
     """What is well and what is missing, with the consequence of each lack."""
     for check in report["checks"]:
         mark = "[green]✓[/]" if check["ok"] else "[yellow]✗[/]"
-        _data.print(f"{mark} {escape(check['name'])}: {escape(check['detail'])}")
+        results.print(f"{mark} {escape(check['name'])}: {escape(check['detail'])}")
         if check.get("consequence") and not check["ok"]:
-            _data.print(f"    [yellow]{escape(check['consequence'])}[/]")
-    _data.print(f"\nsandbox tier [bold]{report['sandbox']['tier']}[/]")
+            results.print(f"    [yellow]{escape(check['consequence'])}[/]")
+    results.print(f"\nsandbox tier [bold]{report['sandbox']['tier']}[/]")
     for untested in report["sandbox"]["untested"]:
-        _data.print(f"[dim]untested: {escape(untested)}[/]")
+        results.print(f"[dim]untested: {escape(untested)}[/]")
 
 
 def refusal(refused: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cellwright.analyst.profile import Oddity, Profile, one_line
+from cellwright.analyst.profile import Profile, one_line
 from cellwright.analyst.profile_view import TableView, join_words, oddity_words, shown, table_view
 from cellwright.app.bundled import Dataset
 from cellwright.cli.render import console as render
@@ -89,7 +89,7 @@ def _table(view: TableView, console: Console) -> None:
     if len(view.columns) > _MOST_COLUMNS:
         console.print(f"  [dim]and {len(view.columns) - _MOST_COLUMNS:,} more columns: --json has them[/]")
     for oddity in view.oddities[:_MOST_ODDITIES]:
-        console.print(_oddity(oddity), soft_wrap=True)
+        console.print(f"  {_MARKS[oddity.severity]} {escape(oddity_words(oddity))}", soft_wrap=True)
     if len(view.oddities) > _MOST_ODDITIES:
         console.print(f"  [dim]and {len(view.oddities) - _MOST_ODDITIES:,} more oddities: --json has them[/]")
     console.print()
@@ -108,7 +108,3 @@ def _columns(view: TableView) -> Table:
             f"[cyan]{column.shape}[/]",
         )
     return table
-
-
-def _oddity(oddity: Oddity) -> str:
-    return f"  {_MARKS[oddity.severity]} {escape(oddity_words(oddity))}"

@@ -8,14 +8,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
+from cellwright.cli.render.console import line, results, table
 from cellwright.policy.display_text import shown
 
-_data = Console(highlight=False)
 _COLOURS = {"done": "green", "failed": "red", "dead": "red", "cancelled": "yellow", "waiting": "yellow"}
 
 
@@ -31,59 +28,53 @@ def json_lines(values: Sequence[Mapping[str, Any]]) -> str:
 
 def runs(found: Sequence[Mapping[str, Any]]) -> None:
     """One line per run."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("run", "workflow", "standing", "version", "changed"):
-        table.add_column(title, overflow="fold")
+    runs_table = table("run", "workflow", "standing", "version", "changed")
     for run in found:
         standing = str(run["standing"])
         colour = _COLOURS.get(standing, "blue")
-        table.add_row(
+        runs_table.add_row(
             escape(run["run"]),
             escape(run["name"]),
             f"[{colour}]{standing}[/]{' (stranded: fork it)' if run['is_stranded'] else ''}",
             escape(run["version"]),
             _time(run["changed_ms"]),
         )
-    _data.print(table)
+    results.print(runs_table)
 
 
 def run(found: Mapping[str, Any]) -> None:
     """How a run stands, what it has done so far, and its story. Hidden characters in what agents wrote are escaped."""
     now, spent = found["progress"], found["cost"]
-    _line(f"{found['run']}: {found['standing']}, {now['steps_done']} steps done", style="bold")
+    line(f"{found['run']}: {found['standing']}, {now['steps_done']} steps done", style="bold")
     for question in found.get("questions", ()):
-        _line(f"waits for an answer to {question['id']}: {shown(question['question']['text'])}", style="yellow")
+        line(f"waits for an answer to {question['id']}: {shown(question['question']['text'])}", style="yellow")
     for task in now["tasks"]:
         note = f": {shown(task['note'])}" if task["note"] else ""
-        _line(f"task {shown(task['title'])}: {task['state']}{note}")
+        line(f"task {shown(task['title'])}: {task['state']}{note}")
     tokens = f"{spent['input_tokens']} + {spent['output_tokens']} tokens"
-    _line(f"cost ${spent['microdollars'] / 1e6:.4f}, {tokens}, {spent['seconds']:.1f} s")
+    line(f"cost ${spent['microdollars'] / 1e6:.4f}, {tokens}, {spent['seconds']:.1f} s")
     for entry in found["audit"]:
-        _line(f"audit {shown(entry['what'].splitlines()[0])} [{entry['verdict']}] {entry['result']}")
+        line(f"audit {shown(entry['what'].splitlines()[0])} [{entry['verdict']}] {entry['result']}")
     for moment in found["timeline"]:
         workflow = f" {shown(moment['workflow'])}" if moment["workflow"] not in ("", found["run"]) else ""
-        _line(f"{_time(moment['at_ms'])}{workflow}  {shown(moment['text'])}", style="dim")
-
-
-def _line(text: str, *, style: str = "") -> None:
-    _data.print(Text(text, style=style), soft_wrap=True)
+        line(f"{_time(moment['at_ms'])}{workflow}  {shown(moment['text'])}", style="dim")
 
 
 def verdict(found: Mapping[str, Any]) -> None:
     """Whether the chain fits, and where it does not."""
     if not found["damage"]:
-        _data.print(f"[green]✓[/] {found['events']} events in {found['streams']} streams are as they were written.")
+        results.print(f"[green]✓[/] {found['events']} events in {found['streams']} streams are as they were written.")
     for damage in found["damage"]:
         event = f"event {damage['sequence']} of " if damage["sequence"] else ""
-        _data.print(f"[red]✗[/] {event}{escape(damage['stream'])}: {damage['fault']}")
+        results.print(f"[red]✗[/] {event}{escape(damage['stream'])}: {damage['fault']}")
 
 
 def problems(found: Sequence[str]) -> None:
     """What is wrong with the file."""
     if not found:
-        _data.print("[green]✓[/] The file is sound.")
+        results.print("[green]✓[/] The file is sound.")
     for problem in found:
-        _data.print(f"[red]✗[/] {escape(problem)}")
+        results.print(f"[red]✗[/] {escape(problem)}")
 
 
 def _time(at_ms: int) -> str:

@@ -6,42 +6,40 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from cellwright.cli.render.console import people
+from cellwright.cli.render.console import line, people, results, table
 
-_data = Console(highlight=False)
+_NUMBERS = ("ms", "calls", "tokens in", "of them cached", "tokens out")
 
 
 def listed(view: Mapping[str, Any]) -> None:
     """Chains, then models, then what is missing."""
     models = {model["name"]: model for model in view["models"]}
     for tier, chain in view["tiers"].items():
-        line = Text(f"{tier:<6}", style="bold")
+        row = Text(f"{tier:<6}", style="bold")
         for number, name in enumerate(chain):
             is_ready = name in models and models[name]["is_ready"]
-            line.append(" → " if number else " ", style="dim not bold")
-            line.append(name, style="not bold" if is_ready else "dim not bold")
-        _data.print(line, soft_wrap=True)
-    _data.print()
-    table = _table("", "model", "per million tokens in / out", "can")
+            row.append(" → " if number else " ", style="dim not bold")
+            row.append(name, style="not bold" if is_ready else "dim not bold")
+        results.print(row, soft_wrap=True)
+    results.print()
+    models_table = table("", "model", "per million tokens in / out", "can", whole=("model",))
     for model in view["models"]:
-        table.add_row(_mark(model["is_ready"]), *map(Text, _model_cells(model)))
-    _data.print(table)
+        models_table.add_row(_mark(model["is_ready"]), *map(Text, _model_cells(model)))
+    results.print(models_table)
     for provider in view["providers"]:
         if not provider["is_ready"]:
-            _data.print(Text(f"✗ {provider['name']} needs {provider['needs']}"), soft_wrap=True)
+            line(f"✗ {provider['name']} needs {provider['needs']}")
 
 
 def tests(found: Sequence[Mapping[str, Any]]) -> None:
     """One line per model that was asked."""
-    table = _table("", "model", "ms", "tools", "schema", "")
+    tests_table = table("", "model", "ms", "tools", "schema", "", right=_NUMBERS, whole=("model",))
     for test in found:
         cells = [test["model"], str(test["milliseconds"]), _whether(test["tools"]), _whether(test["schema"])]
-        table.add_row(_mark(test["is_answering"]), *map(Text, [*cells, test["detail"]]))
-    _data.print(table)
+        tests_table.add_row(_mark(test["is_answering"]), *map(Text, [*cells, test["detail"]]))
+    results.print(tests_table)
 
 
 def usage(rows: Sequence[Mapping[str, Any]], by: str) -> None:
@@ -49,19 +47,19 @@ def usage(rows: Sequence[Mapping[str, Any]], by: str) -> None:
     if not rows:
         people.print("Nothing was used.", style="dim")
         return
-    table = _table(by, "calls", "tokens in", "of them cached", "tokens out", "paid")
+    sums = table(by, "calls", "tokens in", "of them cached", "tokens out", "paid", right=_NUMBERS, whole=("model",))
     for row in rows:
         numbers = (row["calls"], row["input_tokens"], row["cache_read_tokens"], row["output_tokens"])
-        table.add_row(Text(row["what"] or "–"), *(Text(f"{number:,}") for number in numbers), Text(_paid(row)))
-    _data.print(table)
+        sums.add_row(Text(row["what"] or "–"), *(Text(f"{number:,}") for number in numbers), Text(_paid(row)))
+    results.print(sums)
 
 
 def endpoint(view: Mapping[str, Any]) -> None:
     """Where it is, and where its token is."""
-    _data.print(Text(f"base URL    {view['base_url']}"), soft_wrap=True)
-    _data.print(Text(f"token file  {view['token_file']}"), soft_wrap=True)
+    line(f"base URL    {view['base_url']}")
+    line(f"token file  {view['token_file']}")
     if "token" in view:
-        _data.print(Text(f"token       {view['token']}"), soft_wrap=True)
+        line(f"token       {view['token']}")
     people.print("It is there while the gateway runs: `cellwright gateway start --stay`.", style="dim")
 
 
@@ -77,19 +75,19 @@ def marimo_settings(view: Mapping[str, Any]) -> None:
         f"base_url = {json.dumps(view['base_url'])}",
         f"api_key = {json.dumps(view['token'])}",
     ]
-    _data.print(Text("\n".join(lines)), soft_wrap=True)
+    line("\n".join(lines))
 
 
 def gateway(view: Mapping[str, Any]) -> None:
     """What the gateway does."""
     if not view["running"]:
-        _data.print("No gateway runs; it is started when it is needed.")
+        results.print("No gateway runs; it is started when it is needed.")
         return
-    _data.print(Text(f"gateway {view['version']}, process {view['pid']}, since {view['started_at']}"), soft_wrap=True)
+    line(f"gateway {view['version']}, process {view['pid']}, since {view['started_at']}")
     doing = f"{view['calls_in_flight']} calls in flight, {view['connections']} connections"
-    _data.print(Text(f"{doing}; ends after {view['idle_seconds']:g} s without either"), soft_wrap=True)
+    line(f"{doing}; ends after {view['idle_seconds']:g} s without either")
     if view["endpoint"]:
-        _data.print(Text(f"endpoint {view['endpoint']['base_url']}"), soft_wrap=True)
+        line(f"endpoint {view['endpoint']['base_url']}")
 
 
 def _model_cells(model: Mapping[str, Any]) -> list[str]:
@@ -115,14 +113,6 @@ def _paid(row: Mapping[str, Any]) -> str:
     if row["unknown_calls"]:
         parts.append(f"{row['unknown_calls']} sent, answer unknown")
     return " + ".join(parts) or "0"
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
-    for title in titles:
-        is_number = title in {"ms", "calls", "tokens in", "of them cached", "tokens out"}
-        table.add_column(title, justify="right" if is_number else "left", overflow="fold", no_wrap=title == "model")
-    return table
 
 
 def _mark(is_good: bool) -> Text:

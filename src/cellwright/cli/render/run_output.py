@@ -9,15 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from cellwright.cli.render import console
-from cellwright.cli.render.console import people
+from cellwright.cli.render.console import line, people, results
 from cellwright.journal import Fact, Recorded
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
@@ -61,15 +60,10 @@ class LineDisplay:
         """They are there."""
 
 
-def _event_line(recorded: Recorded, _: ProgressView, __: ProgressView) -> None:
-    """Every event, as it is kept."""
-    json_line(recorded.json())
-
-
 def _plain_line(recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
     """On stderr, each thing a person would notice."""
-    if line := progress_line(before, recorded.event):
-        people.print(Text(line), soft_wrap=True)
+    if noticed := progress_line(before, recorded.event):
+        people.print(Text(noticed), soft_wrap=True)
     if after.view.plan is not None and _ids(before.view.plan) != _ids(after.view.plan):
         for task in after.view.plan.tasks:
             people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
@@ -79,12 +73,12 @@ class LiveScreen:
     """The plan, the current cell, cost and time, drawn again in the same place, at most four times a second."""
 
     def __init__(self, run: str) -> None:
-        self._picture = ProgressView(run=run)
+        self._progress = ProgressView(run=run)
         self._live: Live | None = None
 
     def show(self, recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
         """One more event; it is drawn when it is time."""
-        self._picture = after
+        self._progress = after
         if isinstance(recorded.event, Fact) and recorded.event.topic == FILES:
             # Nothing else will say it: the run is over when its notebook's files are settled.
             people.print(Text(progress_line(before, recorded.event)), soft_wrap=True)
@@ -95,7 +89,7 @@ class LiveScreen:
             # Not kept on the terminal: what is printed at the end says it all again, and better.
             self._live = Live(
                 console=people,
-                get_renderable=self._draw,
+                get_renderable=lambda: drawn(self._progress, time.time()),
                 refresh_per_second=_FRAMES_PER_SECOND,
                 transient=True,
                 redirect_stdout=False,
@@ -109,45 +103,42 @@ class LiveScreen:
             self._live.stop()
             self._live = None
 
-    def _draw(self) -> RenderableType:
-        return drawn(self._picture, time.time())
-
 
 def display_for(run: str, *, as_json: bool) -> Display:
     """JSON for programs, a screen for a terminal, else lines."""
     if as_json:
-        return LineDisplay(_event_line)
+        return LineDisplay(lambda recorded, before, after: json_line(recorded.json()))
     return LiveScreen(run) if people.is_terminal else LineDisplay(_plain_line)
 
 
-def drawn(picture: ProgressView, now_seconds: float) -> RenderableType:
+def drawn(progress: ProgressView, now_seconds: float) -> RenderableType:
     """The whole screen."""
-    seen = picture.view
-    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {picture.run}"
-    since = elapsed(now_seconds - picture.began_ms / 1000) if picture.began_ms else "0 s"
+    seen = progress.view
+    title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {progress.run}"
+    since = elapsed(now_seconds - progress.began_ms / 1000) if progress.began_ms else "0 s"
     lines: list[RenderableType] = [
-        Text(title, style="bold", no_wrap=True, overflow="ellipsis"),
-        Text(
-            f"{picture.stage} · {since} · {picture.cost} · run {picture.run}",
-            style="dim",
-            no_wrap=True,
-            overflow="ellipsis",
-        ),
+        _cut(title, style="bold"),
+        _cut(f"{progress.stage} · {since} · {progress.cost} · run {progress.run}", style="dim"),
     ]
     if seen.plan is not None:
         lines.append(plan_tree(seen.plan))
     if seen.cell:
-        lines.append(Text(f"cell {shown(seen.cell)}", no_wrap=True, overflow="ellipsis"))
-    if said := seen.waits or picture.now:
-        lines.append(Text(f"… {shown(said)}", style="dim", no_wrap=True, overflow="ellipsis"))
+        lines.append(_cut(f"cell {shown(seen.cell)}"))
+    if said := seen.waits or progress.now:
+        lines.append(_cut(f"… {shown(said)}", style="dim"))
     return Group(*lines)
+
+
+def _cut(text: str, *, style: str = "") -> Text:
+    """One line of the screen, however narrow that is."""
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def plan_tree(plan: Plan) -> Tree:
     """The tasks of a plan, each with how it stands and what it waits for."""
     tree = Tree(Text(shown(plan.title)), guide_style="dim")
     for task in plan.tasks:
-        tree.add(Text(_task_line(task), style=_COLOURS[task.status], no_wrap=True, overflow="ellipsis"))
+        tree.add(_cut(_task_line(task), style=_COLOURS[task.status]))
     return tree
 
 
@@ -197,7 +188,6 @@ def command(words: str) -> None:
     people.print(Text(f"  {words}", style="cyan"), soft_wrap=True)
 
 
-_data = Console(highlight=False)
 _STANDING_COLOURS = {"done": "green", "partial": "yellow", "failed": "red", "refused": "red", "stopped": "yellow"}
 _MARKED = {"waiting": "bold yellow", "paused": "yellow"}
 
@@ -207,9 +197,8 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> None:
     if not found:
         console.note('No runs. Start one: cellwright run "…".')
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("run", "status", "goal", "notebook", "time"):
-        table.add_column(title, overflow="fold" if title != "goal" else "ellipsis", no_wrap=title == "goal")
+    table = console.table("run", "status", "goal", "notebook", "time", whole=("goal",))
+    table.columns[2].overflow = "ellipsis"
     for run in found:
         status = str(run["status"])
         table.add_row(
@@ -219,24 +208,20 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> None:
             Text(shown(str(run["notebook"]).rpartition("/")[2])),
             Text(elapsed(run["seconds"])),
         )
-    _data.print(table)
+    results.print(table)
 
 
 def run_page(found: Mapping[str, Any]) -> None:
     """How one run stands. What came of an ended one is printed by whoever hands it over."""
-    _run_row(shown(str((found["goal"] or {}).get("words", found["run"]))), style="bold")
-    _run_row(f"run {found['run']} · {found['status']} · {found['cost']} · {elapsed(found['seconds'])}", style="dim")
+    line(shown(str((found["goal"] or {}).get("words", found["run"]))), style="bold")
+    line(f"run {found['run']} · {found['status']} · {found['cost']} · {elapsed(found['seconds'])}", style="dim")
     if found["plan"] is not None:
         show_plan(parse_plan(found["plan"]))
     for name in ("cell", "waits", "files"):
         if found[name]:
-            _run_row(f"{name} {shown(found[name])}")
+            line(f"{name} {shown(found[name])}")
 
 
 def show_plan(plan: Plan) -> None:
     """The tasks and how each stands, on stdout."""
-    _data.print(plan_tree(plan))
-
-
-def _run_row(text: str, *, style: str = "") -> None:
-    _data.print(Text(text, style=style), soft_wrap=True)
+    results.print(plan_tree(plan))

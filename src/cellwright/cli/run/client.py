@@ -1,4 +1,4 @@
-"""Whoever carries runs out: the daemon of this state directory, or this process if there can be none."""
+"""Whoever executes runs: the daemon of this state directory, or this process if there can be none."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def open_run_client() -> AbstractAsyncContextManager[RunClient]:
 async def open_watch_client(database: str | None, *, is_needed: bool) -> AsyncGenerator[RunClient | None]:
     """The same while a run is watched; None for a journal that was named, or that another process works on."""
     async with AsyncExitStack() as stack:
-        door: RunClient | None = None
+        client: RunClient | None = None
         if is_needed and database is None:
             try:
-                door = await stack.enter_async_context(open_run_client())
+                client = await stack.enter_async_context(open_run_client())
             except (Unavailable, UserError) as problem:
                 console.note(f"{problem.message} Watching all the same.")
-        yield door
+        yield client

@@ -20,8 +20,7 @@ from cellwright.cli.notebook_options import PythonOption, python_choice
 from cellwright.cli.render import console, run_output
 from cellwright.cli.run.client import open_run_client
 from cellwright.cli.run.outcome import finish
-from cellwright.cli.run.watch import RunWatch, WatchOutcome
-from cellwright.cli.terminal_input import is_interactive
+from cellwright.cli.run.watch import WatchOutcome, open_watch
 from cellwright.errors import Unavailable
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
@@ -108,13 +107,13 @@ def run(
         limits=limit or (),
     )
     if detach:
-        _tell_detached(anyio.run(_detach, typed), as_json=as_json)
+        _show_detached(anyio.run(_detach, typed), as_json=as_json)
         return
     ended, name, is_daemon = anyio.run(_run, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
 
 
-def _tell_detached(started: dict[str, Any], *, as_json: bool) -> None:
+def _show_detached(started: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         console.as_json(started)
         return
@@ -124,35 +123,28 @@ def _tell_detached(started: dict[str, Any], *, as_json: bool) -> None:
 
 async def _detach(typed: GoalRequest) -> dict[str, Any]:
     goal = await _read(typed)
-    async with open_run_client() as door:
-        if not door.is_daemon:
+    async with open_run_client() as client:
+        if not client.is_daemon:
             raise Unavailable(
                 "Without the daemon a run goes on only while somebody waits for it.", hint="Leave --detach out."
             )
-        name = await door.start(goal, run=new_run_id())
+        name = await client.start(goal, run=new_run_id())
     return {"run": name, "notebook": goal.notebook}
 
 
 async def _run(typed: GoalRequest, as_json: bool) -> tuple[WatchOutcome, str, bool]:
     goal, masker = await _read(typed), terminal_masker()
-    async with open_run_client() as door:
-        name = await door.start(goal, run=new_run_id())
+    async with open_run_client() as client:
+        name = await client.start(goal, run=new_run_id())
         if not as_json:
             console.note(f"Run {name}, notebook {goal.notebook}.")
 
         async def cancel() -> None:
-            await door.cancel(name, reason=f"stopped by {goal.person} with Ctrl-C")
+            await client.cancel(name, reason=f"stopped by {goal.person} with Ctrl-C")
 
         async with open_records(None, None, masker) as records:
-            watching = RunWatch(
-                records=records,
-                run=name,
-                display=run_output.display_for(name, as_json=as_json),
-                masker=masker,
-                is_somebody_here=is_interactive() and not as_json,
-                cancel=cancel,
-            )
-            return await watching.until_over(), name, door.is_daemon
+            watching = open_watch(records, name, masker, as_json=as_json, cancel=cancel)
+            return await watching.until_over(), name, client.is_daemon
 
 
 async def _read(typed: GoalRequest) -> Goal:

@@ -27,8 +27,8 @@ def finish(ended: WatchOutcome, run: str, *, as_json: bool, is_daemon: bool) -> 
         case WatchedDelivery(delivery=delivery, is_by_us=is_by_us):
             hand_over(delivery, run, as_json=as_json)
             raise typer.Exit(INTERRUPTED if is_by_us and delivery.status == "stopped" else _CODES[delivery.status])
-        case WatchedQuestions(questions=told):
-            _tell_waiting(told, run, as_json=as_json, is_daemon=is_daemon)
+        case WatchedQuestions(questions=questions):
+            _show_waiting(questions, run, as_json=as_json, is_daemon=is_daemon)
             raise typer.Exit(WAITING)
         case WatchPaused():
             if as_json:
@@ -67,11 +67,11 @@ def opening(notebook: str) -> str:
     return shlex.join(["marimo" if is_plain or not ours.exists() else str(ours), "edit", notebook])
 
 
-def _tell_waiting(told: Sequence[dict[str, Any]], run: str, *, as_json: bool, is_daemon: bool) -> None:
+def _show_waiting(questions: Sequence[dict[str, Any]], run: str, *, as_json: bool, is_daemon: bool) -> None:
     if as_json:
-        run_output.json_line({"kind": "waiting", "run": run, "questions": list(told)})
+        run_output.json_line({"kind": "waiting", "run": run, "questions": list(questions)})
         return
-    show_open_questions(told)
+    show_open_questions(questions)
     if is_daemon:
         console.note(f"The run goes on once it is answered; `cellwright runs watch {run}` shows how.")
     else:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cellwright.cli.render import run_output
 from cellwright.cli.terminal_input import ask_line, person_here
 from cellwright.errors import UserError
-from cellwright.policy import AnswerRefused, No
+from cellwright.policy.approvals import AnswerRefused, No
 from cellwright.tools import Inbox, InboxItem, TypedAnswer
 
 _WORDS: Final = {
@@ -56,9 +56,9 @@ def _show_question(item: InboxItem) -> None:
             run_output.say(f"  {number}  {offer}")
 
 
-def show_open_questions(told: Sequence[dict[str, Any]]) -> None:
+def show_open_questions(questions: Sequence[dict[str, Any]]) -> None:
     """What waits for an answer, for people who are not there to type it."""
-    for question in told:
+    for question in questions:
         run_output.say(f"waits for an answer to {question['id']}:", style="yellow")
         run_output.say(str(question["what"]))
         if question["offers"]:

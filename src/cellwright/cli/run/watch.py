@@ -1,6 +1,6 @@
 """Watching one run from its first word to its end, at one terminal: what it tells, what it asks, and Ctrl-C.
 
-Everything is read from the journal and said through it, so it does not matter which process carries the run out.
+Everything is read from the journal and said through it, so it does not matter which process executes the run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import anyio.to_thread
 from cellwright.cli.render import run_output
 from cellwright.cli.render.run_output import Display
 from cellwright.cli.run.questions import ask_person
-from cellwright.cli.terminal_input import next_line, person_here
+from cellwright.cli.terminal_input import is_interactive, next_line, person_here
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.run_control import known_run
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import ProgressView, delivery_of, update_progress
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
@@ -77,7 +77,7 @@ class RunWatch:
     is_somebody_here: bool
     cancel: Callable[[], Awaitable[None]] | None = None
     """Ends the run for good, for whom Ctrl-C pauses it first; None: Ctrl-C only leaves."""
-    picture: ProgressView = field(init=False)
+    progress: ProgressView = field(init=False)
     _outcome: WatchOutcome | None = field(init=False, default=None)
     _over: anyio.Event = field(init=False, default_factory=anyio.Event)
     _changed: anyio.Event = field(init=False, default_factory=anyio.Event)
@@ -91,14 +91,14 @@ class RunWatch:
     """The person let it go on before it had paused: it may still do so."""
 
     def __post_init__(self) -> None:
-        self.picture = ProgressView(run=self.run)
+        self.progress = ProgressView(run=self.run)
 
     async def until_over(self) -> WatchOutcome:
         """Show everything from the beginning on, ask what it asks, until it ends or this terminal is left."""
         problem: Exception | None = None
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._hear_signals)
+                tasks.start_soon(self._receive_signals)
                 tasks.start_soon(self._attend)
                 self.display.appear()
                 try:
@@ -123,22 +123,22 @@ class RunWatch:
             news = self.records.log.growth.next()
             row = await known_run(self.records, self.run)
             async for recorded in self.records.log.read_all(stream_of(self.run), after):
-                after, before = recorded.sequence, self.picture
-                self.picture = update_progress(before, recorded)
-                self.display.show(recorded, before, self.picture)
+                after, before = recorded.sequence, self.progress
+                self.progress = update_progress(before, recorded)
+                self.display.show(recorded, before, self.progress)
                 event = recorded.event
-                patience = (
-                    _RETRY_INTERVAL_SECONDS
-                    if isinstance(event, RunEnded) and event.workflow == self.run
-                    else _POLL_INTERVAL_SECONDS
-                )
+                has_ended = isinstance(event, RunEnded) and event.workflow == self.run
+                patience = _RETRY_INTERVAL_SECONDS if has_ended else _POLL_INTERVAL_SECONDS
             await self._look_for_questions()
-            if row.state == "cancelled" and not self.picture.ended and untold < _MAX_REASON_POLLS:
+            if row.state == "cancelled" and not self.progress.ended and untold < _MAX_REASON_POLLS:
                 untold, patience = untold + 1, _RETRY_INTERVAL_SECONDS
             elif not row.is_going:
-                delivery = delivery_of(row.state, self.picture)
+                delivery = delivery_of(row.state, self.progress)
                 assert delivery is not None
-                await self._until_hushed()
+                if self._dialogue is not None and self._asked:
+                    # The person is told first that what they are being asked needs no answer any more.
+                    self._give_up_dialogue()
+                    await self._hushed.wait()
                 self._end(WatchedDelivery(delivery=delivery, is_by_us=self._interrupts > 1))
                 return
             with anyio.move_on_after(patience):
@@ -156,12 +156,6 @@ class RunWatch:
         self._wake()
         if found and not self.is_somebody_here:
             self._end()
-
-    async def _until_hushed(self) -> None:
-        """Until the person was told that what they are being asked needs no answer any more."""
-        if self._dialogue is not None and self._asked:
-            self._give_up_dialogue()
-            await self._hushed.wait()
 
     # ── what it asks ──
 
@@ -188,9 +182,8 @@ class RunWatch:
         if scope.cancelled_caught and not self._interrupts:
             asked = await self.records.questions.get(self._asked)
             is_answered = asked is not None and asked.state == "answered"
-            run_output.say(
-                f"\n{'It was answered elsewhere.' if is_answered else 'It is no longer asked.'}", style="dim"
-            )
+            said = "It was answered elsewhere." if is_answered else "It is no longer asked."
+            run_output.say(f"\n{said}", style="dim")
         self._dialogue, self._asked = None, ""
         self._hushed.set()
         if not self._over.is_set():
@@ -217,7 +210,7 @@ class RunWatch:
 
     # ── Ctrl-C ──
 
-    async def _hear_signals(self) -> None:
+    async def _receive_signals(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             # Only the main thread of a process hears signals.
             return
@@ -294,6 +287,20 @@ class RunWatch:
     def _give_up_dialogue(self) -> None:
         if self._dialogue is not None:
             self._dialogue.cancel()
+
+
+def open_watch(
+    records: Records, run: str, masker: Masker, *, as_json: bool, cancel: Callable[[], Awaitable[None]] | None = None
+) -> RunWatch:
+    """For whoever started this command: a person at a terminal, or a program."""
+    return RunWatch(
+        records=records,
+        run=run,
+        display=run_output.display_for(run, as_json=as_json),
+        masker=masker,
+        is_somebody_here=is_interactive() and not as_json,
+        cancel=cancel,
+    )
 
 
 def _load_agents() -> None:

@@ -9,7 +9,7 @@ import typer
 
 from cellwright.cli.journal_options import open_records
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal import Records, RunId, RunStatus
+from cellwright.journal import Records, RunId
 from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first, read_plan
 
 LAST: Final = "last"
@@ -71,7 +71,11 @@ async def _runs_offered(going_only: bool = False) -> list[tuple[str, str]]:
     try:
         async with open_records(None, None) as records:
             runs = [each for each in await records.runs() if each.is_going or not going_only]
-            return [(each.run, await _about(records, each)) for each in runs[:_OFFERED]]
+            offered: list[tuple[str, str]] = []
+            for each in runs[:_OFFERED]:
+                goal = await first_goal(records, each.run)
+                offered.append((each.run, f"{each.standing}: {goal.words if goal is not None else each.name}"))
+            return offered
     except (CellwrightError, OSError):
         # Nobody wants to read an error in the middle of a word.
         return []
@@ -84,11 +88,6 @@ async def _tasks_offered(run: str) -> list[tuple[str, str]]:
             return [] if plan is None else [(task.id, f"{task.title} ({task.status})") for task in plan.tasks]
     except (CellwrightError, OSError):
         return []
-
-
-async def _about(records: Records, status: RunStatus) -> str:
-    goal = await first_goal(records, status.run)
-    return f"{status.standing}: {goal.words if goal is not None else status.name}"
 
 
 RunArgument = Annotated[

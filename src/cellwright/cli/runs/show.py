@@ -15,16 +15,16 @@ from cellwright.cli.journal_options import (
     journal_location,
     open_records,
     terminal_masker,
+    with_records,
 )
 from cellwright.cli.render import console, journal_tables, run_output
 from cellwright.cli.run.client import open_watch_client
 from cellwright.cli.run.outcome import finish, hand_over
 from cellwright.cli.run.questions import show_open_questions
-from cellwright.cli.run.watch import RunWatch, WatchOutcome
+from cellwright.cli.run.watch import WatchOutcome, open_watch
 from cellwright.cli.runs.lookup import AgentArgument, RunArgument, find_run, find_workflow
-from cellwright.cli.terminal_input import is_interactive
 from cellwright.errors import UserError
-from cellwright.journal import Fact
+from cellwright.journal import Records
 from cellwright.policy.display_text import shown_block
 from cellwright.runs.deliver.delivery import parse_delivery
 from cellwright.runs.views.progress import read_progress, run_json, run_summary_json
@@ -42,16 +42,20 @@ def list_command(
     key: KeyOption = None,
 ) -> None:
     """List runs, the newest first: what for, how far, what came of it."""
-    found = anyio.run(_list, show_all, database, key)
-    if as_json:
-        console.as_json({"runs": found})
-    else:
-        run_output.runs_table(found)
+    location = journal_location(database)
+    is_missing = database is None and location.path is not None and not location.path.exists()
+    found = [] if is_missing else with_records(lambda records: _list(records, show_all), database, key)
+    console.result({"runs": found}, as_json, lambda _: run_output.runs_table(found))
 
 
 def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
     """Show one run: its goal and plan, what it asks, what it cost; and what it delivered."""
-    found = anyio.run(_show, run, database, key)
+    masker = terminal_masker()
+
+    async def read(records: Records) -> dict[str, Any]:
+        return await run_json(records, masker, await find_run(records, run))
+
+    found = with_records(read, database, key, masker)
     if as_json:
         console.as_json(found)
         return
@@ -69,20 +73,10 @@ def watch(
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
 
 
-async def _list(show_all: bool, database: str | None, key: Path | None) -> list[dict[str, Any]]:
-    place = journal_location(database)
-    if database is None and place.path is not None and not place.path.exists():
-        return []
-    async with open_records(database, key) as records:
-        runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
-        some = [each for number, each in enumerate(runs) if show_all or number < _NEWEST or each.is_going]
-        return [run_summary_json(each, await read_progress(records, each.run)) for each in some]
-
-
-async def _show(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
-    masker = terminal_masker()
-    async with open_records(database, key, masker) as records:
-        return await run_json(records, masker, await find_run(records, run))
+async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
+    runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
+    some = [each for number, each in enumerate(runs) if show_all or number < _NEWEST or each.is_going]
+    return [run_summary_json(each, await read_progress(records, each.run)) for each in some]
 
 
 async def _watch(run: str, as_json: bool, database: str | None, key: Path | None) -> tuple[WatchOutcome, str, bool]:
@@ -91,16 +85,10 @@ async def _watch(run: str, as_json: bool, database: str | None, key: Path | None
         name = await find_run(records, run)
         status = await records.status(name)
         check_is_run(name, status.name)
-        # A run that has ended needs nobody; one that has not may have lost whoever carried it out.
-        async with open_watch_client(database, is_needed=status.is_going) as door:
-            watching = RunWatch(
-                records=records,
-                run=name,
-                display=run_output.display_for(name, as_json=as_json),
-                masker=masker,
-                is_somebody_here=is_interactive() and not as_json,
-            )
-            return await watching.until_over(), name, door is None or door.is_daemon
+        # A run that has ended needs nobody; one that has not may have lost whoever executed it.
+        async with open_watch_client(database, is_needed=status.is_going) as client:
+            watching = open_watch(records, name, masker, as_json=as_json)
+            return await watching.until_over(), name, client is None or client.is_daemon
 
 
 def context(
@@ -112,38 +100,32 @@ def context(
 ) -> None:
     """Show what a model read in one step of an agent: every part, where it stands and what it cost."""
     if step is None:
-        name, found = anyio.run(_steps, run, database, key)
+        name, found = with_records(lambda records: _steps(records, run), database, key)
         if as_json:
             console.as_json({"run": name, "steps": found})
         else:
             journal_tables.raw("".join(f"{each['agent']} {each['step']}: {each['tokens']} tokens\n" for each in found))
         return
-    name, text, view = anyio.run(_context, run, step, database, key)
-    if as_json:
-        console.as_json({"run": name, "step": step, **view})
-    else:
-        journal_tables.raw(f"{shown_block(text)}\n")
+    name, text, view = with_records(lambda records: _context(records, run, step), database, key)
+    console.result({"run": name, "step": step, **view}, as_json, lambda _: journal_tables.raw(f"{shown_block(text)}\n"))
 
 
 # What agents need is loaded when it is used: the other commands about runs must not wait for it.
 
 
-async def _steps(run: str, database: str | None, key: Path | None) -> tuple[str, list[dict[str, Any]]]:
+async def _steps(records: Records, run: str) -> tuple[str, list[dict[str, Any]]]:
     from cellwright.agents.prompt.prompt_store import list_contexts
 
-    async with open_records(database, key) as records:
-        name = await find_workflow(records, run)
-        found = await list_contexts(records.log.read_all, name)
-        facts = [fact for fact in found.values() if fact.subject.startswith((f"{name}#", f"{name}/"))]
-        return name, [_line(fact) for fact in facts]
+    name = await find_workflow(records, run)
+    steps: list[dict[str, Any]] = []
+    for fact in (await list_contexts(records.log.read_all, name)).values():
+        if fact.subject.startswith((f"{name}#", f"{name}/")):
+            agent, _, step = fact.subject.rpartition("#")
+            steps.append({"agent": agent, "step": int(step), "tokens": int(fact.numbers.get("tokens", 0))})
+    return name, steps
 
 
-def _line(fact: Fact) -> dict[str, Any]:
-    agent, _, step = fact.subject.rpartition("#")
-    return {"agent": agent, "step": int(step), "tokens": int(fact.numbers.get("tokens", 0))}
-
-
-async def _context(run: str, step: int, database: str | None, key: Path | None) -> tuple[str, str, dict[str, Any]]:
+async def _context(records: Records, run: str, step: int) -> tuple[str, str, dict[str, Any]]:
     from cellwright.agents.prompt.prompt_store import (
         JournalTexts,
         list_contexts,
@@ -152,11 +134,9 @@ async def _context(run: str, step: int, database: str | None, key: Path | None) 
         render_prompt,
     )
 
-    async with open_records(database, key) as records:
-        name = await find_workflow(records, run)
-        found = await list_contexts(records.log.read_all, name)
-        fact = found.get(f"{name}#{step}")
-        if fact is None:
-            raise UserError(f"{name!r} has no step {step} of an agent.", hint=f"See `cellwright runs context {name}`.")
-        prompt = await read_prompt(JournalTexts(records), fact.text)
-        return name, render_prompt(prompt), prompt_view(prompt)
+    name = await find_workflow(records, run)
+    fact = (await list_contexts(records.log.read_all, name)).get(f"{name}#{step}")
+    if fact is None:
+        raise UserError(f"{name!r} has no step {step} of an agent.", hint=f"See `cellwright runs context {name}`.")
+    prompt = await read_prompt(JournalTexts(records), fact.text)
+    return name, render_prompt(prompt), prompt_view(prompt)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
 import typer
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records
+from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records, with_records
 from cellwright.cli.render import console, run_output
 from cellwright.cli.run.client import open_run_client
 from cellwright.cli.runs.lookup import (
@@ -23,7 +24,7 @@ from cellwright.cli.runs.lookup import (
 )
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
-from cellwright.journal import RunId, RunStatus
+from cellwright.journal import Records, RunId, RunStatus
 from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json
 from cellwright.runs.views.run_view import read_view
 
@@ -48,7 +49,7 @@ def plan(
 ) -> None:
     """Show the plan of a run, or change it: one task more, one less, or another one."""
     edit = read_edit(add=add, drop=drop, change=change, title=title, todo=todo)
-    name, now = anyio.run(_plan, run, edit, database, key)
+    name, now = with_records(lambda records: _plan(records, run, edit), database, key)
     if as_json:
         console.as_json({"run": name, "plan": plan_json(now), "changed": edit is not None})
         return
@@ -81,19 +82,20 @@ def _json(text: str) -> Any:
         raise UserError(f"--add takes JSON: {error}.", hint='e.g. \'{"id": "plot", "title": "Plot it"}\'.') from error
 
 
-async def _plan(run: str, edit: PlanEdit | None, database: str | None, key: Path | None) -> tuple[str, Plan]:
-    async with open_records(database, key) as records:
-        name = await find_run(records, run)
-        if edit is not None:
-            # It loads agents: looking at a plan must not wait for that.
-            from cellwright.runs.execute import steering_commands
+async def _plan(records: Records, run: str, edit: PlanEdit | None) -> tuple[str, Plan]:
+    name = await find_run(records, run)
+    if edit is not None:
+        # It loads agents: looking at a plan must not wait for that.
+        from cellwright.runs.execute import steering_commands
 
-            await steering_commands.change_plan(records, name, edit, person_here())
-        now = (await read_view(records.log.read_all, name)).plan
-        if now is None:
-            raise UserError(f"The run {name!r} has no plan yet.", hint=f"Wait for it: `cellwright runs watch {name}`.")
-        return name, now if edit is None else edited(now, edit)
+        await steering_commands.change_plan(records, name, edit, person_here())
+    now = (await read_view(records.log.read_all, name)).plan
+    if now is None:
+        raise UserError(f"The run {name!r} has no plan yet.", hint=f"Wait for it: `cellwright runs watch {name}`.")
+    return name, now if edit is None else edited(now, edit)
 
+
+# What agents need is loaded when it is used: looking at runs must not wait for it.
 
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
 
@@ -102,29 +104,31 @@ def pause(
     run: GoingArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
 ) -> None:
     """Let a run pause before its next step; everything is kept."""
-    name = anyio.run(_pause, run, database, key)
-    _told({"run": name, "paused": True}, f"{name} pauses before its next step.", as_json=as_json)
+    from cellwright.runs.execute import steering_commands
+
+    name = _send(run, lambda records, name: steering_commands.pause(records, name, person_here()), database, key)
+    console.result({"run": name, "paused": True}, as_json, f"{name} pauses before its next step.")
 
 
 def resume(
     run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
 ) -> None:
     """Let a run go on that was paused, cancelled or given up."""
-    said = anyio.run(_resume, run, database, key)
-    _told(said, str(said["note"]), as_json=as_json)
+    resumed = with_records(lambda records: _resume(records, run, database), database, key)
+    console.result(resumed, as_json, str(resumed["note"]))
 
 
 def cancel(run: GoingArgument, reason: ReasonOption = "cancelled", as_json: JsonOption = False) -> None:
     """Stop a run and everything in it; what is done stays, and `resume` takes it up again."""
     name = anyio.run(_cancel, run, reason)
-    _told({"run": name, "cancelled": True}, f"{name} is cancelled.", as_json=as_json)
+    console.result({"run": name, "cancelled": True}, as_json, f"{name} is cancelled.")
 
 
 def retry(run: RunArgument, task: TaskArgument, as_json: JsonOption = False) -> None:
     """Do a task again: in the run while it is at work, afterwards in a new one that continues it."""
     name, again = anyio.run(_retry, run, task)
     note = f"{name} does {task} again." if name == again else f"{again} continues {name} with {task}."
-    _told({"run": again, "continues": name if again != name else None, "task": task}, note, as_json=as_json)
+    console.result({"run": again, "continues": name if again != name else None, "task": task}, as_json, note)
 
 
 def fork(
@@ -136,7 +140,7 @@ def fork(
 ) -> None:
     """Begin a new run with the steps of another, all of them or those before one; the old one is stopped."""
     name, forked = anyio.run(_fork, run, from_step)
-    _told({"run": forked, "forked_from": name}, f"{forked} goes on from {name}.", as_json=as_json)
+    console.result({"run": forked, "forked_from": name}, as_json, f"{forked} goes on from {name}.")
 
 
 def goal(
@@ -147,8 +151,11 @@ def goal(
     key: KeyOption = None,
 ) -> None:
     """Give a run at work another goal: what is done stays, the rest is planned anew."""
-    name = anyio.run(_goal, run, text, database, key)
-    _told({"run": name, "goal": text}, f"{name} plans anew before its next step.", as_json=as_json)
+    from cellwright.runs.execute import steering_commands
+
+    change = steering_commands.change_goal
+    name = _send(run, lambda records, name: change(records, name, text, person_here()), database, key)
+    console.result({"run": name, "goal": text}, as_json, f"{name} plans anew before its next step.")
 
 
 def say(
@@ -159,8 +166,13 @@ def say(
     key: KeyOption = None,
 ) -> None:
     """Say something to an agent at work; it reads it before its next step."""
-    name = anyio.run(_say, run, text, database, key)
-    _told({"run": name, "said": True}, f"{name} reads it before its next step.", as_json=as_json)
+    from cellwright.agents import steering
+
+    def send(records: Records, name: str) -> Awaitable[object]:
+        return steering.say(records.log, name, text, person_here())
+
+    name = _send(run, send, database, key, find=find_workflow)
+    console.result({"run": name, "said": True}, as_json, f"{name} reads it before its next step.")
 
 
 def stop(
@@ -171,69 +183,45 @@ def stop(
     key: KeyOption = None,
 ) -> None:
     """Let an agent stop before its next step and hand over what it has."""
-    name = anyio.run(_stop, run, reason, database, key)
-    _told({"run": name, "stopped": True}, f"{name} stops before its next step.", as_json=as_json)
-
-
-def _told(value: dict[str, Any], note: str, *, as_json: bool) -> None:
-    if as_json:
-        console.as_json(value)
-    else:
-        console.note(note)
-
-
-# ── through the journal: what agents need is loaded when it is used, looking at runs must not wait for it ──
-
-
-async def _pause(run: str, database: str | None, key: Path | None) -> RunId:
-    from cellwright.runs.execute import steering_commands
-
-    async with open_records(database, key) as records:
-        name = await find_run(records, run)
-        await steering_commands.pause(records, name, person_here())
-        return name
-
-
-async def _goal(run: str, text: str, database: str | None, key: Path | None) -> RunId:
-    from cellwright.runs.execute import steering_commands
-
-    async with open_records(database, key) as records:
-        name = await find_run(records, run)
-        await steering_commands.change_goal(records, name, text, person_here())
-        return name
-
-
-async def _say(run: str, text: str, database: str | None, key: Path | None) -> str:
     from cellwright.agents import steering
 
-    async with open_records(database, key) as records:
-        name = await find_workflow(records, run)
-        await steering.say(records.log, name, text, person_here())
+    def send(records: Records, name: str) -> Awaitable[object]:
+        return steering.stop(records.log, name, person_here(), reason)
+
+    name = _send(run, send, database, key, find=find_workflow)
+    console.result({"run": name, "stopped": True}, as_json, f"{name} stops before its next step.")
+
+
+def _send(
+    run: str,
+    send: Callable[[Records, str], Awaitable[object]],
+    database: str | None,
+    key: Path | None,
+    *,
+    find: Callable[[Records, str], Awaitable[str]] = find_run,
+) -> str:
+    """Send it to the run, or the agent, that is meant; gives its whole name."""
+
+    async def sent(records: Records) -> str:
+        name = await find(records, run)
+        await send(records, name)
         return name
 
-
-async def _stop(run: str, reason: str, database: str | None, key: Path | None) -> str:
-    from cellwright.agents import steering
-
-    async with open_records(database, key) as records:
-        name = await find_workflow(records, run)
-        await steering.stop(records.log, name, person_here(), reason)
-        return name
+    return with_records(sent, database, key)
 
 
-async def _resume(run: str, database: str | None, key: Path | None) -> dict[str, Any]:
+async def _resume(records: Records, run: str, database: str | None) -> dict[str, Any]:
     from cellwright.runs.execute import steering_commands
 
-    async with open_records(database, key) as records:
-        status = await records.status(await find_run(records, run))
-        if not status.is_going:
-            return await _restart(status, database)
-        was_paused = await steering_commands.resume(records, status.run, person_here())
+    status = await records.status(await find_run(records, run))
+    if not status.is_going:
+        return await _restart(status, database)
+    was_paused = await steering_commands.resume(records, status.run, person_here())
     name, on = status.run, "goes on"
     if database is None:
-        async with open_run_client() as door:
-            # Whoever carried it out may be gone; one that has just been started takes it up.
-            on = on if door.is_daemon else f"goes on with `cellwright runs watch {name}`: there is no daemon"
+        async with open_run_client() as client:
+            # Whoever executed it may be gone; one that has just been started takes it up.
+            on = on if client.is_daemon else f"goes on with `cellwright runs watch {name}`: there is no daemon"
     note = f"{name} {on}." if was_paused else f"{name} was not paused; it {on}."
     return {"run": name, "resumed": was_paused, "note": note}
 
@@ -249,12 +237,12 @@ async def _restart(status: RunStatus, database: str | None) -> dict[str, Any]:
         raise UserError(
             f"The run {name!r} is {status.standing}.", hint=f"`cellwright journal requeue {name}` lets it go on there."
         )
-    async with open_run_client() as door:
-        await door.resume(name, person=person_here().name)
+    async with open_run_client() as client:
+        await client.resume(name, person=person_here().name)
     return {"run": name, "resumed": True, "note": f"{name} goes on; `cellwright runs watch {name}` shows how."}
 
 
-# ── through whoever carries runs out ──
+# ── through whoever executes runs ──
 
 
 async def _found(run: str, *, must_go_on: bool = False) -> RunId:
@@ -270,18 +258,18 @@ async def _found(run: str, *, must_go_on: bool = False) -> RunId:
 
 async def _cancel(run: str, reason: str) -> RunId:
     name = await _found(run, must_go_on=True)
-    async with open_run_client() as door:
-        await door.cancel(name, reason=reason)
+    async with open_run_client() as client:
+        await client.cancel(name, reason=reason)
     return name
 
 
 async def _retry(run: str, task: str) -> tuple[RunId, RunId]:
     name = await _found(run)
-    async with open_run_client() as door:
-        return name, await door.retry(name, task, person=person_here().name)
+    async with open_run_client() as client:
+        return name, await client.retry(name, task, person=person_here().name)
 
 
 async def _fork(run: str, from_step: int | None) -> tuple[RunId, RunId]:
     name = await _found(run)
-    async with open_run_client() as door:
-        return name, await door.fork(name, from_step=from_step)
+    async with open_run_client() as client:
+        return name, await client.fork(name, from_step=from_step)

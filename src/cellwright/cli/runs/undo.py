@@ -44,43 +44,40 @@ def undo(
     """Take back what a run did to its notebook; what somebody changed since stays theirs, and is said."""
     if show_changes:
         name, changes = anyio.run(_changes, run)
-        if as_json:
-            console.as_json({"run": name, "changes": changes})
-        else:
-            run_output.lines([_change_line(change) for change in changes] or ["The run changed no cells."])
+        lines = [
+            f"{each['number']}  {', '.join(each['cells'])}, {each['agent']}{' (undone)' if each['is_undone'] else ''}"
+            for each in changes
+        ]
+        view = {"run": name, "changes": changes}
+        console.result(view, as_json, lambda _: run_output.lines(lines or ["The run changed no cells."]))
         return
     if step is not None and before is not None:
         raise UserError("--step takes back a change, --before goes to before a cell.", hint="Give one of them.")
-    place, outcome = anyio.run(_move, run, step, before, False)
-    _print(place, outcome, is_redo=False, as_json=as_json)
+    target, outcome = anyio.run(_move, run, step, before, False)
+    _print(target, outcome, is_redo=False, as_json=as_json)
 
 
 def redo(run: RunArgument, as_json: JsonOption = False) -> None:
     """Take back the last undo: what it undid is in the notebook again. Not if somebody changed that since."""
-    place, outcome = anyio.run(_move, run, None, None, True)
-    _print(place, outcome, is_redo=True, as_json=as_json)
+    target, outcome = anyio.run(_move, run, None, None, True)
+    _print(target, outcome, is_redo=True, as_json=as_json)
 
 
-def _change_line(change: dict[str, Any]) -> str:
-    undone = " (undone)" if change["is_undone"] else ""
-    return f"{change['number']}  {', '.join(change['cells'])}, {change['agent']}{undone}"
-
-
-def _print(place: UndoTarget, outcome: HistoryOutcome, *, is_redo: bool, as_json: bool) -> None:
+def _print(target: UndoTarget, outcome: HistoryOutcome, *, is_redo: bool, as_json: bool) -> None:
     """Exit 3 if it was refused; nothing left to undo or redo is no failure."""
     from cellwright.runs.history.history import REDO_HINT
     from cellwright.tools.history.moves import RESTORE_TEXTS, Moved, MoveRefused, NothingToMove
 
-    said: dict[str, Any] = {"run": place.run, "notebook": str(place.notebook)}
+    said: dict[str, Any] = {"run": target.run, "notebook": str(target.notebook)}
     lines: list[str] = []
-    list_hint = f"hint: `cellwright runs undo {place.run} --list` shows its changes."
+    list_hint = f"hint: `cellwright runs undo {target.run} --list` shows its changes."
     match outcome:
         case Moved(revisions=revisions, cells=cells, kept=kept, by=by):
             said |= (
                 {"cells": cells, "by": by} if is_redo else {"turns": revisions, "cells": cells, "kept": kept, "by": by}
             )
             lines = [*cells, *(f"kept {each}" for each in kept)]
-            notes = [f"{'Redone' if is_redo else 'Undone'} in {place.notebook}. {RESTORE_TEXTS[by]}"]
+            notes = [f"{'Redone' if is_redo else 'Undone'} in {target.notebook}. {RESTORE_TEXTS[by]}"]
         case NothingToMove(why=why):
             said |= {"cells": [], "why": why} | ({"by": None} if is_redo else {"turns": [], "kept": []})
             notes = [why, *([list_hint] if is_redo else [])]
@@ -106,24 +103,24 @@ async def _move(run: str, step: int | None, before: str | None, is_redo: bool) -
     from cellwright.runs.history.history import before_cell, undo_target
     from cellwright.tools.history.moves import Redo
 
-    place, person = await _undo_target(run), person_here().name
-    if not place.is_going:
-        target = before_cell(before, run=place.run, person=person) if before is not None else undo_target(step)
-        history = FileHistory(notebook=place.notebook, stored=place.timeline)
-        return place, await history.move(Redo() if is_redo else target)
-    async with _daemon_of(place) as daemon:
+    target, person = await _undo_target(run), person_here().name
+    if not target.is_going:
+        undone = before_cell(before, run=target.run, person=person) if before is not None else undo_target(step)
+        history = FileHistory(notebook=target.notebook, stored=target.timeline)
+        return target, await history.move(Redo() if is_redo else undone)
+    async with _daemon_of(target) as daemon:
         if is_redo:
-            return place, await daemon.redo(place.run, person=person)
-        return place, await daemon.undo(place.run, person=person, step=step, before=before)
+            return target, await daemon.redo(target.run, person=person)
+        return target, await daemon.undo(target.run, person=person, step=step, before=before)
 
 
 async def _changes(run: str) -> tuple[str, list[dict[str, Any]]]:
     from cellwright.runs.history.changes import changes_of
     from cellwright.tools.history.store import read_timeline
 
-    place = await _undo_target(run)
-    known = await anyio.to_thread.run_sync(read_timeline, place.timeline)
-    return place.run, [
+    target = await _undo_target(run)
+    known = await anyio.to_thread.run_sync(read_timeline, target.timeline)
+    return target.run, [
         {
             "number": change.number,
             "agent": change.agent,
@@ -159,13 +156,13 @@ async def _undo_target(run: str) -> UndoTarget:
 
 
 @asynccontextmanager
-async def _daemon_of(place: UndoTarget) -> AsyncGenerator[DaemonClient]:
+async def _daemon_of(target: UndoTarget) -> AsyncGenerator[DaemonClient]:
     """Whoever has the notebook of this run at work open. Raises `UserError` where that is no daemon."""
     settings = Settings.read()
     if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is None:
         raise UserError(
-            f"The run {place.run!r} is still at work on its notebook, in a process that cannot be reached.",
-            hint=f"Wait for its end, or `cellwright runs cancel {place.run}` first.",
+            f"The run {target.run!r} is still at work on its notebook, in a process that cannot be reached.",
+            hint=f"Wait for its end, or `cellwright runs cancel {target.run}` first.",
         )
     async with connect(settings, on_note=console.note) as daemon:
         yield daemon

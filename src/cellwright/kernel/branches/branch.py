@@ -25,7 +25,7 @@ from cellwright.kernel.state import NotebookState
 from cellwright.notebook import CreateCell, Document, Edit, EditRefused
 from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
-from cellwright.sandbox import FileChange
+from cellwright.sandbox.host.file_changes import FileChange
 
 logger = logging.getLogger(__name__)
 

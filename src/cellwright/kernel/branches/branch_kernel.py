@@ -19,8 +19,8 @@ from cellwright.errors import Unavailable
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
-from cellwright.sandbox import FileChange
 from cellwright.sandbox.host.control import BranchSlot
+from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest import wire
 
 _START_SECONDS = 30

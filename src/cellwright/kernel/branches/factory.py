@@ -25,7 +25,7 @@ from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
 from cellwright.notebook import Document, NotebookFile
-from cellwright.sandbox import KeepReport
+from cellwright.sandbox.host.file_changes import KeepReport
 
 SessionT = TypeVar("SessionT", bound=NotebookSession)
 

@@ -24,7 +24,7 @@ from cellwright.kernel.observation import BranchMethod, Observation
 from cellwright.kernel.process.kernel import Kernel, own_memory_kb
 from cellwright.kernel.process.run_request import changed_code
 from cellwright.notebook import Document, EditRefused, apply_edits, graph
-from cellwright.sandbox import FileChange
+from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest import transfer_wire
 
 logger = logging.getLogger(__name__)

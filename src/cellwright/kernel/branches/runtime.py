@@ -25,7 +25,8 @@ from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.notebook import Edit
-from cellwright.sandbox import CageControl, FileChange
+from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.host.file_changes import FileChange
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright_guest import wire
 from cellwright_guest.facts_wire import HazardFacts
@@ -112,7 +113,7 @@ class Forks:
 
     async def _start(self, parent: Kernel, limits: BranchLimits, is_within_call: bool) -> BranchKernel:
         began = time.perf_counter()
-        made = await parent.control.make_place(parent.seat)
+        made = await parent.control.make_branch_root(parent.seat)
         if made is None:
             raise Unavailable(f"All {BRANCH_SLOTS} places for branches are taken.")
         seat, place = made

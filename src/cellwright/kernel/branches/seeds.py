@@ -13,8 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from cellwright.sandbox import FileChange
-from cellwright.sandbox.host.file_changes import ChangeRefused
+from cellwright.sandbox.host.file_changes import ChangeRefused, FileChange
 from cellwright_guest.transfer_wire import SeedPiece
 
 _PORTION_BYTES: Final = 4 << 20

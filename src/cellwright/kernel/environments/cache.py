@@ -24,6 +24,7 @@ from cellwright.kernel.environments.plan import (
     environment_at,
 )
 from cellwright.kernel.environments.uv import Progress
+from cellwright.sandbox.linux.descriptors import closing, opened
 
 
 def find_environment(places: EnvironmentPaths, plan: EnvironmentPlan) -> Environment | None:
@@ -57,14 +58,12 @@ def hold_environment(environment: Environment) -> Generator[None]:
         descriptor = os.open(folder / "in-use", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _pruned(environment) from error
-    try:
+    with closing(descriptor):
         # After the lock, look again: the folder may have been moved away between open and lock.
         if not _try_lock(descriptor, fcntl.LOCK_SH) or not environment.python.is_symlink():
             raise _pruned(environment)
         yield
         _stamp(folder)
-    finally:
-        os.close(descriptor)
 
 
 async def prune_environments(cache: Path, *, older_than: timedelta) -> tuple[str, ...]:
@@ -91,14 +90,12 @@ def _pruned(environment: Environment) -> Unavailable:
 async def sole_builder(places: EnvironmentPaths, tell: Progress) -> AsyncGenerator[int]:
     """The right to build this environment, once nobody else has it: the descriptor of its lock."""
     descriptor = await anyio.to_thread.run_sync(_open_lock, places)
-    try:
+    with closing(descriptor):
         if not _try_lock(descriptor, fcntl.LOCK_EX):
             tell("Waiting for another process that installs the same packages")
             while not _try_lock(descriptor, fcntl.LOCK_EX):  # noqa: ASYNC110  flock tells nobody when it opens
                 await anyio.sleep(0.05)
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _open_lock(places: EnvironmentPaths) -> int:
@@ -133,7 +130,7 @@ def _prune(cache: Path, before: float) -> tuple[str, ...]:
 def _prune_one(places: EnvironmentPaths, before: float) -> bool:
     """Whether the environment was there and was removed; leftovers of a dead builder always go."""
     builder = _open_lock(places)
-    try:
+    with closing(builder):
         if not _try_lock(builder, fcntl.LOCK_EX):
             return False
         shutil.rmtree(places.workshop, ignore_errors=True)
@@ -141,8 +138,6 @@ def _prune_one(places: EnvironmentPaths, before: float) -> bool:
             if unused:
                 clear_environment(places)
             return unused
-    finally:
-        os.close(builder)
 
 
 @contextmanager
@@ -151,8 +146,5 @@ def _if_unused(folder: Path, before: float) -> Generator[bool]:
     if not folder.is_dir():
         yield False
         return
-    holders = os.open(folder / "in-use", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with opened(folder / "in-use", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC) as holders:
         yield _last_used(folder) < before and _try_lock(holders, fcntl.LOCK_EX)
-    finally:
-        os.close(holders)

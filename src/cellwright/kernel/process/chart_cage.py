@@ -18,8 +18,8 @@ from cellwright.errors import Unavailable
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.kernel.process.zygote import Zygote
-from cellwright.sandbox import CageSpec, Limits, Tier
 from cellwright.sandbox.private_directory import private_directory
+from cellwright.sandbox.spec import CageSpec, Limits, Tier
 from cellwright_guest import wire
 
 _PROGRAM: Final = Path(wire.__file__).with_name("chart_main.py")

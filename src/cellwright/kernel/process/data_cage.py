@@ -26,8 +26,8 @@ from cellwright.errors import Unavailable
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.kernel.process.zygote import Zygote, package_paths
-from cellwright.sandbox import CageSpec, DataMount, Limits, Tier
 from cellwright.sandbox.private_directory import private_directory
+from cellwright.sandbox.spec import CageSpec, DataMount, Limits, Tier
 from cellwright_guest import wire
 
 PROFILE_LIMITS: Final = Limits(memory_mb=4096, processes=128, open_files=2048, disk_mb=64, inodes=20_000, tmp_mb=1024)

@@ -18,8 +18,10 @@ from cellwright.errors import KernelLost, Unavailable
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
 from cellwright.kernel.process.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
-from cellwright.sandbox import CageControl, CageSpec, FileChange, KeepReport, KeepTerms
-from cellwright.sandbox.host.control import MAIN, BranchSlot
+from cellwright.sandbox.host.control import MAIN, BranchSlot, CageControl
+from cellwright.sandbox.host.file_changes import FileChange, KeepReport
+from cellwright.sandbox.host.keep_terms import KeepTerms
+from cellwright.sandbox.spec import CageSpec
 from cellwright_guest import wire
 
 _READY_SECONDS = 60
@@ -169,7 +171,7 @@ class Kernel:
     async def keep(self, project: Path, terms: KeepTerms) -> KeepReport:
         """Carry those changes over into the real project; ends the kernel and all it started."""
         hidden = (*self.spec.hidden, *self.spec.protected)
-        return await self.control.keep(project, hidden=hidden, seat=self.seat, terms=terms)
+        return await self.control.keep(project, hidden=hidden, slot=self.seat, terms=terms)
 
     async def leave(self) -> None:
         """End this kernel's process, whose place another of its cage has taken; the cage goes on."""

@@ -22,10 +22,10 @@ from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
 from cellwright.kernel.state import StateOwner
 from cellwright.notebook import Cell
-from cellwright.sandbox import FileChange, KeepReport, UnkeptChanges
+from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 
 if TYPE_CHECKING:
-    from cellwright.sandbox import Egress
+    from cellwright.sandbox.egress import Egress
 
 logger = logging.getLogger(__name__)
 

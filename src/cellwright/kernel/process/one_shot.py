@@ -9,7 +9,8 @@ import anyio
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
-from cellwright.sandbox import CageControl, CageSpec
+from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.spec import CageSpec
 
 _END_SECONDS = 10
 _CHUNK_BYTES = 1 << 20

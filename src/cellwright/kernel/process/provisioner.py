@@ -20,26 +20,17 @@ from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.zygote import Zygote, package_paths
 from cellwright.notebook import Document
-from cellwright.sandbox import (
-    CageSpec,
-    DataMount,
-    FilesMode,
-    KeepQuestion,
-    KeepReport,
-    KeepTerms,
-    Limits,
-    Tier,
-    hidden_in,
-)
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
-from cellwright.sandbox.host.file_changes import without_leftovers
+from cellwright.sandbox.host.file_changes import KeepReport, without_leftovers
+from cellwright.sandbox.host.keep_terms import KeepQuestion, KeepTerms
+from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.linux import syscalls as machine
 from cellwright.sandbox.linux.volumes import Volumes, mounted_in
-from cellwright.sandbox.spec import PROTECTED, PROXY_PORT
+from cellwright.sandbox.spec import PROTECTED, PROXY_PORT, CageSpec, DataMount, FilesMode, Limits, Tier
 from cellwright_guest import wire
 
 if TYPE_CHECKING:
-    from cellwright.sandbox import Egress
+    from cellwright.sandbox.egress import Egress
 
 CAGE_UID = 54321
 """Whom a kernel runs as when we are root: a number nobody else has, so that limits count and files are not ours."""

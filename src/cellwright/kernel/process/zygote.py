@@ -24,7 +24,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.framing import FrameUnpacker, pack_json, read_json
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
 from cellwright.kernel.task_groups import unwrap_single_error
-from cellwright.sandbox import CageSpec
+from cellwright.sandbox.spec import CageSpec
 
 _START_SECONDS = 60
 _MAIN = Path(__file__).with_name("zygote_main.py")

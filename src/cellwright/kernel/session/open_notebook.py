@@ -52,7 +52,7 @@ from cellwright.notebook import (
     foresee,
     summary,
 )
-from cellwright.sandbox import FileChange
+from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest import wire
 
 __all__ = ["EditorChannel", "OpenNotebook"]

@@ -51,7 +51,7 @@ class GatewayLaunch:
 def connect_or_start(launch: GatewayLaunch) -> socket.socket:
     """A connection to the gateway of this state directory, greeted. Raises `Unavailable` or `RefusedByPolicy`."""
     return background.find_or_start(
-        gateway_at(launch.home), _beginning(launch), lambda found: _greet(launch.home, found)
+        gateway_at(launch.home), _process_launch(launch), lambda found: _greet(launch.home, found)
     )
 
 
@@ -83,17 +83,17 @@ def running_pid(home: Path) -> int | None:
 
 
 def gateway_at(home: Path) -> BackgroundProcess:
-    """The gateway of this state directory."""
+    """The gateway of this state directory, whether it runs or not."""
     return BackgroundProcess(
         home=home, name="gateway", called="model gateway", ended_by="`cellwright gateway stop` ends it."
     )
 
 
-def _beginning(launch: GatewayLaunch) -> ProcessLaunch:
+def _process_launch(launch: GatewayLaunch) -> ProcessLaunch:
     return ProcessLaunch(
         command=launch.command,
         environment=clean_environment(launch.environment),
-        told={
+        start_message={
             "home": str(launch.home.absolute()),
             "keys": dict(launch.keys),
             "idle_seconds": launch.idle_seconds,
@@ -108,7 +108,7 @@ def _greet(home: Path, connection: socket.socket) -> None:
     try:
         greet(connection, os.getuid())
     except BadFrame as problem:
-        raise gateway_at(home).silent() from problem
+        raise gateway_at(home).unresponsive_error() from problem
 
 
 MARKER: Final = "CELLWRIGHT_KEYS_HANDED_OVER_BY"

@@ -6,6 +6,7 @@ No key is ever in here; headers and proxies may carry secrets of their own and a
 from __future__ import annotations
 
 import ipaddress
+import pathlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.models.config.names import TIERS, ModelName, Tier
-from cellwright.policy import Money, parse_money
+from cellwright.policy.money import Money, parse_money
 from cellwright.policy.toml_text import Path, StrictTable, TomlText, read_toml
 
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "google", "groq", "mistral", "ollama"]
@@ -212,6 +213,17 @@ class _ModelsFile(StrictTable):
     endpoints: dict[str, _EndpointTable] = Field(default_factory=dict[str, _EndpointTable])
     models: dict[str, _ModelTable] = Field(default_factory=dict[str, _ModelTable])
     cache: _CacheTable = _CacheTable()
+
+
+def configuration_at(home: pathlib.Path) -> Configuration:
+    """What the `models.toml` of this state directory says. Raises `UserError`. Blocking."""
+    file = home / "models.toml"
+    try:
+        return read_configuration(file.read_text("utf-8"), str(file))
+    except FileNotFoundError:
+        return Configuration()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"Cannot read {str(file)!r}: {error}.", hint="It must be a TOML file you may read.") from error
 
 
 def read_configuration(text: str, origin: str) -> Configuration:

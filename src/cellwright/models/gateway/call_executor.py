@@ -61,7 +61,7 @@ from cellwright.models.providers.sdk_clients import BEFORE_SENDING
 from cellwright.models.reports import Question, Report
 from cellwright.models.routing.attempt import usage_of
 from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,8 @@ from cellwright.models.providers.providers import Providers
 from cellwright.models.routing.attempt import AnswerStream
 from cellwright.models.routing.breaker import Breakers
 from cellwright.models.routing.route import Candidate
-from cellwright.policy import Masker, Price, Secret
+from cellwright.policy.masking.masker import Masker, Secret
+from cellwright.policy.money import Price
 
 
 class ModelRegistry:

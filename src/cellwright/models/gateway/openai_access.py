@@ -17,7 +17,8 @@ from typing import Final, Literal
 
 from cellwright.errors import UserError
 from cellwright.models.config.keys import write_private
-from cellwright.policy import Limit, RuleText, read_rules
+from cellwright.policy.budgets import Limit
+from cellwright.policy.rule_file import RuleText, read_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

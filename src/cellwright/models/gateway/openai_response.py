@@ -36,7 +36,7 @@ from cellwright.models.calls import (
 from cellwright.models.calls import TokenUsage as Used
 from cellwright.models.config.names import TIERS
 from cellwright.models.reports import ListedModel
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 
 Json = dict[str, Any]
 DONE: Final = b"data: [DONE]\n\n"

@@ -22,13 +22,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from cellwright import policy
 from cellwright.models.calls import BudgetReached, ModelCall, Request, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.money.ledger import Ledger
 from cellwright.models.money.usage_book import utc_now
-from cellwright.policy import Limit, Money, Price, Reached, Unpriced, Use, UseId, Within
-from cellwright.policy.money import subtract
+from cellwright.policy import budgets as policy
+from cellwright.policy.budgets import Limit, Reached, Unpriced, Use, UseId, Within
+from cellwright.policy.money import Money, Price, subtract
 
 BYTES_PER_TOKEN: Final = 4
 """Of English and code; other scripts take more bytes a letter and more tokens."""

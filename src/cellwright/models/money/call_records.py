@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError
 
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, Payer, TokenUsage
 from cellwright.models.config.names import CallId
-from cellwright.policy import Price
+from cellwright.policy.money import Price
 
 _WHOLE: Final = (None, "stop", "tool_call")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from cellwright import policy
 from cellwright.errors import Defect
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, ModelCall, Payer, TokenUsage
 from cellwright.models.config.catalogue import ProbeResult
@@ -30,7 +29,9 @@ from cellwright.models.money.call_records import (
 from cellwright.models.money.ledger_file import LedgerFile
 from cellwright.models.money.usage_book import Kind, read_answer, read_outcome, utc_now
 from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
-from cellwright.policy import Limit, Money, Price, UnknownPrice
+from cellwright.policy import budgets as policy
+from cellwright.policy.budgets import Limit
+from cellwright.policy.money import Money, Price, UnknownPrice
 
 _SENT: Final = "id, model, sent_at, idempotency_key, response_id, is_background"
 _ESTIMATE: Final = "number, estimated_input, estimated_output, estimated_amount, estimated_currency"

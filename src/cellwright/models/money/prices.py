@@ -15,8 +15,7 @@ from cellwright.models.calls import TokenUsage
 from cellwright.models.config.catalogue import traits_of
 from cellwright.models.config.configuration import Configuration, Endpoint
 from cellwright.models.config.names import ModelName
-from cellwright.policy import Money, Price, UnknownPrice
-from cellwright.policy.money import SMALLEST_EXPONENT
+from cellwright.policy.money import SMALLEST_EXPONENT, Money, Price, UnknownPrice
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider

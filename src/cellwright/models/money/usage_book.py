@@ -11,16 +11,15 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from cellwright import policy
 from cellwright.errors import Defect, UserError
 from cellwright.models.calls import Cancelled, ModelAnswer, Payer, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.money import call_records
 from cellwright.models.money.ledger_file import LedgerFile
 from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
-from cellwright.policy import Account, Limit, Money, Per, Price, UnknownPrice, Use, UseId
-from cellwright.policy.budgets import PARTIES
-from cellwright.policy.money import add
+from cellwright.policy import budgets as policy
+from cellwright.policy.budgets import PARTIES, Account, Limit, Per, Use, UseId
+from cellwright.policy.money import Money, Price, UnknownPrice, add
 
 Kind = Literal["answer", "failed", "cancelled", "unknown", "charged", "free"]
 

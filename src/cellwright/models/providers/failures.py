@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelConnectionError, ModelHTT
 
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.models.calls import FailureKind
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 
 LONGEST_DETAIL: Final = 200
 _BY_STATUS: Final[dict[int, FailureKind]] = {

@@ -14,7 +14,7 @@ from cellwright.models.calls import Request
 from cellwright.models.config.catalogue import Traits
 from cellwright.models.config.names import Ability, ModelName
 from cellwright.models.routing.breaker import Health
-from cellwright.policy import Money
+from cellwright.policy.money import Money
 
 Why = Literal["private", "not-ready", "ability", "context", "budget"]
 """Why a model is not asked."""

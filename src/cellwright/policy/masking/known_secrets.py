@@ -25,15 +25,6 @@ _PLAIN_CHAIN: Final = 1
 _BASE64_CHAIN: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """One spelling of a secret."""
-
-    spelling: bytes
-    chain: int
-    """So many prints in a row must be found before the form counts as found."""
-
-
 def print_of(window: bytes, salt: bytes) -> bytes:
     """The print of eight bytes."""
     return hashlib.blake2b(window, digest_size=8, key=salt).digest()
@@ -44,12 +35,11 @@ def has_blanks(secret: bytes) -> bool:
     return without_blanks(_visible(secret)) != secret.lower()
 
 
-def forms_of(secret: bytes) -> set[Form]:
-    """Every spelling that is looked for, as it stands, without blanks, and as bare letters and digits."""
-    return set(_forms(secret))
+def _forms(secret: bytes) -> Iterator[tuple[bytes, int]]:
+    """Every spelling that is looked for, as it stands, without blanks, and as bare letters and digits.
 
-
-def _forms(secret: bytes) -> Iterator[Form]:
+    With each, how many prints in a row must be found before it counts as found.
+    """
     yield from _squeezed(secret.replace(b" ", b"+"), _PLAIN_CHAIN)
     yield from _squeezed(secret, _PLAIN_CHAIN)
     yield from _squeezed(secret.decode("utf-8", "surrogatepass")[::-1].encode("utf-8", "surrogatepass"), _PLAIN_CHAIN)
@@ -67,11 +57,11 @@ def _stable_base64(encoded: bytes, offset: int, length: int) -> bytes:
     return encoded[first : (offset + length) * 8 // 6]
 
 
-def _squeezed(spelling: bytes, chain: int) -> Iterator[Form]:
+def _squeezed(spelling: bytes, chain: int) -> Iterator[tuple[bytes, int]]:
     visible = _visible(spelling)
     for form in {spelling.lower(), without_blanks(visible), bare(visible)}:
         if len(form) >= WINDOW:
-            yield Form(spelling=form, chain=min(chain, len(form) - WINDOW + 1))
+            yield form, min(chain, len(form) - WINDOW + 1)
 
 
 def _visible(spelling: bytes) -> bytes:
@@ -261,12 +251,12 @@ class KnownSecrets:
         """The prints of these secrets, each at least eight bytes long."""
         prints, table = dict[bytes, tuple[int, str]](), bytearray(_TABLE_MASK + 1)
         for name, secret in secrets.items():
-            for form in forms_of(secret):
-                for window in _pieces(form.spelling, WINDOW):
+            for spelling, chain in set(_forms(secret)):
+                for window in _pieces(spelling, WINDOW):
                     found = print_of(window, salt)
-                    prints[found] = min(prints.get(found, (form.chain, name)), (form.chain, name))
+                    prints[found] = min(prints.get(found, (chain, name)), (chain, name))
                     table[hash(window) & _TABLE_MASK] = 1
-                for block in _pieces(form.spelling, _BLOCK):
+                for block in _pieces(spelling, _BLOCK):
                     table[hash(block) & _TABLE_MASK] = 1
         with_blanks = any(has_blanks(secret) for secret in secrets.values())
         return cls(salt=salt, prints=prints, table=bytes(table), with_blanks=with_blanks)

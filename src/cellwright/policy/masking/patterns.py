@@ -18,59 +18,53 @@ REPLACED: Final = b"[masked"
 """How the replacement of a secret begins; it is no secret itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SecretLook:
-    """How one kind of secret looks. What is hidden is the group `secret`."""
+    """How one kind of secret looks. What is hidden is the group `secret` of the pattern."""
 
     name: str
     begins: tuple[bytes, ...]
     """One of these must occur, in lower case, for the pattern to be tried at all."""
-    pattern: re.Pattern[bytes]
+    pattern: bytes
     least_entropy: float = 0.0
     """Bits per character below which it is a word rather than a key."""
 
 
-def _look(name: str, begins: str | tuple[str, ...], pattern: str, *, least_entropy: float = 0.0) -> SecretLook:
-    literals = (begins,) if isinstance(begins, str) else begins
-    return SecretLook(
-        name=name,
-        begins=tuple(literal.lower().encode() for literal in literals),
-        pattern=re.compile(pattern.encode(), flags=re.DOTALL),
-        least_entropy=least_entropy,
-    )
-
-
 # `x(?<!\wx)`: looking behind only after the literal lets the search skip to it.
 _LOOKS: Final = (
-    _look("anthropic-key", "sk-ant-", r"(?P<secret>sk-ant-(?<![A-Za-z0-9]sk-ant-)[A-Za-z0-9_-]{16,})"),
-    _look(
+    SecretLook("anthropic-key", (b"sk-ant-",), rb"(?P<secret>sk-ant-(?<![A-Za-z0-9]sk-ant-)[A-Za-z0-9_-]{16,})"),
+    SecretLook(
         "openai-key",
-        "sk-",
-        r"(?P<secret>sk-(?<![A-Za-z0-9]sk-)(?!ant-)(?=[A-Za-z_-]{0,60}[0-9])(?=[a-z0-9_-]{0,60}[A-Z])[A-Za-z0-9_-]{20,})",
+        (b"sk-",),
+        rb"(?P<secret>sk-(?<![A-Za-z0-9]sk-)(?!ant-)(?=[A-Za-z_-]{0,60}[0-9])(?=[a-z0-9_-]{0,60}[A-Z])[A-Za-z0-9_-]{20,})",
         least_entropy=3.0,
     ),
-    _look("stripe-key", ("_live_", "_test_"), r"(?P<secret>[sr]k_(?:live|test)_[A-Za-z0-9]{16,})"),
-    _look("github-token", "gh", r"(?P<secret>gh[pousr]_(?<![A-Za-z0-9]gh[pousr]_)[A-Za-z0-9]{36,})"),
-    _look("github-token", "github_pat_", r"(?P<secret>github_pat_[A-Za-z0-9_]{30,})"),
-    _look("gitlab-token", "glpat-", r"(?P<secret>glpat-[A-Za-z0-9_-]{20,})"),
-    _look("aws-key-id", ("akia", "asia"), r"(?P<secret>A[KS]IA(?<![A-Za-z0-9]A[KS]IA)[0-9A-Z]{16})(?![A-Za-z0-9])"),
-    _look("slack-token", "xox", r"(?P<secret>xox[abeoprs]-(?<![A-Za-z0-9]xox[abeoprs]-)[A-Za-z0-9-]{10,})"),
-    _look("google-key", "aiza", r"(?P<secret>AIza(?<![A-Za-z0-9]AIza)[0-9A-Za-z_-]{35})"),
-    _look("huggingface-token", "hf_", r"(?P<secret>hf_(?<![A-Za-z0-9]hf_)[A-Za-z0-9]{30,})", least_entropy=3.0),
-    _look("npm-token", "npm_", r"(?P<secret>npm_(?<![A-Za-z0-9]npm_)[A-Za-z0-9]{36})", least_entropy=3.0),
-    _look("pypi-token", "pypi-age", r"(?P<secret>pypi-AgE[A-Za-z0-9_-]{40,})"),
-    _look(
+    SecretLook("stripe-key", (b"_live_", b"_test_"), rb"(?P<secret>[sr]k_(?:live|test)_[A-Za-z0-9]{16,})"),
+    SecretLook("github-token", (b"gh",), rb"(?P<secret>gh[pousr]_(?<![A-Za-z0-9]gh[pousr]_)[A-Za-z0-9]{36,})"),
+    SecretLook("github-token", (b"github_pat_",), rb"(?P<secret>github_pat_[A-Za-z0-9_]{30,})"),
+    SecretLook("gitlab-token", (b"glpat-",), rb"(?P<secret>glpat-[A-Za-z0-9_-]{20,})"),
+    SecretLook(
+        "aws-key-id", (b"akia", b"asia"), rb"(?P<secret>A[KS]IA(?<![A-Za-z0-9]A[KS]IA)[0-9A-Z]{16})(?![A-Za-z0-9])"
+    ),
+    SecretLook("slack-token", (b"xox",), rb"(?P<secret>xox[abeoprs]-(?<![A-Za-z0-9]xox[abeoprs]-)[A-Za-z0-9-]{10,})"),
+    SecretLook("google-key", (b"aiza",), rb"(?P<secret>AIza(?<![A-Za-z0-9]AIza)[0-9A-Za-z_-]{35})"),
+    SecretLook(
+        "huggingface-token", (b"hf_",), rb"(?P<secret>hf_(?<![A-Za-z0-9]hf_)[A-Za-z0-9]{30,})", least_entropy=3.0
+    ),
+    SecretLook("npm-token", (b"npm_",), rb"(?P<secret>npm_(?<![A-Za-z0-9]npm_)[A-Za-z0-9]{36})", least_entropy=3.0),
+    SecretLook("pypi-token", (b"pypi-age",), rb"(?P<secret>pypi-AgE[A-Za-z0-9_-]{40,})"),
+    SecretLook(
         "json-web-token",
-        "eyj",
-        r"(?P<secret>eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+        (b"eyj",),
+        rb"(?P<secret>eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
     ),
-    _look(
+    SecretLook(
         "private-key",
-        "private key",
-        r"(?P<secret>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r".*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z))",
+        (b"private key",),
+        rb"(?P<secret>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        rb".*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z))",
     ),
-    _look("password-in-address", "://", r"://[^\s/:@\"'<>]{0,128}:(?P<secret>[^\s/@\"'<>]{1,256})@"),
+    SecretLook("password-in-address", (b"://",), rb"://[^\s/:@\"'<>]{0,128}:(?P<secret>[^\s/@\"'<>]{1,256})@"),
 )
 
 _HEADER: Final = re.compile(rb"authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:bearer|basic|token)\s{1,4}")
@@ -95,7 +89,7 @@ def find_by_look(raw: bytes) -> Iterator[Sighting]:
     lowered = raw.lower()
     for look in _LOOKS:
         if any(literal in lowered for literal in look.begins):
-            for found in look.pattern.finditer(raw):
+            for found in re.finditer(look.pattern, raw, flags=re.DOTALL):
                 if not found["secret"].startswith(REPLACED) and entropy(found["secret"]) >= look.least_entropy:
                     yield Sighting(start=found.start("secret"), end=found.end("secret"), name=look.name)
     yield from _headers(raw, lowered)

@@ -8,22 +8,20 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from cellwright.data.files import DATA_FOLDER, DataFile
+from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, NEW_FILE, closing, opened
 
 MOST_BYTES: Final = 200 << 20
 """In all; larger data stays where it is, and the person is told where to put it."""
 _MOST_ENTRIES: Final = 20_000
 _DEEPEST: Final = 40
 _CHUNK: Final = 1 << 20
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +77,11 @@ class _CopyJob:
     skipped: list[str] = field(default_factory=list[str])
 
     def copy(self, folder: Path) -> None:
-        with _opened(os.open(folder, _FOLDER)) as beside, _opened(_subfolder(beside, DATA_FOLDER)) as data:
+        with opened(folder) as beside, closing(_subfolder(beside, DATA_FOLDER)) as data:
             name = self.place.removeprefix(f"{DATA_FOLDER}/")
-            with _opened(os.open(self.source, _READ)) as source:
+            with opened(self.source, FILE) as source:
                 if stat.S_ISDIR(os.fstat(source).st_mode):
-                    with _opened(_subfolder(data, name)) as target:
+                    with closing(_subfolder(data, name)) as target:
                         self._folder(source, target, "", 0)
                 else:
                     self._file(source, data, name, "")
@@ -112,12 +110,12 @@ class _CopyJob:
                 self._link(source, target, name, inner)
             elif stat.S_ISDIR(mode):
                 with (
-                    _opened(os.open(name, _FOLDER, dir_fd=source)) as folder,
-                    _opened(_subfolder(target, name)) as into,
+                    opened(name, within=source) as folder,
+                    closing(_subfolder(target, name)) as into,
                 ):
                     self._folder(folder, into, f"{inner}/", depth + 1)
             elif stat.S_ISREG(mode):
-                with _opened(os.open(name, _READ, dir_fd=source)) as file:
+                with opened(name, FILE, within=source) as file:
                     self._file(file, target, name, f"/{inner}")
             else:
                 self.skipped.append(f"{self.place}/{inner}")
@@ -144,7 +142,7 @@ class _CopyJob:
             return
         temporary = f".{secrets.token_hex(8)}.copying"
         try:
-            with _opened(os.open(temporary, _WRITE, 0o666, dir_fd=folder)) as into:
+            with closing(os.open(temporary, NEW_FILE, 0o666, dir_fd=folder)) as into:
                 self._bytes(source, into)
                 os.fsync(into)
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -200,19 +198,11 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-@contextmanager
-def _opened(descriptor: int) -> Generator[int]:
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _subfolder(folder: int, name: str) -> int:
     with suppress(FileExistsError):
         os.mkdir(name, dir_fd=folder)
     try:
-        return os.open(name, _FOLDER, dir_fd=folder)
+        return os.open(name, DIRECTORY, dir_fd=folder)
     except OSError as error:
         raise _PathBlocked(f"{name!a} is there already, and no folder") from error
 
@@ -234,7 +224,7 @@ def _leads_to(folder: int, name: str, leads: str) -> bool:
 
 def _is_same(source: int, folder: int, name: str) -> bool:
     try:
-        with _opened(os.open(name, _READ, dir_fd=folder)) as there:
+        with opened(name, FILE, within=folder) as there:
             known, found = os.fstat(source), os.fstat(there)
             if not stat.S_ISREG(found.st_mode) or known.st_size != found.st_size:
                 return False

@@ -9,25 +9,15 @@ from decimal import Decimal
 from typing import Final
 
 from cellwright.journal import Flow
-from cellwright.policy import (
-    Action,
-    AgreedEnvelope,
-    EditCells,
-    Envelope,
-    InstallPackage,
-    Malformed,
-    Masker,
-    Money,
-    No,
-    Rules,
-    RunCode,
-    UseNetwork,
-    action_json,
-    envelope_agreed,
-    envelope_of,
-    judge_plan,
-    parse_action,
-)
+from cellwright.policy.actions import Action, EditCells, InstallPackage, RunCode, UseNetwork
+from cellwright.policy.approvals import AgreedEnvelope, No, envelope_agreed
+from cellwright.policy.envelope import Envelope, envelope_of
+from cellwright.policy.judgement import judge_plan
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.money import Money
+from cellwright.policy.rules import Rules
+from cellwright.policy.serialization import action_json, parse_action
+from cellwright.policy.targets import Malformed
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
 from cellwright.tools import ask_approval

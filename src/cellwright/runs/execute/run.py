@@ -13,7 +13,7 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering
 from cellwright.journal import Flow
-from cellwright.policy import Limit
+from cellwright.policy.budgets import Limit
 from cellwright.runs.deliver.delivery import (
     CheckNotebook,
     CheckOutcome,

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 from cellwright.agents import steering
 from cellwright.errors import UserError
 from cellwright.journal import Fact, Recorded, Records, stream_of
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edit_json, edited, parse_edit
 from cellwright.runs.views.run_view import goal_event, read_plan, read_view
 

@@ -14,7 +14,8 @@ import anyio
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.kernel.profiler import Profiler
-from cellwright.policy import AgreedEnvelope, Rules
+from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.rules import Rules
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.goal.goal import Approve, Goal
 from cellwright.tools.approval.guard import Guard

@@ -14,7 +14,8 @@ from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.runs.goal.goal import ANALYST, Approve, Goal
-from cellwright.sandbox import Limits, project_of
+from cellwright.sandbox.host.project import project_of
+from cellwright.sandbox.spec import Limits
 
 LONGEST: Final = 20_000
 """Characters of a goal."""

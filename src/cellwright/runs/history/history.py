@@ -11,7 +11,7 @@ from typing import Final
 from cellwright.agents import steering
 from cellwright.errors import Unavailable
 from cellwright.journal import EventLog
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.moves import (
     RESTORE_TEXTS,

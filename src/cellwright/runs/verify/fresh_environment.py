@@ -21,7 +21,7 @@ from cellwright.kernel.environments.lookup import PackageSource, environment_for
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile
-from cellwright.sandbox import DataMount, Tier
+from cellwright.sandbox.spec import DataMount, Tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from cellwright.analyst.data_search import host_path
 from cellwright.notebook import Document
-from cellwright.sandbox import DataMount
+from cellwright.sandbox.spec import DataMount
 
 INSIDE: Final = PurePosixPath("/project")
 """Where the project stands in the cage."""

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import Cell, LintFinding, NotebookFile
-from cellwright.policy.masking import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import comparable_output, difference
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.notebook_run import NotebookRun

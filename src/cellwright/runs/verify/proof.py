@@ -28,7 +28,7 @@ from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.runs.verify.input_files import InputFile
-from cellwright.sandbox import DataMount
+from cellwright.sandbox.spec import DataMount
 
 KEY_FILE: Final = "proof-key"
 _PURPOSE: Final = b"cellwright proof\0"

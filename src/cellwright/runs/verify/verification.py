@@ -17,7 +17,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document, LintFinding, NotebookFile, check, read
-from cellwright.policy.masking import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
 from cellwright.runs.verify.input_files import FileLocations, InputFile, InputReason, hash_files, known_files

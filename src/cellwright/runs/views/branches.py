@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from cellwright.errors import UserError
 from cellwright.journal import Fact, QuestionAnswered, QuestionAsked, Recorded, Records, stream_of
-from cellwright.policy import AnswerRefused, Person
+from cellwright.policy.approvals import AnswerRefused, Person
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task
 from cellwright.runs.views.run_view import ReadStream

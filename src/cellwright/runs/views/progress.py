@@ -33,8 +33,8 @@ from cellwright.journal import (
     TaskChanged,
     stream_of,
 )
-from cellwright.policy import Masker
 from cellwright.policy.display_text import shown
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import (

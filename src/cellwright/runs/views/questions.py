@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from cellwright.journal import Records
-from cellwright.policy import AnswerRefused, Grant, Masker, No, Person, Yes
+from cellwright.policy.approvals import AnswerRefused, Grant, No, Person, Yes
+from cellwright.policy.masking.masker import Masker
 from cellwright.runs.views.branches import BranchKind
 from cellwright.tools import (
     Inbox,

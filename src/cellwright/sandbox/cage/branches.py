@@ -1,7 +1,7 @@
-"""Places for branches of a kernel, made by a cage's init: a root of its own, a copy of what the parent had changed.
+"""Roots for branches of a kernel, made by a cage's init, each with a copy of what the parent had changed.
 
-A place is the cage's root once more, mount by mount, with its own overlay of the project and its own scratch space. A
-branch enters it by `chroot`; whatever runs in it is known by that root, and ends with it.
+A branch root is the cage's root once more, mount by mount, with its own overlay of the project and its own scratch
+space. A branch enters it by `chroot`; whatever runs in it is known by that root, and ends with it.
 """
 
 # Plain paths and descriptors: this runs in a cage's init.
@@ -15,6 +15,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,14 +23,20 @@ from cellwright.sandbox.cage import overlay, rootfs
 from cellwright.sandbox.cage.file_copies import LayerCopier, copy_paths
 from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.linux import syscalls
-from cellwright.sandbox.linux.processes import cpu_seconds_of, is_dead, private_memory_kb, system_call_of
+from cellwright.sandbox.linux.descriptors import DIRECTORY, closing, opened
+from cellwright.sandbox.linux.processes import (
+    cpu_seconds_of,
+    is_dead,
+    private_memory_kb,
+    stop_and_kill,
+    system_call_of,
+)
 from cellwright.sandbox.linux.volumes import unescaped
 from cellwright.sandbox.spec import BRANCH_SLOTS, CageSpec
 
 MAIN = 0
-"""The number of the place that is no branch: the cage's own root."""
+"""The number of what is no branch: the cage's own root."""
 
-_SCRATCH = (("tmp", "tmp", 0o1777), ("home", "home/cell", 0o700), ("shm", "dev/shm", 0o1777))
 _OWN = ("/project", "/tmp", "/home/cell", "/dev/shm", rootfs.STAGE, "/branches")
 _KILL_TIMEOUT_SECONDS = 10.0
 _KILL_INTERVAL_SECONDS = 0.0005
@@ -55,15 +62,10 @@ class BranchRoot:
     history: tuple[OverlayView, ...]
     """What changed there since it was made, and before that in each ancestor, newest first."""
 
-    @property
-    def views(self) -> OverlayView:
-        """What changed there since it was made."""
-        return self.history[0]
-
 
 @dataclass(slots=True)
 class BranchRoots:
-    """Every place of one cage."""
+    """Every root of one cage."""
 
     spec: CageSpec
     main: OverlayView
@@ -74,7 +76,7 @@ class BranchRoots:
     """Ended, but something made from them still lives below."""
 
     def make(self, of: int) -> tuple[int, int] | None:
-        """Mount a place; its number and its root, open: nobody but init finds it by name. None if there is no room."""
+        """Mount a root; its number and the root, open: nobody but init finds it by name. None if there is no room."""
         number = next((one for one in range(1, BRANCH_SLOTS + 1) if one not in self._made), None)
         if number is None:
             return None
@@ -86,62 +88,46 @@ class BranchRoots:
             raise
         return number, os.open(self._made[number].path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
-    def views(self, number: int) -> OverlayView:
-        """What changed there since it was made; of the main place, since the cage was."""
-        return self.main if number == MAIN else self._made[number].views
-
-    def history(self, number: int) -> list[OverlayView]:
-        """The same since the cage was made: one step per place on the way, newest first."""
-        if number == MAIN:
-            return [self.main]
-        return list(self._made[number].history)
+    def history(self, number: int) -> tuple[OverlayView, ...]:
+        """What changed there since it was made, and before that in each ancestor, newest first."""
+        return (self.main,) if number == MAIN else self._made[number].history
 
     def processes(self, number: int) -> list[int]:
-        """Everything that runs in a place, by its root; whoever has left that, by the mark it was born with."""
+        """Everything that runs in a branch, by its root; whoever has left that, by the mark it was born with."""
+        by_root = {root.path: root.number for root in self._made.values()}
         found: list[int] = []
         for name in os.listdir("/proc"):
             if name.isdigit() and name != "1":
-                try:
-                    if (self._by_root(os.readlink(f"/proc/{name}/root")) or _mark(name)) == number:
+                with suppress(OSError, ValueError):
+                    if (by_root.get(os.readlink(f"/proc/{name}/root")) or _mark(name)) == number:
                         found.append(int(name))
-                except (OSError, ValueError):
-                    continue
         return found
 
-    def _by_root(self, path: str) -> int:
-        return next((place.number for place in self._made.values() if place.path == path), MAIN)
-
     def kill(self, number: int) -> None:
-        """End everything in a place: stopped first, so that nothing is forked while we look."""
+        """End everything in a branch: stopped first, so that nothing is forked while we look."""
         end = time.monotonic() + _KILL_TIMEOUT_SECONDS
         while (running := [pid for pid in self.processes(number) if not is_dead(pid)]) and time.monotonic() < end:
-            for sign in (signal.SIGSTOP, signal.SIGKILL):
-                for pid in running:
-                    try:
-                        os.kill(pid, sign)
-                    except ProcessLookupError:
-                        continue
+            stop_and_kill(running)
             time.sleep(_KILL_INTERVAL_SECONDS)
 
     def remove(self, number: int) -> None:
-        """End everything in a place and take it down; later, if something made from it still lives."""
+        """End everything in a branch and take its root down; later, if something made from it still lives."""
         if number not in self._made:
             return
         self.kill(number)
         self._left.add(number)
-        while ready := [one for one in self._left if not any(place.of == one for place in self._made.values())]:
+        while ready := [one for one in self._left if not any(root.of == one for root in self._made.values())]:
             for one in ready:
-                place = self._made.pop(one)
+                root = self._made.pop(one)
                 self._left.discard(one)
-                for descriptor in (place.views.upper, *place.views.lowers):
+                for descriptor in (root.history[0].upper, *root.history[0].lowers):
                     if descriptor is not None:
                         os.close(descriptor)
-                self._take_down(one, place.path)
+                self._take_down(one, root.path)
 
     def _build(self, number: int, of: int, above: str) -> None:
-        limits, path, stage = self.spec.limits, f"{above}/branches/{number}", f"{rootfs.STAGE}/{number}"
-        options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
-        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, stage)
+        path, stage = f"{above}/branches/{number}", f"{rootfs.STAGE}/{number}"
+        rootfs.attach_new("tmpfs", rootfs.layer_options(self.spec.limits, "0700"), rootfs.READ_WRITE, stage)
         for name in ("upper", "work", "snapshot", "scratch", "volumes"):
             os.mkdir(f"{stage}/{name}", 0o755)
         upper, snapshots = self._layers_of(of)
@@ -164,19 +150,16 @@ class BranchRoots:
             number=number, path=path, of=of, upper=f"{stage}/upper", snapshots=snapshots, history=history
         )
 
-    def _scratch(self, place: str, above: str, path: str) -> None:
+    def _scratch(self, scratch: str, above: str, path: str) -> None:
         options = {"size": f"{self.spec.limits.tmp_mb}m", "mode": "0755"}
-        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, place)
-        for name, seen_at, mode in _SCRATCH:
-            os.mkdir(f"{place}/{name}", mode)
-            os.chmod(f"{place}/{name}", mode)
+        rootfs.attach_new("tmpfs", options, rootfs.READ_WRITE, scratch)
+        for name, seen_at, mode in rootfs.SCRATCH:
+            os.mkdir(f"{scratch}/{name}", mode)
+            os.chmod(f"{scratch}/{name}", mode)
             # Without what is mounted below, such as software.
-            source = syscalls.open_tree(f"{above}/{seen_at}", recursive=False)
-            _copy(_open(".", source), f"{place}/{name}")
-            os.close(source)
-            tree = syscalls.open_tree(f"{place}/{name}", recursive=False)
-            syscalls.attach(tree, f"{path}/{seen_at}")
-            os.close(tree)
+            with closing(syscalls.open_tree(f"{above}/{seen_at}", recursive=False)) as source:
+                _copy(_open(".", source), f"{scratch}/{name}")
+            rootfs.bind(f"{scratch}/{name}", f"{path}/{seen_at}")
 
     def _layers_of(self, number: int) -> tuple[str | None, tuple[str, ...]]:
         if number == MAIN:
@@ -191,14 +174,14 @@ class BranchRoots:
         return f"{self._root_of(number)}/project"
 
     def _known_mounts(self) -> tuple[list[str], list[str]]:
-        """What the cage's root is made of, without what each place has of its own, and what lies within scratch space.
+        """What the cage's root is made of, without what each branch has of its own, and what lies within scratch space.
 
         The outer first.
         """
         if not self._mounts:
             with open("/proc/self/mountinfo", "rb") as file:
                 points = sorted({unescaped(line.split(b" ")[4]) for line in file})
-            own, scratch = tuple(f"{place}/" for place in _OWN), tuple(f"/{place}/" for _, place, _ in _SCRATCH)
+            own, scratch = tuple(f"{path}/" for path in _OWN), tuple(f"/{path}/" for _, path, _ in rootfs.SCRATCH)
             self._mounts = [point for point in points if not f"{point}/".startswith(own)]
             self._within_scratch = [point for point in points if point.startswith(scratch)]
         return self._mounts, self._within_scratch
@@ -215,9 +198,9 @@ class BranchRoots:
 class BranchTable:
     """The branches of one cage's kernel, as its init keeps them: who runs where, and within which limits."""
 
-    def __init__(self, places: BranchRoots, tell: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
-        self.places = places
-        self._tell = tell
+    def __init__(self, roots: BranchRoots, emit: Callable[[dict[str, Any]], None], poll: select.poll) -> None:
+        self.roots = roots
+        self._emit = emit
         self._poll = poll
         self._leaders: dict[int, _Leader] = {}
         self.successor = MAIN
@@ -232,21 +215,24 @@ class BranchTable:
         """Carry out a command about branches; None if it is about something else."""
         match message["do"]:
             case "branch":
-                made = self.places.make(int(message["of"]))
-                return {} if made is None else {"branch": made[0], "place": made[1]}
+                made = self.roots.make(int(message["of"]))
+                return {} if made is None else {"branch": made[0], "root": made[1]}
             case "adopt":
                 self._adopt(int(message["branch"]), int(message["pid"]), message)
             case "unbranch":
                 self._forget(int(message["branch"]))
-                self.places.remove(int(message["branch"]))
+                self.roots.remove(int(message["branch"]))
             case "succeed":
-                self._succeed(int(message["branch"]))
+                self.successor = int(message["branch"])
+                if (leader := self._leaders.get(self.successor)) is not None:
+                    # It is the notebook's kernel now: what held for a branch, beside its parent, holds no longer.
+                    leader.memory_kb = leader.cpu_seconds = None
             case "measure":
                 return {"meters": self._measure(int(message["branch"]))}
             case "carry":
                 copy_paths(
-                    self.places.project_of(int(message["source"])),
-                    self.places.project_of(int(message["branch"])),
+                    self.roots.project_of(int(message["source"])),
+                    self.roots.project_of(int(message["branch"])),
                     [str(path) for path in message["paths"]],
                 )
             case _:
@@ -258,20 +244,20 @@ class BranchTable:
         if number in self._leaders:
             signal.pidfd_send_signal(self._leaders[number].pidfd, sign)
 
-    def look_after(self) -> None:
+    def supervise(self) -> None:
         """Tell who has ended, and end who uses too much."""
         for number, leader in [*self._leaders.items()]:
             if _has_ended(leader.pidfd):
                 self._forget(number)
-                self.places.kill(number)
-                self._tell({"event": "branch-ended", "branch": number, "limit": leader.limit})
+                self.roots.kill(number)
+                self._emit({"event": "branch-ended", "branch": number, "limit": leader.limit})
             elif leader.limit is None and (limit := self._exceeded(number, leader)) is not None:
                 leader.limit = limit
-                self.places.kill(number)
+                self.roots.kill(number)
 
     def _adopt(self, number: int, pid: int, message: dict[str, Any]) -> None:
-        if pid not in self.places.processes(number):
-            raise OSError(errno.ESRCH, "that process is not in the branch's place")
+        if pid not in self.roots.processes(number):
+            raise OSError(errno.ESRCH, "that process is not in the branch's root")
         memory_mb, cpu_seconds = message.get("memory_mb"), message.get("cpu_seconds")
         self._leaders[number] = _Leader(
             pidfd=os.pidfd_open(pid),
@@ -280,12 +266,6 @@ class BranchTable:
         )
         self._poll.register(self._leaders[number].pidfd, select.POLLIN)
         _set_mark(pid, number)
-
-    def _succeed(self, number: int) -> None:
-        """It is the notebook's kernel from now on: what held for a branch, beside its parent, holds no longer."""
-        self.successor = number
-        if number in self._leaders:
-            self._leaders[number].memory_kb = self._leaders[number].cpu_seconds = None
 
     def _forget(self, number: int) -> None:
         leader = self._leaders.pop(number, None)
@@ -297,7 +277,7 @@ class BranchTable:
         began = time.monotonic()
         if (leader.memory_kb is None and leader.cpu_seconds is None) or began < leader.look_again:
             return None
-        found = self.places.processes(number)
+        found = self.roots.processes(number)
         try:
             return self._limit_met(found, leader)
         finally:
@@ -314,7 +294,7 @@ class BranchTable:
         return None
 
     def _measure(self, number: int) -> dict[str, Any]:
-        found = self.places.processes(number)
+        found = self.roots.processes(number)
         return {
             "processes": len(found),
             "cpu_seconds": round(sum(map(cpu_seconds_of, found)), 3),
@@ -336,7 +316,7 @@ class _Leader:
 
 
 def _mount_again(mounts: list[str], path: str) -> None:
-    """What the cage's root has there, in a place too."""
+    """What the cage's root has there, in a branch's too."""
     for mount in mounts:
         tree = syscalls.open_tree(mount, recursive=False)
         if mount == "/proc":
@@ -347,7 +327,7 @@ def _mount_again(mounts: list[str], path: str) -> None:
 
 
 def _mark(pid: str) -> int:
-    """The place a process was born in; 0 for those of none. Whoever leaves a root by `chroot` still has its mark."""
+    """The branch a process was born in; 0 for those of none. Whoever leaves a root by `chroot` still has its mark."""
     with open(f"/proc/{pid}/oom_score_adj", "rb") as file:
         number = _MAX_OOM_SCORE - int(file.read())
     return number if 1 <= number <= BRANCH_SLOTS else 0
@@ -367,16 +347,12 @@ def _has_ended(pidfd: int) -> bool:
 
 def _copy(reading: int, target: str) -> bool:
     """Everything below an open directory, which is closed; whether there was anything."""
-    writing = _open(target)
-    try:
+    with closing(reading), opened(target) as writing:
         if not os.listdir(reading):
             return False
         LayerCopier().copy_all(reading, writing)
         return True
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def _open(path: str, within: int | None = None) -> int:
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
+    return os.open(path, DIRECTORY, dir_fd=within)

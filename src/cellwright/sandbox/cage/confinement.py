@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from cellwright.sandbox.cage import rootfs
-from cellwright.sandbox.linux import landlock, seccomp, syscalls
-from cellwright.sandbox.spec import CageSpec
+from cellwright.sandbox.linux import cgroups, landlock, seccomp, syscalls
+from cellwright.sandbox.spec import MEGABYTE, CageSpec
 
 KERNEL_FD = 3
-_MEGABYTE = 1024 * 1024
 _MOST_DESCRIPTORS = 1 << 20
 _OUT_OF_MEMORY_SCORE = "500"
 _ADDRESS_SPACE_SLACK_MB = 8192
@@ -41,6 +41,17 @@ def silence() -> None:
         os.close(null)
 
 
+def settle(kept: Iterable[int], on_terminate: Callable[[], None] | None = None) -> None:
+    """For a cage's first process: hold nothing of the zygote's, and heed no signal but perhaps SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
+    if on_terminate is not None:
+        signal.signal(signal.SIGTERM, lambda _number, _frame: on_terminate())
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    silence()
+    close_all_except({0, 1, 2, *kept})
+
+
 def reset_signals() -> None:
     """Every signal as a fresh program has it; Python's own interrupt handling included."""
     signal.set_wakeup_fd(-1)
@@ -57,15 +68,15 @@ def limit(spec: CageSpec, *, has_memory_group: bool) -> None:
     caps = {
         resource.RLIMIT_NPROC: limits.processes,
         resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_FSIZE: max(limits.disk_mb, limits.tmp_mb) * _MEGABYTE,
+        resource.RLIMIT_FSIZE: max(limits.disk_mb, limits.tmp_mb) * MEGABYTE,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_MSGQUEUE: 0,
     }
     if not has_memory_group:
-        caps[resource.RLIMIT_DATA] = limits.memory_mb * _MEGABYTE
+        caps[resource.RLIMIT_DATA] = limits.memory_mb * MEGABYTE
         addresses_mb = spec.address_space_mb or 4 * limits.memory_mb + _ADDRESS_SPACE_SLACK_MB
-        caps[resource.RLIMIT_AS] = addresses_mb * _MEGABYTE
+        caps[resource.RLIMIT_AS] = addresses_mb * MEGABYTE
     for kind, value in caps.items():
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -77,16 +88,8 @@ def limit(spec: CageSpec, *, has_memory_group: bool) -> None:
 
 def prefer_out_of_memory_victim() -> None:
     """When memory runs out the kernel's own processes go first, not the cage's init."""
-    try:
-        descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        os.write(descriptor, _OUT_OF_MEMORY_SCORE.encode())
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):
+        cgroups.write("/proc/self/oom_score_adj", _OUT_OF_MEMORY_SCORE)
 
 
 def rules_inside(spec: CageSpec) -> list[tuple[str, int]]:
@@ -115,6 +118,8 @@ def confine(
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
     if landlock.abi():
         landlock.restrict(rules, connect_ports=() if spec.proxy_port is None else (spec.proxy_port,))
-    seccomp.load(
-        has_private_network=is_private, has_memory_group=has_memory_group, has_proxy=spec.proxy_port is not None
+    syscalls.seccomp_load(
+        seccomp.program(
+            has_private_network=is_private, has_memory_group=has_memory_group, has_proxy=spec.proxy_port is not None
+        )
     )

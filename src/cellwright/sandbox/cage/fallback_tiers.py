@@ -20,17 +20,16 @@ from typing import NoReturn
 
 from cellwright.errors import UserError
 from cellwright.sandbox.cage import confinement, init, rootfs
-from cellwright.sandbox.cage.copy_changes import CopyView
-from cellwright.sandbox.cage.file_copies import Copier, CopyBudget
+from cellwright.sandbox.cage.file_copies import Copier, CopyBudget, CopyView
 from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns
 from cellwright.sandbox.linux import landlock, syscalls
+from cellwright.sandbox.linux.descriptors import DIRECTORY, GIVEN_DIRECTORY, opened
 from cellwright.sandbox.linux.processes import kill_descendants
 from cellwright.sandbox.private_directory import hold, remove
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
-_MEGABYTE = 1024 * 1024
 _READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
     "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/pki/tls/certs", "/proc",
@@ -83,23 +82,23 @@ def _private_directory() -> str:
 
 
 def _supervise(
-    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, place: KernelDirectory, zygote: int
+    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, own: KernelDirectory, zygote: int
 ) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
     code = init.SETUP_FAILED
     control = socket.socket(fileno=control_fd)
-    answers = Supervisor(control, Meters(directory=place.directory), spec, kill_all=kill_descendants)
+    answers = Supervisor(control, Meters(directory=own.directory), spec, kill_all=kill_descendants)
     try:
         gc.disable()
         _settle(answers, {kernel_fd, control_fd}, zygote)
         # Held as long as this process lives: a later start knows by it that the directory is in use.
-        hold(place.directory)
-        view = _fill(spec, place)
+        hold(own.directory)
+        view = _fill(spec, own)
         report, reporting = os.pipe()
         since_ns = file_time_ns()
         supervisor = os.getpid()
         kernel = os.fork()
         if kernel == 0:
-            _be_kernel(spec, body, kernel_fd, reporting, place, supervisor)
+            init.be_kernel(lambda: _prepare_kernel(spec, own, supervisor), body, kernel_fd, reporting)
         os.close(reporting)
         os.close(kernel_fd)
         answers.watch(kernel, report, view, since_ns)
@@ -108,7 +107,7 @@ def _supervise(
         answers.fail(f"{type(error).__name__}: {error}")
     finally:
         kill_descendants()
-        remove(place.directory)
+        remove(own.directory)
         os._exit(code & 0xFF)
 
 
@@ -116,65 +115,56 @@ def _settle(answers: Supervisor, kept: set[int], zygote: int) -> None:
     """End with the zygote, but not before everything below has ended."""
     os.setsid()
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    signal.signal(signal.SIGTERM, lambda _number, _frame: answers.stop())
+    confinement.settle(kept, answers.stop)
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != zygote:
         raise ConnectionError("the zygote is gone")
-    confinement.silence()
-    confinement.close_all_except({0, 1, 2} | kept)
     syscalls.set_process_name("cellwright-init")
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
 
 
-def _fill(spec: CageSpec, place: KernelDirectory) -> View:
+def _fill(spec: CageSpec, own: KernelDirectory) -> View:
     """The private directory: scratch space and, unless the real files are used, a filtered copy of the project."""
     uid = (spec.uid or DEFAULT_UID) if syscalls.is_root() else None
     owner = None if uid is None else (uid, uid)
     for name in ("tmp", "home", "read-only"):
-        os.mkdir(f"{place.directory}/{name}", 0o755 if name == "read-only" else 0o700)
+        os.mkdir(f"{own.directory}/{name}", 0o755 if name == "read-only" else 0o700)
         if owner and name != "read-only":
-            os.chown(f"{place.directory}/{name}", *owner)
-    os.chmod(place.directory, 0o711)
+            os.chown(f"{own.directory}/{name}", *owner)
+    os.chmod(own.directory, 0o711)
     if spec.files == "direct":
         return OverlayView(upper=None, lowers=())
-    os.mkdir(place.project, 0o700)
+    os.mkdir(own.project, 0o700)
     if owner:
-        os.chown(place.project, *owner)
-    copy = os.open(place.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    budget = CopyBudget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    _copy_project(spec, place, copy, owner, budget)
+        os.chown(own.project, *owner)
+    copy = os.open(own.project, DIRECTORY)
+    budget = CopyBudget.of(spec.limits)
+    _copy_project(spec, own, copy, owner, budget)
     for number, mount in enumerate(spec.data):
-        target = f"{place.project}/{mount.target}"
+        target = f"{own.project}/{mount.target}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if owner is None or syscalls.is_open_to_all(mount.source):
             os.symlink(mount.source, target)
         else:
             # Root may read it, so the notebook root started may, although it runs as somebody else.
-            _set_aside(mount.source, f"{place.directory}/read-only/data-{number}", target, budget, owner)
+            _set_aside(mount.source, f"{own.directory}/read-only/data-{number}", target, budget, owner)
     return CopyView.of(copy)
 
 
 def _copy_project(
-    spec: CageSpec, place: KernelDirectory, copy: int, owner: tuple[int, int] | None, budget: CopyBudget
+    spec: CageSpec, own: KernelDirectory, copy: int, owner: tuple[int, int] | None, budget: CopyBudget
 ) -> None:
-    # Data covers what the project has in its place, as a mount does on other tiers.
+    # Data covers what the project has at its path, as a mount does on other tiers.
     leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *(mount.target for mount in spec.data)}
-    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
+        with opened(spec.project, GIVEN_DIRECTORY) as source:
+            Copier(leave_out=leave_out, owner=owner, budget=budget).copy_all(source, copy)
         for number, path in enumerate(spec.protected):
-            _set_aside(
-                f"{spec.project}/{path}", f"{place.directory}/read-only/{number}", f"{place.project}/{path}", budget
-            )
+            _set_aside(f"{spec.project}/{path}", f"{own.directory}/read-only/{number}", f"{own.project}/{path}", budget)
     except OSError as error:
         if error.errno == errno.EFBIG:
             raise OSError(errno.EFBIG, "the project is too big for a copy; raise the limits disk and inodes") from None
         raise
-    finally:
-        os.close(source)
 
 
 def _set_aside(
@@ -185,48 +175,29 @@ def _set_aside(
         return
     source, name = os.path.split(original)
     os.mkdir(copy, 0o755)
-    reading = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    writing = os.open(copy, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened(source, GIVEN_DIRECTORY) as reading, opened(copy) as writing:
         others = {entry for entry in os.listdir(reading) if entry != name}
         Copier(leave_out=others, owner=owner, budget=budget).copy_all(reading, writing)
-    finally:
-        os.close(reading)
-        os.close(writing)
     if os.path.isdir(os.path.dirname(seen_at)):
         os.symlink(f"{copy}/{name}", seen_at)
 
 
-def _be_kernel(
-    spec: CageSpec, body: Callable[[], None], kernel_fd: int, reporting: int, place: KernelDirectory, supervisor: int
-) -> NoReturn:  # pyrefly: ignore[bad-return]  # it ends in `finally`
-    code = init.SETUP_FAILED
-    try:
-        confinement.reset_signals()
-        os.setsid()
-        _become(spec)
-        syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:
-            raise ConnectionError("the supervisor is gone")
-        os.umask(0o022)
-        os.environ.clear()
-        os.environ.update(spec.environment)
-        os.environ.update(
-            HOME=f"{place.directory}/home", TMPDIR=f"{place.directory}/tmp", CELLWRIGHT_PROJECT=place.project
-        )
-        os.chdir(place.inside(spec.cwd))
-        if spec.tier == "C":
-            confinement.confine(spec, _rules(spec, place), capability=None, is_private=False, has_memory_group=False)
-        else:
-            confinement.limit(spec, has_memory_group=False)
-        init.run_body(body, kernel_fd, reporting)
-        code = 0
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
-        code = init.report_failure(reporting, error)
-    finally:
-        os._exit(code & 0xFF)
+def _prepare_kernel(spec: CageSpec, own: KernelDirectory, supervisor: int) -> None:
+    confinement.reset_signals()
+    os.setsid()
+    _become(spec)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        raise ConnectionError("the supervisor is gone")
+    os.umask(0o022)
+    os.environ.clear()
+    variables = {"HOME": f"{own.directory}/home", "TMPDIR": f"{own.directory}/tmp", "CELLWRIGHT_PROJECT": own.project}
+    os.environ.update(spec.environment | variables)
+    os.chdir(own.inside(spec.cwd))
+    if spec.tier == "C":
+        confinement.confine(spec, _rules(spec, own), capability=None, is_private=False, has_memory_group=False)
+    else:
+        confinement.limit(spec, has_memory_group=False)
 
 
 def _become(spec: CageSpec) -> None:
@@ -244,12 +215,12 @@ def _become(spec: CageSpec) -> None:
                 )
 
 
-def _rules(spec: CageSpec, place: KernelDirectory) -> list[tuple[str, int]]:
+def _rules(spec: CageSpec, own: KernelDirectory) -> list[tuple[str, int]]:
     return [
         *((path, landlock.USE) for path in (*rootfs.SYSTEM, *spec.software)),
-        *((path, landlock.READ) for path in (*_READABLE, f"{place.directory}/read-only")),
+        *((path, landlock.READ) for path in (*_READABLE, f"{own.directory}/read-only")),
         # What we may not reach any more was set aside.
         *((mount.source, landlock.READ) for mount in spec.data if os.access(mount.source, os.R_OK)),
         *((path, landlock.READ | landlock.CHANGE_FILES) for path in _DEVICES),
-        *((path, landlock.CHANGE) for path in (place.project, f"{place.directory}/tmp", f"{place.directory}/home")),
+        *((path, landlock.CHANGE) for path in (own.project, f"{own.directory}/tmp", f"{own.directory}/home")),
     ]

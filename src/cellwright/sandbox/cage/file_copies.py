@@ -1,6 +1,7 @@
-"""Copies of project files for where the real ones cannot be used in place.
+"""Copies of project files for where the real ones cannot be used in place, and what a notebook changed in one.
 
-Goes by directory descriptors, follows no link, leaves special files out, and stops at a budget.
+Goes by directory descriptors, follows no link, leaves special files out, and stops at a budget. Changes of a plain copy
+are found by a walk before its kernel ran and one after.
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+from cellwright.sandbox.linux.descriptors import (
+    DIRECTORY,
+    FILE,
+    NEW_FILE,
+    closing,
+    open_beneath,
+    opened,
+    status_of,
+)
+from cellwright.sandbox.spec import MEGABYTE, Limits
+
 _OPAQUE = "user.overlay.opaque"
 
 
@@ -25,6 +34,11 @@ class CopyBudget:
 
     bytes: int
     files: int
+
+    @classmethod
+    def of(cls, limits: Limits) -> CopyBudget:
+        """As much as a notebook may write."""
+        return cls(bytes=limits.disk_mb * MEGABYTE, files=limits.inodes)
 
     def has_room(self, size: int) -> bool:
         """Whether one more file of this size fits."""
@@ -66,36 +80,30 @@ class Copier:
 
     def _copy_directory(self, source: int, target: int, name: str, path: str, status: os.stat_result) -> None:
         try:
-            inner = os.open(name, _DIRECTORY, dir_fd=source)
+            inner = os.open(name, DIRECTORY, dir_fd=source)
         except PermissionError:
             return
-        try:
+        with closing(inner):
             self.budget.spend(0)
-            place = self.make_directory(target, name, status)
-            try:
-                self.copy_all(inner, place, f"{path}/")
-            finally:
-                os.close(place)
-        finally:
-            os.close(inner)
+            with closing(self.make_directory(target, name, status)) as copy:
+                self.copy_all(inner, copy, f"{path}/")
 
     def make_directory(self, target: int, name: str, like: os.stat_result) -> int:
         """A new directory with the same mode for its owner, opened."""
         os.mkdir(name, 0o700, dir_fd=target)
         os.chmod(name, (like.st_mode & 0o777) | 0o700, dir_fd=target)
         self._own(target, name)
-        return os.open(name, _DIRECTORY, dir_fd=target)
+        return os.open(name, DIRECTORY, dir_fd=target)
 
     def copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
         """One plain file with its mode and modification time."""
         try:
-            reading = os.open(name, _READ, dir_fd=source)
+            reading = os.open(name, FILE, dir_fd=source)
         except PermissionError:
             return
-        try:
+        with closing(reading):
             self.budget.spend(status.st_size)
-            writing = os.open(name, _CREATE, 0o600, dir_fd=target)
-            try:
+            with opened(name, NEW_FILE, within=target) as writing:
                 left = status.st_size
                 while left and (sent := os.sendfile(writing, reading, None, min(left, 1 << 30))):
                     left -= sent
@@ -103,10 +111,6 @@ class Copier:
                     os.fchown(writing, *self.owner)
                 os.fchmod(writing, status.st_mode & 0o777)
                 os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
-            finally:
-                os.close(writing)
-        finally:
-            os.close(reading)
 
     def _own(self, target: int, name: str) -> None:
         if self.owner is not None:
@@ -139,30 +143,21 @@ class LayerCopier:
             os.mkfifo(name, mode, dir_fd=target)
 
     def _copy_directory(self, source: int, target: int, name: str, mode: int) -> None:
-        inner = os.open(name, _DIRECTORY, dir_fd=source)
-        with suppress(FileExistsError):
-            os.mkdir(name, mode, dir_fd=target)
-        place = os.open(name, _DIRECTORY, dir_fd=target)
-        try:
-            self.copy_all(inner, place)
-            _copy_marks(inner, place)
-            os.fchmod(place, mode)
-        finally:
-            os.close(inner)
-            os.close(place)
+        with opened(name, within=source) as inner:
+            with suppress(FileExistsError):
+                os.mkdir(name, mode, dir_fd=target)
+            with opened(name, within=target) as copy:
+                self.copy_all(inner, copy)
+                _copy_marks(inner, copy)
+                os.fchmod(copy, mode)
 
     def _copy_file(self, source: int, target: int, name: str, status: os.stat_result) -> None:
-        reading = os.open(name, _READ, dir_fd=source)
-        writing = os.open(name, _CREATE, 0o600, dir_fd=target)
-        try:
+        with opened(name, FILE, within=source) as reading, opened(name, NEW_FILE, within=target) as writing:
             while os.sendfile(writing, reading, None, 1 << 30):
                 pass
             _copy_marks(reading, writing)
             os.fchmod(writing, stat.S_IMODE(status.st_mode))
             os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
-        finally:
-            os.close(reading)
-            os.close(writing)
 
 
 def _copy_marks(source: int, target: int) -> None:
@@ -177,7 +172,6 @@ class ForeignCopier:
     def __init__(self, copier: Copier, project: os.stat_result) -> None:
         self._copier = copier
         self._owner = (project.st_uid, project.st_gid)
-        self.left_read_only = 0
 
     def copy(self, source: int, target: int, prefix: str = "") -> None:
         """All of it that fits; the rest stays as it is, readable if its mode says so."""
@@ -192,29 +186,25 @@ class ForeignCopier:
             is_foreign = (status.st_uid, status.st_gid) != self._owner
             if stat.S_ISDIR(status.st_mode):
                 self._walk_directory(source, layer, entry.name, path, status, is_foreign=is_foreign)
-            elif is_foreign and stat.S_ISREG(status.st_mode):
-                if self._copier.budget.has_room(status.st_size):
-                    self._copier.copy_file(source, layer.descriptor(), entry.name, status)
-                else:
-                    self.left_read_only += 1
+            elif is_foreign and stat.S_ISREG(status.st_mode) and self._copier.budget.has_room(status.st_size):
+                self._copier.copy_file(source, layer.descriptor(), entry.name, status)
 
     def _walk_directory(
         self, source: int, layer: _Layer, name: str, path: str, status: os.stat_result, *, is_foreign: bool
     ) -> None:
-        inner = os.open(name, _DIRECTORY, dir_fd=source)
-        below = _Layer(self._copier, None, layer, name, status)
-        try:
-            if is_foreign and status.st_mode & 0o005 != 0o005:
-                # Nobody in the cage could look into it: the copy must stand for all of it.
-                self._copier.copy_all(inner, below.descriptor(), f"{path}/")
-                os.setxattr(below.descriptor(), _OPAQUE, b"y")
-            else:
-                if is_foreign:
-                    below.descriptor()
-                self._walk(inner, below, f"{path}/")
-        finally:
-            os.close(inner)
-            below.close()
+        with opened(name, within=source) as inner:
+            below = _Layer(self._copier, None, layer, name, status)
+            try:
+                if is_foreign and status.st_mode & 0o005 != 0o005:
+                    # Nobody in the cage could look into it: the copy must stand for all of it.
+                    self._copier.copy_all(inner, below.descriptor(), f"{path}/")
+                    os.setxattr(below.descriptor(), _OPAQUE, b"y")
+                else:
+                    if is_foreign:
+                        below.descriptor()
+                    self._walk(inner, below, f"{path}/")
+            finally:
+                below.close()
 
 
 class _Layer:
@@ -246,77 +236,113 @@ def copy_paths(source: str, target: str, paths: list[str]) -> None:
     for path in paths:
         if any(part in {"", ".", ".."} for part in path.split("/")):
             raise ValueError(f"bad path {path!r}")
-    reading, writing = os.open(source, _DIRECTORY), os.open(target, _DIRECTORY)
-    try:
+    with opened(source) as reading, opened(target) as writing:
         for path in sorted(paths):
             _copy_path(reading, writing, path)
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def _copy_path(source: int, target: int, path: str) -> None:
     *parents, name = path.split("/")
     try:
-        above = _walk_to(source, parents)
+        above = open_beneath(source, parents)
     except (FileNotFoundError, NotADirectoryError):
-        _remove(target, path)
+        _remove(target, parents, name)
         return
+    with closing(above):
+        if (status := status_of(above, name)) is None:
+            _remove(target, parents, name)
+            return
+        with closing(open_beneath(target, parents, is_made=True)) as beside:
+            _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
+            LayerCopier().copy_one(above, beside, name, status)
+
+
+def _remove(directory: int, parents: list[str], name: str) -> None:
     try:
-        status = os.stat(name, dir_fd=above, follow_symlinks=False)
-    except FileNotFoundError:
-        _remove(target, path)
-        return
-    finally:
-        os.close(above)
-    beside = _walk_to(target, parents, is_made=True)
-    above = _walk_to(source, parents)
-    try:
-        _remove_entry(beside, name, only_other_than=stat.S_IFMT(status.st_mode))
-        LayerCopier().copy_one(above, beside, name, status)
-    finally:
-        os.close(above)
-        os.close(beside)
-
-
-def _walk_to(directory: int, parents: list[str], *, is_made: bool = False) -> int:
-    """The directory below, step by step and through no link."""
-    here = os.dup(directory)
-    for parent in parents:
-        try:
-            if is_made:
-                try:
-                    os.mkdir(parent, 0o755, dir_fd=here)
-                except FileExistsError:
-                    pass
-            below = os.open(parent, _DIRECTORY, dir_fd=here)
-        finally:
-            os.close(here)
-        here = below
-    return here
-
-
-def _remove(directory: int, path: str) -> None:
-    *parents, name = path.split("/")
-    try:
-        above = _walk_to(directory, parents)
+        above = open_beneath(directory, parents)
     except (FileNotFoundError, NotADirectoryError):
         return
-    try:
+    with closing(above):
         _remove_entry(above, name, only_other_than=0)
-    finally:
-        os.close(above)
 
 
 def _remove_entry(above: int, name: str, *, only_other_than: int) -> None:
     """Whatever has this name, unless both are directories: their contents are told path by path."""
-    try:
-        kind = stat.S_IFMT(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
+    if (status := status_of(above, name)) is None:
         return
-    if kind == stat.S_IFDIR and only_other_than == stat.S_IFDIR:
-        return
-    if kind == stat.S_IFDIR:
-        shutil.rmtree(name, dir_fd=above)
-    else:
+    if not stat.S_ISDIR(status.st_mode):
         os.unlink(name, dir_fd=above)
+    elif only_other_than != stat.S_IFDIR:
+        shutil.rmtree(name, dir_fd=above)
+
+
+RawChange = tuple[str, str, str, int, int]
+"""Path, created|modified|deleted, file|directory|symlink:target, bytes, mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyView:
+    """A plain copy of the project and what it was like before the kernel ran."""
+
+    upper: int
+    before: dict[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, copy: int) -> CopyView:
+        """Remember the copy as it is now."""
+        return cls(copy, {path: _mark(status) for path, status in _walk(copy, "")})
+
+
+def copy_changes(view: CopyView, ignored: set[str]) -> Iterator[RawChange]:
+    """Every difference of the copy from what it was like before, deletions first."""
+    now = dict(_walk(view.upper, ""))
+    both = view.before.keys() & now.keys()
+    # A directory where something else was, or the other way round: the old one has to go first.
+    replaced = {path for path in both if stat.S_ISDIR(view.before[path][0]) != stat.S_ISDIR(now[path].st_mode)}
+    for path in sorted((view.before.keys() - now.keys() | replaced) - ignored, reverse=True):
+        what = "directory" if stat.S_ISDIR(view.before[path][0]) else "file"
+        yield (path, "deleted", what, 0, 0)
+    for path, status in sorted(now.items()):
+        before, mode = None if path in replaced else view.before.get(path), stat.S_IMODE(status.st_mode)
+        if path in ignored or before == _mark(status):
+            continue
+        kind = "created" if before is None else "modified"
+        if stat.S_ISDIR(status.st_mode):
+            if kind == "created":
+                yield (path, "created", "directory", 0, mode)
+        elif stat.S_ISLNK(status.st_mode):
+            target = os.readlink(path, dir_fd=view.upper)
+            yield (path, kind, f"symlink:{target}", len(os.fsencode(target)), mode)
+        elif stat.S_ISREG(status.st_mode):
+            yield (path, kind, "file", status.st_size, mode)
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    """Directories change whenever something in them does, which is told elsewhere."""
+    if stat.S_ISDIR(status.st_mode):
+        return (stat.S_IFDIR,)
+    return (status.st_mode, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _walk(directory: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(directory) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for name, status in found:
+        yield prefix + name, status
+        if stat.S_ISDIR(status.st_mode):
+            try:
+                inner = os.open(name, DIRECTORY, dir_fd=directory)
+            except OSError:
+                continue
+            with closing(inner):
+                yield from _walk(inner, f"{prefix}{name}/")
+
+
+def disk_use(directory: str) -> tuple[int, int]:
+    """Bytes and number of files below a directory."""
+    size = files = 0
+    with opened(directory) as top, suppress(OSError):
+        for _, status in _walk(top, ""):
+            size += status.st_blocks * 512
+            files += 1
+    return size, files

@@ -15,10 +15,9 @@ from cellwright.errors import UserError
 from cellwright.sandbox.cage import rootfs
 from cellwright.sandbox.cage.file_copies import Copier, CopyBudget, ForeignCopier
 from cellwright.sandbox.cage.rootfs import DetachedMounts
-from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux import cgroups, syscalls
+from cellwright.sandbox.linux.descriptors import GIVEN_DIRECTORY, closing, opened
 from cellwright.sandbox.spec import CageSpec
-
-_MEGABYTE = 1024 * 1024
 
 
 def sources_as_root(spec: CageSpec, uid: int) -> DetachedMounts:
@@ -84,10 +83,10 @@ def _copied_project(spec: CageSpec, uid: int) -> DetachedMounts:
 
 def copied_layer(spec: CageSpec, uid: int | None) -> int:
     """A copy of the project, but for what is mounted in it; for `uid`, or for whoever we are."""
-    layer, opened = _new_layer(spec, uid)
-    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    layer, root = _new_layer(spec, uid)
     try:
-        _copier(spec, uid).copy_all(source, opened)
+        with closing(root), opened(spec.project, GIVEN_DIRECTORY) as source:
+            _copier(spec, uid).copy_all(source, root)
     except OSError as error:
         os.close(layer)
         if error.errno not in {errno.EFBIG, errno.ENOSPC}:
@@ -96,43 +95,37 @@ def copied_layer(spec: CageSpec, uid: int | None) -> int:
             f"The project {spec.project!r} is too big to be copied for its notebook.",
             hint="Run as the owner of the project, or raise the limits: --limit disk=… --limit inodes=….",
         ) from None
-    finally:
-        os.close(source)
-        os.close(opened)
     return layer
 
 
 def _foreign_layer(spec: CageSpec, owner: os.stat_result, uid: int) -> int | None:
     """A layer above the project with the files that belong to somebody else, now editable."""
-    layer, opened = _new_layer(spec, uid)
-    source = os.open(spec.project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    layer, root = _new_layer(spec, uid)
     try:
-        ForeignCopier(_copier(spec, uid), owner).copy(source, opened)
-        if os.listdir(opened):
-            return layer
+        with closing(root), opened(spec.project, GIVEN_DIRECTORY) as source:
+            ForeignCopier(_copier(spec, uid), owner).copy(source, root)
+            if os.listdir(root):
+                return layer
     except OSError:
         os.close(layer)
         raise
-    finally:
-        os.close(source)
-        os.close(opened)
     os.close(layer)
     return None
 
 
 def _new_layer(spec: CageSpec, uid: int | None) -> tuple[int, int]:
     """A capped, detached file system owned by the cage, and its opened root."""
-    options = {"size": f"{spec.limits.disk_mb}m", "nr_inodes": str(spec.limits.inodes + 16), "mode": "0755"}
+    options = rootfs.layer_options(spec.limits, "0755")
     if uid is not None:
         options |= {"uid": str(uid), "gid": str(uid)}
     layer = syscalls.new_filesystem("tmpfs", options, rootfs.READ_WRITE)
-    return layer, os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=layer)
+    return layer, os.open(".", GIVEN_DIRECTORY, dir_fd=layer)
 
 
 def _copier(spec: CageSpec, uid: int | None) -> Copier:
     leave_out = {*spec.hidden, *spec.left_out, *spec.protected, *spec.volumes, *spec.mounted_files}
-    budget = CopyBudget(bytes=spec.limits.disk_mb * _MEGABYTE, files=spec.limits.inodes)
-    return Copier(leave_out=leave_out, owner=None if uid is None else (uid, uid), budget=budget)
+    owner = None if uid is None else (uid, uid)
+    return Copier(leave_out=leave_out, owner=owner, budget=CopyBudget.of(spec.limits))
 
 
 @cache
@@ -145,37 +138,35 @@ def _mapping(owner_uid: int, owner_gid: int, uid: int) -> int:
             signal.pause()
     try:
         for name, owner in (("uid_map", owner_uid), ("gid_map", owner_gid)):
-            descriptor = os.open(f"/proc/{pid}/{name}", os.O_WRONLY | os.O_CLOEXEC)
-            os.write(descriptor, f"{owner} {uid} 1".encode())
-            os.close(descriptor)
+            cgroups.write(f"/proc/{pid}/{name}", f"{owner} {uid} 1")
         return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
 
-def missing_places(spec: CageSpec) -> tuple[str, ...]:
-    """Direct mode: the places that will be made on the host as mount points, deepest first."""
+def missing_mount_points(spec: CageSpec) -> tuple[str, ...]:
+    """Direct mode: the mount points that will be made on the host, deepest first."""
     if spec.files != "direct":
         return ()
     missing: list[str] = []
     for path in (*spec.protected, *(mount.target for mount in spec.data)):
         parts = path.split("/")
         for end in range(1, len(parts) + 1):
-            place = os.path.join(spec.project, *parts[:end])
-            if not os.path.lexists(place) and place not in missing:
-                missing.append(place)
+            point = os.path.join(spec.project, *parts[:end])
+            if not os.path.lexists(point) and point not in missing:
+                missing.append(point)
     return tuple(sorted(missing, key=len, reverse=True))
 
 
-def remove_places(places: tuple[str, ...]) -> None:
+def remove_mount_points(points: tuple[str, ...]) -> None:
     """Take the mount points away again, as long as nobody has put anything there."""
-    for place in places:
+    for point in points:
         try:
-            status = os.lstat(place)
+            status = os.lstat(point)
             if stat.S_ISDIR(status.st_mode):
-                os.rmdir(place)
+                os.rmdir(point)
             elif stat.S_ISREG(status.st_mode) and status.st_size == 0:
-                os.unlink(place)
+                os.unlink(point)
         except OSError:
             continue

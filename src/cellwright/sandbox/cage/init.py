@@ -12,6 +12,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -19,6 +20,7 @@ from cellwright.sandbox.cage import confinement, host_mounts, overlay, rootfs
 from cellwright.sandbox.cage.rootfs import DetachedMounts, OverlayView
 from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns
 from cellwright.sandbox.linux import proxy_listener, syscalls
+from cellwright.sandbox.linux.descriptors import closing
 from cellwright.sandbox.spec import CageSpec
 
 SETUP_FAILED = 125
@@ -38,8 +40,8 @@ class Handover:
     meters: Meters
     rehearse: Callable[[], None] = lambda: None
     """Our own code for the new kernel to run while its root is being built; nothing of a notebook is there yet."""
-    doors: tuple[int, ...] = ()
-    """Ways into our control group; empty when the zygote puts us there."""
+    group_entries: tuple[int, ...] = ()
+    """Files that let us into our control group; empty when the zygote puts us there."""
 
     def descriptors(self) -> set[int]:
         """Everything init must keep open once it has forked the kernel."""
@@ -58,12 +60,14 @@ def main(spec: CageSpec, handover: Handover) -> NoReturn:  # pyrefly: ignore[bad
         gc.disable()
         # Forked before anything is built: the kernel gets ready meanwhile, and is pivoted with us.
         kernel, report, go, since_ns = _start_kernel(spec, handover)
-        _settle(handover.descriptors() | {report, go})
+        confinement.settle(handover.descriptors() | {report, go})
         sources, system = _open(spec, handover)
         views = _build(spec, sources, system)
         if spec.proxy_port is not None:
             answers.hand_over(proxy_listener.open_listener(spec.proxy_port))
-        _let_go(go)
+        # If it is gone already, at its memory limit perhaps, whoever watches it says how it ended.
+        with closing(go), suppress(BrokenPipeError):
+            os.write(go, b"g")
         answers.watch(kernel, report, views, since_ns)
         code = answers.serve()
     except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
@@ -74,10 +78,8 @@ def main(spec: CageSpec, handover: Handover) -> NoReturn:  # pyrefly: ignore[bad
 
 def _kill_all() -> dict[int, int]:
     """Process 1 kills all others of its namespace at once and waits until they are gone."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     statuses: dict[int, int] = {}
     while True:
         try:
@@ -87,20 +89,11 @@ def _kill_all() -> dict[int, int]:
         statuses[pid] = status
 
 
-def _settle(kept: set[int]) -> None:
-    """Hold nothing of the zygote's and heed no signal."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    confinement.silence()
-    confinement.close_all_except({0, 1, 2} | kept)
-
-
 def _enter_group(handover: Handover) -> None:
     """Wait for our user ids and our limits; whatever is forked from then on is held by them."""
     _await(handover.release_fd)
-    for door in handover.doors:
-        os.write(door, b"0")
+    for entry in handover.group_entries:
+        os.write(entry, b"0")
     _await(handover.release_fd)
     syscalls.unshare(syscalls.CLONE_NEWCGROUP)
 
@@ -135,18 +128,12 @@ def _build(spec: CageSpec, sources: DetachedMounts, system: list[tuple[str, int]
     overlay.mount_project(spec, sources)
     rootfs.keep_stage()
     rootfs.enter()
-    _name_host()
+    # Podman's profile refuses the call even in a namespace of our own: the host's name stays, nothing else.
+    with suppress(PermissionError):
+        syscalls.sethostname("cell")
     syscalls.set_process_name("cellwright-init")
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     return overlay.views(spec, sources)
-
-
-def _name_host() -> None:
-    try:
-        syscalls.sethostname("cell")
-    except PermissionError:
-        # Podman's profile refuses the call even in a namespace of our own: the host's name stays, nothing else.
-        pass
 
 
 def open_sources(spec: CageSpec) -> DetachedMounts:
@@ -169,51 +156,45 @@ def _start_kernel(spec: CageSpec, handover: Handover) -> tuple[int, int, int, in
     if pid == 0:
         os.close(go)
         confinement.silence()
-        _be_kernel(spec, handover, reporting, gone_on)
+        be_kernel(lambda: _prepare_kernel(spec, handover, gone_on), handover.body, handover.kernel_fd, reporting)
     return pid, report, go, since_ns
 
 
-def _let_go(go: int) -> None:
-    try:
-        os.write(go, b"g")
-    except BrokenPipeError:
-        # It is gone already, at its memory limit perhaps: whoever watches it says how it ended.
-        pass
-    finally:
-        os.close(go)
+def _prepare_kernel(spec: CageSpec, handover: Handover, gone_on: int) -> None:
+    _become_user()
+    handover.rehearse()
+    _await(gone_on)
+    confinement.reset_signals()
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(spec.environment, CELLWRIGHT_PROJECT="/project")
+    os.chdir(spec.cwd)
+    confinement.confine(
+        spec,
+        confinement.rules_inside(spec),
+        capability=syscalls.CAP_SYS_CHROOT,
+        is_private=True,
+        has_memory_group=handover.meters.memory_events is not None,
+    )
 
 
 # pyrefly: ignore[bad-return]  # it ends in `finally`
-def _be_kernel(spec: CageSpec, handover: Handover, reporting: int, gone_on: int) -> NoReturn:
+def be_kernel(confine: Callable[[], None], body: Callable[[], None], kernel_fd: int, reporting: int) -> NoReturn:
+    """Be a kernel's process: confined, with the one socket as descriptor 3; on `reporting` it says whether it is."""
     code = SETUP_FAILED
     try:
-        _become_user()
-        handover.rehearse()
-        _await(gone_on)
-        confinement.reset_signals()
-        os.setsid()
-        os.environ.clear()
-        os.environ.update(spec.environment, CELLWRIGHT_PROJECT="/project")
-        os.chdir(spec.cwd)
-        confinement.confine(
-            spec,
-            confinement.rules_inside(spec),
-            capability=syscalls.CAP_SYS_CHROOT,
-            is_private=True,
-            has_memory_group=handover.meters.memory_events is not None,
-        )
-        run_body(handover.body, handover.kernel_fd, reporting)
+        confine()
+        _run_body(body, kernel_fd, reporting)
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException as error:  # noqa: BLE001  the last frame of a process: nobody above can handle it
-        code = report_failure(reporting, error)
+        code = _report_failure(reporting, error)
     finally:
         os._exit(code & 0xFF)
 
 
-def run_body(body: Callable[[], None], kernel_fd: int, reporting: int) -> None:
-    """Say that we are confined, keep the one socket as descriptor 3, and hand over."""
+def _run_body(body: Callable[[], None], kernel_fd: int, reporting: int) -> None:
     if kernel_fd != confinement.KERNEL_FD:
         if reporting == confinement.KERNEL_FD:
             reporting = os.dup(reporting)
@@ -226,7 +207,7 @@ def run_body(body: Callable[[], None], kernel_fd: int, reporting: int) -> None:
     body()
 
 
-def report_failure(reporting: int, error: BaseException) -> int:
+def _report_failure(reporting: int, error: BaseException) -> int:
     """Tell init why there is no kernel; after the body began nobody listens any more."""
     try:
         os.write(reporting, f"-{type(error).__name__}: {error}".encode()[:4000])

@@ -17,6 +17,7 @@ from cellwright.errors import UserError
 from cellwright.sandbox import private_directory
 from cellwright.sandbox.cage import fallback_tiers, host_mounts, init
 from cellwright.sandbox.cage.supervisor import Meters
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.linux import cgroups, processes, seccomp, syscalls, volumes
 from cellwright.sandbox.linux.cgroups import Group
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
@@ -40,20 +41,10 @@ class RunningCage:
     pidfd: int
     """The same as a handle that can be passed on; the zygote closes its copy in `finish`."""
     group: Group | None = None
-    placeholders: tuple[str, ...] = ()
+    mount_points: tuple[str, ...] = ()
     """Mount points that direct mode had to make on the host."""
     directory: str | None = None
     """The private directory of tiers C and D."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CageExit:
-    """How a cage ended."""
-
-    exit_code: int | None
-    signal: int | None
-    out_of_memory: bool = False
-    limit: str | None = None
 
 
 def start(
@@ -70,21 +61,13 @@ def start(
     """
     try:
         spec.check()
-        return _start(spec, body, kernel_fd, control_fd, rehearse)
+        if spec.tier in {"A", "B"}:
+            return _start_caged(spec, body, kernel_fd, control_fd, rehearse)
+        pid, directory = fallback_tiers.start(spec, body, kernel_fd, control_fd)
     except UserError as error:
         raise OSError(f"{error.message} {error.hint}") from error
-
-
-def _start(
-    spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: int, rehearse: Callable[[], None]
-) -> RunningCage:
-    match spec.tier:
-        case "A" | "B":
-            return _start_caged(spec, body, kernel_fd, control_fd, rehearse)
-        case "C" | "D":
-            pid, directory = fallback_tiers.start(spec, body, kernel_fd, control_fd)
-            _alive.add(pid)
-            return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), directory=directory)
+    _alive.add(pid)
+    return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), directory=directory)
 
 
 def _start_caged(
@@ -96,12 +79,12 @@ def _start_caged(
     gid = uid if is_root else os.getegid()
     seccomp.program(has_private_network=True, has_memory_group=spec.tier == "A", has_proxy=spec.proxy_port is not None)
     group = _new_group(spec)
-    sources, meters, pipe, doors = None, Meters(), (), ()
+    sources, meters, pipe, group_entries = None, Meters(), (), ()
     try:
         meters = _open_meters(group)
-        doors = group.open_doors() if group is not None else ()
+        group_entries = group.open_entries() if group is not None else ()
         sources = host_mounts.sources_as_root(spec, uid) if is_root else None
-        placeholders = host_mounts.missing_places(spec)
+        mount_points = host_mounts.missing_mount_points(spec)
         pipe = release, releasing = os.pipe2(os.O_CLOEXEC)
         handover = init.Handover(
             body=body,
@@ -110,23 +93,23 @@ def _start_caged(
             release_fd=release,
             sources=sources,
             meters=meters,
-            doors=doors,
+            group_entries=group_entries,
             rehearse=rehearse,
         )
         pid = syscalls.clone(_NAMESPACES)
         if pid == 0:
             os.close(releasing)
             init.main(spec, handover)
-        _release(pid, releasing, None if doors else group, uid, gid)
+        _release(pid, releasing, None if group_entries else group, uid, gid)
     except BaseException:
         if group is not None:
             group.remove()
         raise
     finally:
-        for descriptor in (*pipe, *doors, *meters.descriptors(), *(sources.descriptors() if sources else ())):
+        for descriptor in (*pipe, *group_entries, *meters.descriptors(), *(sources.descriptors() if sources else ())):
             os.close(descriptor)
     _alive.add(pid)
-    return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), group=group, placeholders=placeholders)
+    return RunningCage(pid=pid, pidfd=os.pidfd_open(pid), group=group, mount_points=mount_points)
 
 
 def _with_volumes(spec: CageSpec, *, is_root: bool) -> CageSpec:
@@ -192,7 +175,7 @@ def _release(pid: int, releasing: int, group: Group | None, uid: int, gid: int) 
         raise
 
 
-def finish(caged: RunningCage, wait_status: int) -> CageExit:
+def finish(caged: RunningCage, wait_status: int) -> KernelExit:
     """After init was reaped: what happened, and nothing left behind."""
     code = os.waitstatus_to_exitcode(wait_status)
     number = -code if code < 0 else code - 128 if code > 128 else None
@@ -200,13 +183,11 @@ def finish(caged: RunningCage, wait_status: int) -> CageExit:
     if caged.group is not None:
         is_out_of_memory = number == signal.SIGKILL and caged.group.out_of_memory_kills() > 0
         caged.group.remove()
-    host_mounts.remove_places(caged.placeholders)
+    host_mounts.remove_mount_points(caged.mount_points)
     _alive.discard(caged.pid)
     if caged.directory is not None:
         processes.kill_strays(_alive)
         private_directory.remove(caged.directory)
     os.close(caged.pidfd)
     limit = "memory" if is_out_of_memory else "cpu" if number == signal.SIGXCPU else None
-    return CageExit(
-        exit_code=code if number is None else None, signal=number, out_of_memory=is_out_of_memory, limit=limit
-    )
+    return KernelExit(exit_code=code if number is None else None, signal=number, limit=limit)

@@ -7,7 +7,7 @@ gets one of its own in its place, whose changes go into the same layer: `upper/d
 """
 
 # Plain paths and descriptors: this runs between a clone and a pivot.
-# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH114, PTH116, PTH120
+# ruff: noqa: PTH101, PTH102, PTH112, PTH114, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from cellwright.sandbox.cage import rootfs
 from cellwright.sandbox.cage.rootfs import DetachedMounts, OverlayView
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import DIRECTORY, closing
 from cellwright.sandbox.spec import CageSpec
 
 PROJECT = "root/project"
@@ -34,7 +35,7 @@ def mount_project(spec: CageSpec, sources: DetachedMounts) -> None:
             _refuse_links(f"{PROJECT}/{path}")
             syscalls.set_mount_attributes(tree, rootfs.READ_WRITE)
             syscalls.attach(tree, f"{PROJECT}/{path}")
-        _make_placeholders(spec, sources)
+        _make_mount_points(spec, sources)
     else:
         _overlay(spec, sources)
     cover(spec, PROJECT, _MASKS, lower="lower")
@@ -48,10 +49,7 @@ def views(spec: CageSpec, sources: DetachedMounts) -> OverlayView:
     if spec.files == "direct":
         return OverlayView(upper=None, lowers=())
     names = ["layer"] if spec.is_copied else ["lower"] if sources.layer is None else ["layer", "lower"]
-    upper, *lowers = (
-        os.open(f"{rootfs.STAGE}/inner/{name}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for name in ("upper", *names)
-    )
+    upper, *lowers = (os.open(f"{rootfs.STAGE}/inner/{name}", DIRECTORY) for name in ("upper", *names))
     return OverlayView(upper=upper, lowers=tuple(lowers))
 
 
@@ -66,17 +64,15 @@ def cover(spec: CageSpec, project: str, masks: str, *, lower: str, data_from: st
         _refuse_links(os.path.dirname(f"{project}/{path}"))
         rootfs.mask(f"{project}/{path}", masks)
     for mount in spec.data if data_from is not None else ():
-        tree = syscalls.open_tree(f"{data_from}/{mount.target}", recursive=False)
-        syscalls.attach(tree, f"{project}/{mount.target}")
-        os.close(tree)
+        rootfs.bind(f"{data_from}/{mount.target}", f"{project}/{mount.target}")
 
 
 def bottoms(spec: CageSpec) -> tuple[str, ...]:
     """What lies below everything a notebook changed, for whoever mounts the project once more after the pivot."""
     if spec.files == "direct":
         return ("/project",)
-    places = (f"{rootfs.STAGE}/inner/places",) if spec.data else ()
-    return (*places, f"{rootfs.STAGE}/inner/layer", *(() if spec.is_copied else (rootfs.LOWER,)))
+    points = (f"{rootfs.STAGE}/inner/points",) if spec.data else ()
+    return (*points, f"{rootfs.STAGE}/inner/layer", *(() if spec.is_copied else (rootfs.LOWER,)))
 
 
 def _overlay(spec: CageSpec, sources: DetachedMounts) -> None:
@@ -86,14 +82,14 @@ def _overlay(spec: CageSpec, sources: DetachedMounts) -> None:
     for path, tree in sources.volumes:
         # A copy that root made of the project has no place for it below.
         base = "lower" if os.path.lexists(f"lower/{path}") else "layer"
-        _make_place(f"{base}/{path}", tree)
+        _make_mount_point(f"{base}/{path}", tree)
         syscalls.attach(tree, f"{base}/{path}")
     if spec.is_copied:
         _complete_copy(spec)
     for target, tree in sources.data:
-        _make_place(f"places/{target}", tree)
+        _make_mount_point(f"points/{target}", tree)
     lowers = [
-        *(["places"] if sources.data else []),
+        *(["points"] if sources.data else []),
         *(["layer"] if sources.layer is not None else []),
         *([] if spec.is_copied else ["lower"]),
     ]
@@ -105,11 +101,10 @@ def _complete_copy(spec: CageSpec) -> None:
     """The volumes in their places in the copy, and places for what is covered with the originals."""
     for path in (*spec.volumes, *spec.mounted_files, *spec.protected):
         if os.path.lexists(f"lower/{path}") and not os.path.islink(f"lower/{path}"):
-            tree = syscalls.open_tree(f"lower/{path}")
-            _make_place(f"layer/{path}", tree)
-            if path in spec.volumes:
-                syscalls.attach(tree, f"layer/{path}")
-            os.close(tree)
+            with closing(syscalls.open_tree(f"lower/{path}")) as tree:
+                _make_mount_point(f"layer/{path}", tree)
+                if path in spec.volumes:
+                    syscalls.attach(tree, f"layer/{path}")
 
 
 def lay(spec: CageSpec, project: str, stage: str, lowers: Sequence[str]) -> None:
@@ -128,17 +123,17 @@ def lay(spec: CageSpec, project: str, stage: str, lowers: Sequence[str]) -> None
 def _open_volume(path: str, number: int, stage: str, layers: list[str]) -> int:
     """A detached mount of what is in a volume; changes go where those of the project go."""
     lowers = [layer for layer in layers if os.path.isdir(layer)]
-    upper, place, work = f"{stage}/upper/{path}", f"{stage}/volumes/{number}", f"{stage}/volumes/{number}.work"
+    upper, point, work = f"{stage}/upper/{path}", f"{stage}/volumes/{number}", f"{stage}/volumes/{number}.work"
     _make_like(f"{stage}/upper", path, layers)
-    os.mkdir(place, 0o755)
+    os.mkdir(point, 0o755)
     os.mkdir(work, 0o755)
     try:
-        _mount(place, lowers, upper, work)
+        _mount(point, lowers, upper, work)
     except OSError:
         # Not every file system can be a layer of an overlay; an overlay on an overlay is the most there can be.
         return rootfs.open_read_only(lowers[-1])
-    tree = syscalls.open_tree(place, recursive=False)
-    syscalls.detach(place)
+    tree = syscalls.open_tree(point, recursive=False)
+    syscalls.detach(point)
     return tree
 
 
@@ -164,15 +159,9 @@ def _escaped(path: str) -> str:
     return re.sub(r"([\\,:])", r"\\\1", path)
 
 
-def _make_place(path: str, tree: int) -> None:
-    """An empty file or directory to mount `tree` on."""
+def _make_mount_point(path: str, tree: int) -> None:
     _refuse_links(path)
-    os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
-    if not os.path.lexists(path):
-        if stat.S_ISDIR(os.fstat(tree).st_mode):
-            os.mkdir(path, 0o755)
-        else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+    rootfs.make_mount_point(path, tree)
 
 
 def _refuse_links(path: str) -> None:
@@ -183,18 +172,17 @@ def _refuse_links(path: str) -> None:
             raise OSError(40, f"{'/'.join(parts[:end]).removeprefix(PROJECT + '/')} is a symbolic link")
 
 
-def _make_placeholders(spec: CageSpec, sources: DetachedMounts) -> None:
+def _make_mount_points(spec: CageSpec, sources: DetachedMounts) -> None:
     """Direct mode: mount points that do not exist must be made on the host; `prepare` removes them at the end."""
     for path in spec.protected:
-        place = f"{PROJECT}/{path}"
-        if not os.path.lexists(place) and "/" not in path:
-            os.mkdir(place, 0o755)
+        point = f"{PROJECT}/{path}"
+        if not os.path.lexists(point) and "/" not in path:
+            os.mkdir(point, 0o755)
     for target, tree in sources.data:
-        _make_place(f"{PROJECT}/{target}", tree)
+        _make_mount_point(f"{PROJECT}/{target}", tree)
 
 
 def _read_only(source: str, target: str) -> None:
     if os.path.lexists(source) and not os.path.islink(source):
-        tree = rootfs.open_read_only(source)
-        syscalls.attach(tree, target)
-        os.close(tree)
+        with closing(rootfs.open_read_only(source)) as tree:
+            syscalls.attach(tree, target)

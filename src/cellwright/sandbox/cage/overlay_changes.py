@@ -13,12 +13,11 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from cellwright.sandbox.cage.copy_changes import CopyView, RawChange, copy_changes
+from cellwright.sandbox.cage.file_copies import CopyView, RawChange, copy_changes
 from cellwright.sandbox.cage.rootfs import LOWER, OverlayView
+from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, closing, open_beneath, opened
 from cellwright.sandbox.spec import CageSpec
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _EXCHANGED = {errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EISDIR, errno.ENXIO}
 _COMPARE_BYTES = 64 * 1024 * 1024
 _OPAQUE = "user.overlay.opaque"
@@ -96,18 +95,9 @@ def open_changed(views: View, path: str) -> tuple[int, int]:
     """An open file of the upper layer and its size."""
     if views.upper is None:
         raise FileNotFoundError(path)
-    directory = os.dup(views.upper)
     *parents, name = path.split("/")
-    try:
-        for parent in parents:
-            if parent in {"", ".", ".."}:
-                raise ValueError(f"bad path {path!r}")
-            inner = os.open(parent, _DIRECTORY, dir_fd=directory)
-            os.close(directory)
-            directory = inner
-        descriptor = os.open(name, _FILE, dir_fd=directory)
-    finally:
-        os.close(directory)
+    with closing(open_beneath(views.upper, parents)) as directory:
+        descriptor = os.open(name, FILE, dir_fd=directory)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -149,7 +139,7 @@ def _entry(
     below = _lookup(lowers, name)
     is_directory_below = below is not None and stat.S_ISDIR(below[1].st_mode)
     if stat.S_ISDIR(status.st_mode):
-        inner = os.open(name, _DIRECTORY, dir_fd=upper)
+        inner = os.open(name, DIRECTORY, dir_fd=upper)
         inner_lowers = [] if _is_opaque(inner) else _open_all(lowers, name)
         if is_directory_below and not inner_lowers:
             # It was removed and made again: what is not in the new one is gone.
@@ -215,7 +205,7 @@ def _open_all(lowers: list[int], name: str) -> list[int]:
     opened: list[int] = []
     for lower in lowers:
         try:
-            opened.append(os.open(name, _DIRECTORY, dir_fd=lower))
+            opened.append(os.open(name, DIRECTORY, dir_fd=lower))
         except FileNotFoundError:
             continue
         except OSError:
@@ -232,22 +222,20 @@ def _is_whiteout(status: os.stat_result) -> bool:
 
 
 def _is_opaque(directory: int) -> bool:
+    return _mark(directory, _OPAQUE) == b"y"
+
+
+def _mark(descriptor: int, name: str) -> bytes | None:
     try:
-        return os.getxattr(directory, _OPAQUE) == b"y"
+        return os.getxattr(descriptor, name)
     except OSError:
-        return False
+        return None
 
 
 def _has_origin(upper: int, name: str) -> bool:
     """Whether the overlay copied the file from below."""
-    descriptor = os.open(name, _FILE, dir_fd=upper)
-    try:
-        os.getxattr(descriptor, _ORIGIN)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
+    with opened(name, FILE, within=upper) as descriptor:
+        return _mark(descriptor, _ORIGIN) is not None
 
 
 class _Moves:
@@ -299,7 +287,7 @@ def _is_hidden(upper: int | None, lowers: list[int], name: str) -> bool:
 def _open_merged(upper: int | None, name: str) -> int | None:
     """The directory of the upper layer through which that below is seen; None if it is not seen."""
     try:
-        inner = os.open(name, _DIRECTORY, dir_fd=upper) if upper is not None else None
+        inner = os.open(name, DIRECTORY, dir_fd=upper) if upper is not None else None
     except OSError:
         return None
     if inner is not None and _is_opaque(inner):
@@ -315,20 +303,16 @@ def _is_same(upper: int, below: tuple[int, os.stat_result], name: str, status: o
         return False
     if stat.S_IMODE(before.st_mode) != stat.S_IMODE(status.st_mode):
         return False
-    new = os.open(name, _FILE, dir_fd=upper)
-    try:
-        old = os.open(name, _FILE, dir_fd=lower)
-    except OSError:
-        os.close(new)
-        return False
-    try:
-        while chunk := os.read(new, 1 << 16):
-            if chunk != os.read(old, len(chunk)):
-                return False
-        return True
-    finally:
-        os.close(new)
-        os.close(old)
+    with opened(name, FILE, within=upper) as new:
+        try:
+            old = os.open(name, FILE, dir_fd=lower)
+        except OSError:
+            return False
+        with closing(old):
+            while chunk := os.read(new, 1 << 16):
+                if chunk != os.read(old, len(chunk)):
+                    return False
+            return True
 
 
 def _with_left_out(changes: Iterator[RawChange], left_out: set[str], project: str) -> Iterator[RawChange]:

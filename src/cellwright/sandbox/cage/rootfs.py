@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import NEW_FILE, closing, opened
 from cellwright.sandbox.spec import BRANCH_SLOTS, CERTIFICATES, CageSpec, Limits
 
 READ_ONLY = syscalls.MOUNT_ATTR_RDONLY | syscalls.MOUNT_ATTR_NOSUID | syscalls.MOUNT_ATTR_NODEV
@@ -28,6 +29,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _PROC_MASKS = ("cmdline", "kallsyms", "kcore", "keys", "key-users", "sysrq-trigger", "timer_list")
 _STAGES = ("/tmp", "/mnt", "/srv", "/usr")
 _SCRATCH_INODES = 100_000
+SCRATCH = (("shm", "dev/shm", 0o1777), ("home", "home/cell", 0o700), ("tmp", "tmp", 0o1777))
+"""Parts of the scratch space: name, where it is seen, mode. `tmp` comes last: it covers where the others are made."""
 _NOSUID_NODEV_NOEXEC = 0xE
 
 STAGE = "/.stage"
@@ -103,11 +106,15 @@ def open_system() -> list[tuple[str, int]]:
 def stage(limits: Limits) -> None:
     """A size-capped tmpfs for everything under construction; it becomes the current directory."""
     place = next(path for path in _STAGES if os.path.isdir(path))
-    options = {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": "0700"}
-    attach_new("tmpfs", options, READ_WRITE, place)
+    attach_new("tmpfs", layer_options(limits, "0700"), READ_WRITE, place)
     os.chdir(place)
-    for name in ("root", "upper", "work", "lower", "layer", "places", "volumes"):
+    for name in ("root", "upper", "work", "lower", "layer", "points", "volumes"):
         os.mkdir(name, 0o755)
+
+
+def layer_options(limits: Limits, mode: str) -> dict[str, str]:
+    """Of a tmpfs for changed files of the project."""
+    return {"size": f"{limits.disk_mb}m", "nr_inodes": str(limits.inodes + 16), "mode": mode}
 
 
 def build(spec: CageSpec, sources: DetachedMounts, system: list[tuple[str, int]]) -> None:
@@ -152,9 +159,7 @@ def keep_stage() -> None:
     place = f"root{STAGE}"
     for source, target in ((".", "inner"), ("lower", "inner/lower"), ("layer", "inner/layer")):
         # With the volumes in them, which may not be taken off; but not with all else that is mounted here.
-        tree = syscalls.open_tree(source, recursive=source != ".")
-        syscalls.attach(tree, f"{place}/{target}")
-        os.close(tree)
+        bind(source, f"{place}/{target}", recursive=source != ".")
     os.chmod(place, 0)
     # Whoever is in a place must not get out of it by going up: a directory nobody may search is in between.
     os.chmod("root/branches", 0)
@@ -164,10 +169,10 @@ def _scratch(limits: Limits) -> None:
     """One capped filesystem, seen at three places."""
     options = {"size": f"{limits.tmp_mb}m", "nr_inodes": str(_SCRATCH_INODES), "mode": "0755"}
     attach_new("tmpfs", options, READ_WRITE, "tmp")
-    for name, place, mode in (("shm", "dev/shm", 0o1777), ("home", "home/cell", 0o700), ("tmp", "tmp", 0o1777)):
+    for name, seen_at, mode in SCRATCH:
         os.mkdir(f"tmp/{name}", mode)
         os.chmod(f"tmp/{name}", mode)
-        attach_at(syscalls.open_tree(f"tmp/{name}"), place)
+        attach_at(syscalls.open_tree(f"tmp/{name}"), seen_at)
 
 
 def _processes() -> None:
@@ -188,32 +193,41 @@ def mask(path: str, masks: str) -> None:
         syscalls.attach(open_read_only(f"{masks}/directory" if stat.S_ISDIR(mode) else f"{masks}/file"), path)
 
 
+def bind(source: str, target: str, *, recursive: bool = False) -> None:
+    """What is mounted at one place, at another too."""
+    with closing(syscalls.open_tree(source, recursive=recursive)) as tree:
+        syscalls.attach(tree, target)
+
+
 def attach_at(tree: int, path: str) -> None:
-    """Attach a detached mount at `path`, making the place for it, and close it."""
-    _make_parent(path)
-    if stat.S_ISDIR(os.fstat(tree).st_mode):
-        if not os.path.isdir(path):
-            os.mkdir(path, 0o755)
-    elif not os.path.exists(path):
-        _write(path, "")
+    """Attach a detached mount at `path`, making the mount point for it, and close it."""
+    make_mount_point(path, tree)
     syscalls.attach(tree, path)
     os.close(tree)
+
+
+def make_mount_point(path: str, tree: int) -> None:
+    """An empty file or directory to mount `tree` on, unless something is there."""
+    _make_parent(path)
+    if not os.path.lexists(path):
+        if stat.S_ISDIR(os.fstat(tree).st_mode):
+            os.mkdir(path, 0o755)
+        else:
+            os.close(os.open(path, NEW_FILE, 0o644))
 
 
 def enter() -> None:
     """Close the root for changes, make it the only one there is, forget the host's."""
     os.chdir("root")
-    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    syscalls.set_mount_attributes(here, READ_ONLY, recursive=False)
-    os.close(here)
+    with opened(".") as here:
+        syscalls.set_mount_attributes(here, READ_ONLY, recursive=False)
     syscalls.pivot_root_here()
 
 
 def attach_new(kind: str, options: dict[str, str], attributes: int, place: str) -> None:
     """A fresh filesystem at `place`."""
-    tree = syscalls.new_filesystem(kind, options, attributes)
-    syscalls.attach(tree, place)
-    os.close(tree)
+    with closing(syscalls.new_filesystem(kind, options, attributes)) as tree:
+        syscalls.attach(tree, place)
 
 
 def _make_parent(path: str) -> None:
@@ -223,7 +237,5 @@ def _make_parent(path: str) -> None:
 
 
 def _write(path: str, content: str, mode: int = 0o644) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    if content:
+    with closing(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)) as descriptor:
         os.write(descriptor, content.encode())
-    os.close(descriptor)

@@ -8,24 +8,26 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from cellwright import framing
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.cage import copy_changes, overlay_changes
+from cellwright.sandbox.cage import file_copies, overlay_changes
 from cellwright.sandbox.cage.branches import MAIN, BranchRoots, BranchTable
 from cellwright.sandbox.cage.overlay_changes import View
 from cellwright.sandbox.cage.rootfs import OverlayView
+from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.linux import processes
 from cellwright.sandbox.linux.cgroups import counter
+from cellwright.sandbox.linux.descriptors import closing
 from cellwright.sandbox.linux.processes import MemoryMeter
-from cellwright.sandbox.spec import CageSpec, Limits
+from cellwright.sandbox.spec import MEGABYTE, CageSpec, Limits
 
 _METER_INTERVAL_SECONDS = 0.1
 _URGENT_METER_INTERVAL_SECONDS = 0.02
-_MEGABYTE = 1024 * 1024
 _CLOCK_REALTIME_COARSE = 5
 _CHUNK = 256 * 1024
 _CHANGES_BYTES = 256 * 1024
@@ -68,8 +70,8 @@ class Meters:
             return "memory"
         if self.directory is None:
             return None
-        size, files = copy_changes.disk_use(self.directory)
-        if size > (limits.disk_mb + limits.tmp_mb) * _MEGABYTE:
+        size, files = file_copies.disk_use(self.directory)
+        if size > (limits.disk_mb + limits.tmp_mb) * MEGABYTE:
             return "disk"
         return "inodes" if files > limits.inodes else None
 
@@ -85,19 +87,6 @@ class Meters:
 def file_time_ns() -> int:
     """The time as file systems take it, from the coarse clock: later changes are never stamped earlier."""
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelExitStatus:
-    """How the kernel ended."""
-
-    exit_code: int | None
-    signal: int | None
-    limit: str | None
-
-    def as_exit_code(self) -> int:
-        """The way a shell would say it."""
-        return self.exit_code if self.signal is None and self.exit_code is not None else 128 + (self.signal or 0)
 
 
 class Supervisor:
@@ -116,12 +105,12 @@ class Supervisor:
         self._views: View = OverlayView(upper=None, lowers=())
         self._since_ns = 0
         self._limit: str | None = None
-        self._ending: KernelExitStatus | None = None
+        self._ending: KernelExit | None = None
         self._is_stopping = False
         self._sent_bytes = 0
         self._poll = select.poll()
         self._branches: BranchTable | None = None
-        """None where a cage has no root of its own, and so no place for branches."""
+        """None where a cage has no root of its own, and so none for branches."""
 
     def watch(self, kernel: int, report: int, views: View, since_ns: int) -> None:
         """Take over a kernel that was just forked."""
@@ -136,7 +125,7 @@ class Supervisor:
     def hand_over(self, listener: socket.socket) -> None:
         """Give the host the cage's way out; nobody in here keeps it."""
         with listener:
-            socket.send_fds(self._control, [control_frames.pack_json({"event": "listening"})], [listener.fileno()])
+            self._send({"event": "listening"}, [listener.fileno()])
 
     def serve(self) -> int:
         """Answer until told to stop or the host is gone; the exit code tells how the kernel ended."""
@@ -158,10 +147,13 @@ class Supervisor:
             if has_meters:
                 self._meter()
             if self._branches is not None:
-                self._branches.look_after()
+                self._branches.supervise()
             if self._control.fileno() in ready:
                 self._read_commands()
-        return 0 if self._ending is None else self._ending.as_exit_code()
+        if self._ending is None:
+            return 0
+        # The way a shell would say it.
+        return (self._ending.exit_code or 0) if self._ending.signal is None else 128 + self._ending.signal
 
     def _wake_on_children(self) -> int:
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -192,9 +184,9 @@ class Supervisor:
                 return
             if pid == self._kernel and self._ending is None:
                 if self._branches is not None and self._branches.successor != MAIN:
-                    # Another has taken its place: what is left of it is for nobody.
+                    # Another is the kernel now: what is left of it is for nobody.
                     self._kernel = 0
-                    self._branches.places.kill(MAIN)
+                    self._branches.roots.kill(MAIN)
                 else:
                     self._end(status)
 
@@ -207,16 +199,8 @@ class Supervisor:
             self._limit = "memory"
         elif number == signal.SIGXCPU:
             self._limit = "cpu"
-        self._ending = KernelExitStatus(exit_code=code if code >= 0 else None, signal=number, limit=self._limit)
-        self._send(
-            {
-                "event": "ended",
-                "exit_code": self._ending.exit_code,
-                "signal": number,
-                "limit": self._limit,
-                "out_of_memory": self._limit == "memory",
-            }
-        )
+        self._ending = KernelExit(exit_code=code if code >= 0 else None, signal=number, limit=self._limit)
+        self._send({"event": "ended", **asdict(self._ending)})
 
     def _meter(self) -> None:
         if self._ending is not None:
@@ -228,7 +212,7 @@ class Supervisor:
                 self._end(statuses[self._kernel])
 
     def stop(self) -> None:
-        """Leave the loop at the next turn."""
+        """Leave the loop at its next round."""
         self._is_stopping = True
 
     def _read_commands(self) -> None:
@@ -246,41 +230,29 @@ class Supervisor:
 
     def _obey(self, message: dict[str, Any]) -> None:
         branch = int(message.get("branch", MAIN))
+        history = partial(self._history, branch, is_whole=message.get("whole") is True)
         match message["do"]:
-            case "interrupt":
-                self._signal(signal.SIGINT, branch)
-                self._send({"id": message["id"]})
             case "signal":
                 self._signal(int(message["signal"]), branch)
                 self._send({"id": message["id"]})
             case "changes":
-                self._send_changes(message["id"], self._history(branch, is_whole=message.get("whole") is True))
+                self._send_changes(message["id"], history())
             case "read":
-                history = self._history(branch, is_whole=message.get("whole") is True)
-                self._send_file(message["id"], str(message["path"]), history)
+                self._send_file(message["id"], str(message["path"]), history())
             case "leave":
-                self._hand_over_files(message["id"], self._history(branch, is_whole=message.get("whole") is True))
+                self._hand_over_files(message["id"], history())
             case "stop":
                 self._is_stopping = True
             case other:
                 answer = self._branches.obey(message) if self._branches is not None else None
                 if answer is None:
                     raise ValueError(f"unknown command {other!r}")
-                self._answer(message["id"], answer)
+                roots = [answer.pop("root")] if "root" in answer else []
+                self._send({"id": message["id"], **answer}, roots)
+                for root in roots:
+                    os.close(root)
 
-    def _answer(self, request: int, answer: dict[str, Any]) -> None:
-        place = answer.pop("place", None)
-        if place is None:
-            self._send({"id": request, **answer})
-            return
-        try:
-            socket.send_fds(self._control, [control_frames.pack_json({"id": request, **answer})], [place])
-        except OSError:
-            self._is_stopping = True
-        finally:
-            os.close(place)
-
-    def _hand_over_files(self, request: int, history: list[View]) -> None:
+    def _hand_over_files(self, request: int, history: Sequence[View]) -> None:
         """End everything that runs, then give the host the layers in which the changes are: nobody writes there now."""
         statuses = self._kill_all()
         if self._kernel in statuses:
@@ -288,17 +260,12 @@ class Supervisor:
         if processes.children():
             raise OSError(errno.EBUSY, "a process of the notebook does not end")
         layers = [view.upper for view in history if view.upper is not None]
-        try:
-            socket.send_fds(self._control, [control_frames.pack_json({"id": request, "layers": len(layers)})], layers)
-        except OSError:
-            self._is_stopping = True
+        self._send({"id": request, "layers": len(layers)}, layers)
 
-    def _history(self, branch: int, *, is_whole: bool) -> list[View]:
+    def _history(self, branch: int, *, is_whole: bool) -> Sequence[View]:
         """Where the changes of a branch are: since it was made, or since the cage was."""
-        if self._branches is None or branch == MAIN:
-            return [self._views]
-        places = self._branches.places
-        return [*places.history(branch)] if is_whole else [places.views(branch)]
+        whole = (self._views,) if self._branches is None else self._branches.roots.history(branch)
+        return whole if is_whole else whole[:1]
 
     def _signal(self, number: int, branch: int) -> None:
         if branch != MAIN and self._branches is not None:
@@ -306,7 +273,7 @@ class Supervisor:
         elif self._ending is None and self._kernel > 0:
             os.kill(self._kernel, number)
 
-    def _send_changes(self, request: int, history: list[View]) -> None:
+    def _send_changes(self, request: int, history: Sequence[View]) -> None:
         self._sent_bytes = 0
         batch: list[tuple[str, str, str, int, int]] = []
         size = 0
@@ -318,11 +285,11 @@ class Supervisor:
                 batch, size = [], 0
         self._send({"id": request, "changes": batch, "more": False})
 
-    def _send_file(self, request: int, path: str, history: list[View]) -> None:
+    def _send_file(self, request: int, path: str, history: Sequence[View]) -> None:
         descriptor, size = overlay_changes.open_in_history(history, path)
-        try:
+        with closing(descriptor):
             # Holes and further names of a file take no room in here, but they do where they are kept.
-            if self._sent_bytes + size > self._spec.limits.disk_mb * _MEGABYTE:
+            if self._sent_bytes + size > self._spec.limits.disk_mb * MEGABYTE:
                 raise OSError(errno.EFBIG, "all kept files together are over the disk limit")
             self._sent_bytes += size
             self._send({"id": request, "bytes": size})
@@ -334,12 +301,14 @@ class Supervisor:
                     return
                 self._control.sendall(control_frames.pack_data(request, chunk))
                 left -= len(chunk)
-        finally:
-            os.close(descriptor)
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        data = control_frames.pack_json(message)
         try:
-            self._control.sendall(control_frames.pack_json(message))
+            if descriptors:
+                socket.send_fds(self._control, [data], descriptors)
+            else:
+                self._control.sendall(data)
         except OSError:
             self._is_stopping = True
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from types import TracebackType
 
 import anyio
 import anyio.lowlevel
 
-from cellwright.sandbox.egress.destinations import Address
+from cellwright.policy.hosts import Address
 
 _PIECE = 64 << 10
 
@@ -49,9 +48,7 @@ class BufferedSocket:
     def __enter__(self) -> BufferedSocket:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cellwright.sandbox.egress.destinations import BadInput
+
 MOST_BYTES = 32 << 10
 """Limit of the size of a ClientHello."""
 
@@ -21,13 +23,6 @@ class ClientHello:
 
     server_name: str | None
     """The host it names (SNI); None if it names none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadClientHello:
-    """Something else, or a greeting that hides whom it is for."""
-
-    why: str
 
 
 class _NeedsMoreBytes(Exception):
@@ -59,29 +54,29 @@ class _HelloReader:
         return self._at >= len(self._data)
 
 
-def parse_client_hello(data: bytes) -> ClientHello | BadClientHello | None:
+def parse_client_hello(data: bytes) -> ClientHello | BadInput | None:
     """What the bytes so far are; None while more of them are needed."""
     records = _HelloReader(data)
     message = b""
     try:
         for _ in range(_MOST_RECORDS):
             if records.number(1) != _HANDSHAKE or records.number(1) != 3:
-                return BadClientHello(why="this is no TLS")
+                return BadInput(why="this is no TLS")
             records.take(1)
             length = records.number(2)
             if not 0 < length <= _MOST_RECORD:
-                return BadClientHello(why="this is no TLS")
+                return BadInput(why="this is no TLS")
             message += records.take(length)
             if message[0] != _CLIENT_HELLO:
-                return BadClientHello(why="this is no TLS greeting")
+                return BadInput(why="this is no TLS greeting")
             if len(message) >= 4 and len(message) >= (end := 4 + int.from_bytes(message[1:4])):
                 return _read(message[4:end])
-        return BadClientHello(why="the TLS greeting is in too many pieces")
+        return BadInput(why="the TLS greeting is in too many pieces")
     except _NeedsMoreBytes:
-        return None if len(data) < MOST_BYTES else BadClientHello(why="the TLS greeting is too long")
+        return None if len(data) < MOST_BYTES else BadInput(why="the TLS greeting is too long")
 
 
-def _read(body: bytes) -> ClientHello | BadClientHello:
+def _read(body: bytes) -> ClientHello | BadInput:
     try:
         hello = _HelloReader(body)
         hello.take(2 + 32)
@@ -90,24 +85,24 @@ def _read(body: bytes) -> ClientHello | BadClientHello:
         hello.vector(1)
         extensions = _HelloReader(b"") if hello.is_over else hello.vector(2)
         if not hello.is_over:
-            return BadClientHello(why="the TLS greeting is malformed")
+            return BadInput(why="the TLS greeting is malformed")
         return _read_extensions(extensions)
     except (_NeedsMoreBytes, UnicodeDecodeError):
-        return BadClientHello(why="the TLS greeting is malformed")
+        return BadInput(why="the TLS greeting is malformed")
 
 
-def _read_extensions(extensions: _HelloReader) -> ClientHello | BadClientHello:
+def _read_extensions(extensions: _HelloReader) -> ClientHello | BadInput:
     names: list[str] = []
     while not extensions.is_over:
         kind = extensions.number(2)
         content = extensions.vector(2)
         if kind == _ENCRYPTED_HELLO:
-            return BadClientHello(why="the TLS greeting hides whom it is for")
+            return BadInput(why="the TLS greeting hides whom it is for")
         if kind == _SERVER_NAME:
             entries = content.vector(2)
             while not entries.is_over:
                 entries.take(1)
                 names.append(entries.vector(2).rest().decode("ascii"))
     if len(names) > 1:
-        return BadClientHello(why="the TLS greeting names several hosts")
+        return BadInput(why="the TLS greeting names several hosts")
     return ClientHello(server_name=names[0] if names else None)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import Literal
 
 from cellwright.errors import UserError
+from cellwright.policy.hosts import Address, is_port, parse_host
 
 _CLOSED_4 = {
     "a loopback address": ("127.0.0.0/8",),
@@ -40,7 +41,7 @@ _RANGES_4 = [(IPv4Network(text), what) for what, texts in _CLOSED_4.items() for 
 _RANGES_6 = [(IPv6Network(text), what) for what, texts in _CLOSED_6.items() for text in texts]
 
 
-def why_not_public(address: IPv4Address | IPv6Address) -> str | None:
+def why_not_public(address: Address) -> str | None:
     """What kind of address it is instead; None for one of the public internet."""
     if isinstance(address, IPv4Address):
         return next((what for network, what in _RANGES_4 if address in network), None)
@@ -48,14 +49,7 @@ def why_not_public(address: IPv4Address | IPv6Address) -> str | None:
     return found or (None if address in _PUBLIC_6 else "a reserved address")
 
 
-Address = IPv4Address | IPv6Address
-
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-_MOST_CHARACTERS = 253
-# Written differently in the older rules for international names, which Python follows, and in today's.
-_AMBIGUOUS = "ßς\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,97 +72,41 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BadTarget:
-    """Text that names no host."""
+class BadInput:
+    """Something a notebook sent that names no host, is no request or no TLS greeting, or could be read in two ways."""
 
     why: str
 
 
-def parse_authority(text: str, *, default_port: int | None) -> Target | BadTarget:
+def parse_authority(text: str, *, default_port: int | None) -> Target | BadInput:
     """`host`, `host:port` or `[address]:port`; without a default the port must be there."""
     if "@" in text:
-        return BadTarget(why="a user name in the address is not allowed")
+        return BadInput(why="a user name in the address is not allowed")
     ending = re.search(r":([^:\]]*)$", text)
     host_text = text[: ending.start()] if ending else text
     if ending is None and default_port is None:
-        return BadTarget(why="the port is missing")
-    if ending and (not _PORT.fullmatch(ending[1]) or int(ending[1]) > 65535):
-        return BadTarget(why=f"{ending[1][:20]!r} is no port")
+        return BadInput(why="the port is missing")
+    if ending and not (_PORT.fullmatch(ending[1]) and is_port(int(ending[1]))):
+        return BadInput(why=f"{ending[1][:20]!r} is no port")
     host = normal_host(host_text)
-    if isinstance(host, BadTarget):
+    if isinstance(host, BadInput):
         return host
     return Target(host=host, port=int(ending[1]) if ending else default_port or 0)
 
 
-def normal_host(text: str) -> str | BadTarget:
+def normal_host(text: str) -> str | BadInput:
     """The one spelling of a host: names in ASCII and lower case, addresses in their plain form."""
-    if text.startswith("["):
-        return _ipv6(text[1:-1]) if text.endswith("]") else BadTarget(why="the bracket is not closed")
-    ascii_text = _ascii(text)
-    if isinstance(ascii_text, BadTarget):
-        return ascii_text
-    name = ascii_text.lower().removesuffix(".")
-    labels = name.split(".")
-    if not name or len(name) > _MOST_CHARACTERS:
-        return BadTarget(why="the host name is empty or too long")
-    if _NUMBER.fullmatch(labels[-1]):
-        return _ipv4(labels)
-    if not all(map(_LABEL.fullmatch, labels)):
-        return BadTarget(why=f"{text[:80]!r} is no host name")
-    return name
+    # Without brackets, the end of an IPv6 address could be read as a port.
+    host = None if ":" in text and not text.startswith("[") else parse_host(text)
+    if host is not None:
+        return host.name
+    return BadInput(why=f"{text[:80]!r} is no address or host name{'' if text.isascii() else '; give its xn-- form'}")
 
 
 def address_in(host: str) -> Address | None:
     """The address that a normal host is, if it is one."""
     try:
         return ip_address(host)
-    except ValueError:
-        return None
-
-
-def _ascii(text: str) -> str | BadTarget:
-    if text.isascii():
-        return text
-    if any(character in _AMBIGUOUS for character in text):
-        return BadTarget(why=f"{text[:80]!r} has letters that are spelled in two ways; give its xn-- form")
-    try:
-        return text.encode("idna").decode("ascii")
-    except UnicodeError:
-        return BadTarget(why=f"{text[:80]!r} is no host name; give its xn-- form")
-
-
-def _ipv6(text: str) -> str | BadTarget:
-    try:
-        address = IPv6Address(text)
-    except AddressValueError:
-        return BadTarget(why="what stands in brackets is no address")
-    if address.scope_id is not None:
-        return BadTarget(why="an address with a zone is not allowed")
-    return str(address.ipv4_mapped or address)
-
-
-def _ipv4(labels: list[str]) -> str | BadTarget:
-    """What inet_aton and browsers make of it: octal, hexadecimal, and a last number that fills the rest."""
-    bad = BadTarget(why=f"{'.'.join(labels)[:80]!r} is no address")
-    if len(labels) > 4:
-        return bad
-    numbers = [_number(label) for label in labels]
-    *high, low = numbers
-    if low is None or any(number is None or number > 255 for number in high) or low >= 256 ** (5 - len(labels)):
-        return bad
-    value = low
-    for place, number in enumerate(high):
-        value += (number or 0) << (8 * (3 - place))
-    return str(IPv4Address(value))
-
-
-def _number(label: str) -> int | None:
-    if not _NUMBER.fullmatch(label):
-        return None
-    try:
-        if label.startswith("0x"):
-            return int(label[2:] or "0", 16)
-        return int(label, 8 if len(label) > 1 and label.startswith("0") else 10)
     except ValueError:
         return None
 
@@ -205,7 +143,7 @@ class AllowedHost:
     def normal(self) -> str:
         """Its name in the form that is judged; `UserError` if it is none."""
         host = normal_host(self.name)
-        if isinstance(host, BadTarget):
+        if isinstance(host, BadInput):
             raise UserError(f"{self.name!r} cannot be approved: {host.why}.", hint="Give a plain host name.")
         return host
 

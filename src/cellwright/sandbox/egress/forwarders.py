@@ -12,9 +12,10 @@ import anyio
 import h11
 
 from cellwright.network import Proxy
+from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress import client_hello
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
-from cellwright.sandbox.egress.destinations import Address, EgressCaps, Target, normal_host
+from cellwright.sandbox.egress.destinations import BadInput, EgressCaps, Target, normal_host
 from cellwright.sandbox.egress.http_messages import HttpSide, RequestHead, credentials, for_client
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, run_both
 
@@ -22,7 +23,7 @@ _MOST_INTERIM = 10
 
 
 async def exchange(
-    passage: ProxiedRequest,
+    proxied: ProxiedRequest,
     request: RequestHead,
     client: HttpSide,
     server_line: BufferedSocket,
@@ -30,19 +31,19 @@ async def exchange(
     through: Proxy | None = None,
 ) -> bool:
     """One request and its answer; whether the client's connection can be used for another."""
-    if request.announced_bytes > passage.ledger.room_out(passage.host):
-        raise RequestRejected(403, f"host {passage.host!r}: the upload is larger than this notebook may send")
-    server = HttpSide(server_line, "server", most=caps.header_bytes, count=passage.received)
+    if request.announced_bytes > proxied.totals.room_out(proxied.host):
+        raise RequestRejected(403, f"host {proxied.host!r}: the upload is larger than this notebook may send")
+    server = HttpSide(server_line, "server", most=caps.header_bytes, count=proxied.received)
 
     async def upload() -> None:
         try:
-            await passage.send(server_line, server.written(request.forwarded(through)))
+            await proxied.send(server_line, server.written(request.forwarded(through)))
             if client.awaits_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[], reason="Continue")
-                await passage.client.send(client.written(go_on))
+                await proxied.client.send(client.written(go_on))
             while data := await client.body():
-                await passage.send(server_line, server.written(h11.Data(data=data)))
-            await passage.send(server_line, server.written(h11.EndOfMessage()))
+                await proxied.send(server_line, server.written(h11.Data(data=data)))
+            await proxied.send(server_line, server.written(h11.EndOfMessage()))
         except ConnectionError:
             # A server may answer and hang up before it has read everything.
             return
@@ -51,14 +52,14 @@ async def exchange(
 
     async def download() -> None:
         try:
-            await passage.answer(client.written(for_client(await _final(server))))
+            await proxied.answer(client.written(for_client(await _final(server))))
             while data := await server.body():
-                await passage.answer(client.written(h11.Data(data=data)))
-            await passage.answer(client.written(h11.EndOfMessage()))
+                await proxied.answer(client.written(h11.Data(data=data)))
+            await proxied.answer(client.written(h11.EndOfMessage()))
         except HttpViolation as error:
-            raise RequestRejected(502, f"host {passage.host!r} gave no proper answer: {error}") from error
+            raise RequestRejected(502, f"host {proxied.host!r} gave no proper answer: {error}") from error
 
-    async with passage.within_idle_time():
+    async with proxied.within_idle_time():
         await run_both(upload, download)
     return client.hand_over()
 
@@ -111,47 +112,47 @@ async def open_tunnel(proxy: Proxy, target: Target, line: BufferedSocket, *, mos
         )
 
 
-async def tunnel(passage: ProxiedRequest, server: BufferedSocket, caps: EgressCaps) -> None:
+async def tunnel(proxied: ProxiedRequest, server: BufferedSocket, caps: EgressCaps) -> None:
     """Pass an encrypted connection through, once its greeting names the host that was approved."""
-    await passage.answer(b"HTTP/1.1 200 Connection established\r\n\r\n")
-    greeting = await _greeting(passage, caps)
-    await passage.send(server, greeting)
+    await proxied.answer(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    greeting = await _greeting(proxied, caps)
+    await proxied.send(server, greeting)
 
     async def outwards() -> None:
-        while data := await passage.client.receive():
-            await passage.send(server, data)
+        while data := await proxied.client.receive():
+            await proxied.send(server, data)
         server.end_sending()
 
     async def inwards() -> None:
         while data := await server.receive():
-            passage.received(len(data))
-            await passage.answer(data)
-        passage.client.end_sending()
+            proxied.received(len(data))
+            await proxied.answer(data)
+        proxied.client.end_sending()
 
-    async with passage.within_idle_time():
+    async with proxied.within_idle_time():
         await run_both(outwards, inwards)
 
 
-async def _greeting(passage: ProxiedRequest, caps: EgressCaps) -> bytes:
+async def _greeting(proxied: ProxiedRequest, caps: EgressCaps) -> bytes:
     data = b""
     try:
         with anyio.fail_after(caps.head_seconds):
             while (found := client_hello.parse_client_hello(data)) is None:
-                piece = await passage.client.receive(client_hello.MOST_BYTES)
+                piece = await proxied.client.receive(client_hello.MOST_BYTES)
                 if not piece:
                     raise RequestRejected(403, "the connection ended before its TLS greeting")
                 data += piece
     except TimeoutError:
         raise RequestRejected(403, "there was no TLS greeting in time") from None
-    why = _why_not_for(found, passage.host)
+    why = _why_not_for(found, proxied.host)
     if why is not None:
-        await passage.client.send(client_hello.DENIED_ALERT)
+        await proxied.client.send(client_hello.DENIED_ALERT)
         raise RequestRejected(403, why)
     return data
 
 
-def _why_not_for(found: client_hello.ClientHello | client_hello.BadClientHello, host: str) -> str | None:
-    if isinstance(found, client_hello.BadClientHello):
+def _why_not_for(found: client_hello.ClientHello | BadInput, host: str) -> str | None:
+    if isinstance(found, BadInput):
         return f"{found.why}, and only TLS may go through to host {host!r}"
     if found.server_name is not None and normal_host(found.server_name) != host:
         return f"the TLS greeting names {found.server_name[:80]!r}, but host {host!r} was asked for"

@@ -16,7 +16,7 @@ import h11
 
 from cellwright.network import Proxy
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
-from cellwright.sandbox.egress.destinations import BadTarget, Target, parse_authority
+from cellwright.sandbox.egress.destinations import BadInput, Target, parse_authority
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -30,13 +30,6 @@ _HOP_BY_HOP: Final = {
     b"transfer-encoding", b"upgrade", b"expect", b"host",
 }  # fmt: skip
 """Meant for the next hop, or written anew by us."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadHead:
-    """A head that is refused, and why."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,28 +64,28 @@ class RequestHead:
         return h11.Request(method=self.request.method, target=address, headers=headers)
 
 
-def read_head(http: h11.Connection, raw: bytes) -> h11.Request | h11.Response | h11.InformationalResponse | BadHead:
+def read_head(http: h11.Connection, raw: bytes) -> h11.Request | h11.Response | h11.InformationalResponse | BadInput:
     """What h11 makes of a head, given without its final empty line."""
     lengths = _FRAMING.findall(raw)
     if raw.count(b"\r\n") > _MOST_HEADERS:
-        return BadHead(why="there are too many headers")
+        return BadInput(why="there are too many headers")
     if _UNCLEAR.search(raw):
-        return BadHead(why="a header is folded, or has a stray line end or control character")
+        return BadInput(why="a header is folded, or has a stray line end or control character")
     if len(lengths) > 1 or any(b"," in length for length in lengths):
-        return BadHead(why="the length of the body is given twice")
+        return BadInput(why="the length of the body is given twice")
     http.receive_data(raw + b"\r\n\r\n")
     try:
         event = http.next_event()
     except h11.RemoteProtocolError as error:
-        return BadHead(why=in_short(error))
+        return BadInput(why=in_short(error))
     assert isinstance(event, h11.Request | h11.Response | h11.InformationalResponse)
-    return event if event.http_version in _VERSIONS else BadHead(why="only HTTP/1.0 and HTTP/1.1 are understood here")
+    return event if event.http_version in _VERSIONS else BadInput(why="only HTTP/1.0 and HTTP/1.1 are understood here")
 
 
-def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead | BadHead:
+def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead | BadInput:
     """A client's head without its final empty line; `http` goes on with its body."""
     request = read_head(http, raw)
-    if isinstance(request, BadHead):
+    if isinstance(request, BadInput):
         return request
     assert isinstance(request, h11.Request)
     text = request.target.decode("ascii")
@@ -100,12 +93,12 @@ def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead
         return _connect(text, request)
     absolute = _ABSOLUTE.fullmatch(text)
     if absolute is None:
-        return BadHead(why="only http:// addresses and CONNECT are understood here")
+        return BadInput(why="only http:// addresses and CONNECT are understood here")
     if request.http_version == b"1.0" and b"transfer-encoding" in dict(request.headers):
-        return BadHead(why="HTTP/1.0 knows no chunks")
+        return BadInput(why="HTTP/1.0 knows no chunks")
     target = parse_authority(absolute[1], default_port=80)
-    if isinstance(target, BadTarget):
-        return BadHead(why=target.why)
+    if isinstance(target, BadInput):
+        return target
     path = absolute[2] if absolute[2].startswith("/") else f"/{absolute[2]}"
     mismatch = _host_mismatch(request, target, default_port=80)
     return mismatch or RequestHead(target=target, path=path, request=request)
@@ -129,21 +122,21 @@ def in_short(error: h11.ProtocolError) -> str:
     return str(error).partition(":")[0]
 
 
-def _connect(text: str, request: h11.Request) -> ConnectHead | BadHead:
+def _connect(text: str, request: h11.Request) -> ConnectHead | BadInput:
     target = parse_authority(text, default_port=None)
-    if isinstance(target, BadTarget):
-        return BadHead(why=target.why)
+    if isinstance(target, BadInput):
+        return target
     headers = dict(request.headers)
     if b"transfer-encoding" in headers or int(headers.get(b"content-length", b"0")):
-        return BadHead(why="CONNECT has no body")
+        return BadInput(why="CONNECT has no body")
     return _host_mismatch(request, target, default_port=target.port) or ConnectHead(target=target)
 
 
-def _host_mismatch(request: h11.Request, target: Target, *, default_port: int) -> BadHead | None:
+def _host_mismatch(request: h11.Request, target: Target, *, default_port: int) -> BadInput | None:
     host = dict(request.headers).get(b"host")
     if host is None or parse_authority(host.decode("latin-1"), default_port=default_port) == target:
         return None
-    return BadHead(why="the Host header names another host than the request")
+    return BadInput(why="the Host header names another host than the request")
 
 
 def _end_to_end(message: h11.Request | h11.Response) -> Headers:
@@ -169,7 +162,7 @@ class HttpSide:
         they: Literal["client", "server"],
         *,
         most: int,
-        count: Callable[[int], None] | None = None,
+        count: Callable[[int], None] = lambda _: None,
     ) -> None:
         """`most` bytes are read of one head or line; `count` is told of what arrives."""
         self.line = line
@@ -177,7 +170,7 @@ class HttpSide:
         self._count = count
         self._http = h11.Connection(h11.SERVER if they == "client" else h11.CLIENT, max_incomplete_event_size=most)
 
-    async def request(self) -> ConnectHead | RequestHead | BadHead:
+    async def request(self) -> ConnectHead | RequestHead | BadInput:
         """What the client asks for."""
         return parse_request(self._http, await self.line.read_until(_END_OF_HEAD, most=self._most))
 
@@ -186,9 +179,9 @@ class HttpSide:
         raw = await self.line.read_until(_END_OF_HEAD, most=self._most)
         if not raw:
             raise HttpViolation("it hung up")
-        self._arrived(len(raw) + len(_END_OF_HEAD))
+        self._count(len(raw) + len(_END_OF_HEAD))
         head = read_head(self._http, raw)
-        if isinstance(head, BadHead):
+        if isinstance(head, BadInput):
             raise HttpViolation(head.why)
         assert not isinstance(head, h11.Request)
         return head
@@ -207,7 +200,7 @@ class HttpSide:
             if event is not h11.NEED_DATA:
                 return b""
             data = await self.line.receive()
-            self._arrived(len(data))
+            self._count(len(data))
             self._http.receive_data(data)
 
     def written(self, event: h11.Event) -> bytes:
@@ -229,7 +222,3 @@ class HttpSide:
         if is_over:
             self.line.give_back(self._http.trailing_data[0])
         return is_over
-
-    def _arrived(self, count: int) -> None:
-        if self._count is not None:
-            self._count(count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,36 +29,32 @@ class TrafficTotals:
     """Bytes so far, per host and in all."""
 
     caps: EgressCaps
-    out: dict[str, int] = field(default_factory=dict[str, int])
-    into: dict[str, int] = field(default_factory=dict[str, int])
-    all_out: int = 0
-    all_into: int = 0
+    out: Counter[str] = field(default_factory=Counter[str])
+    into: Counter[str] = field(default_factory=Counter[str])
 
     def room_out(self, host: str) -> int:
         """How many bytes may still be sent there."""
-        return min(self.caps.bytes_out_per_host - self.out.get(host, 0), self.caps.bytes_out - self.all_out)
+        return min(self.caps.bytes_out_per_host - self.out[host], self.caps.bytes_out - self.out.total())
 
     def spend_out(self, host: str, count: int) -> None:
         """Count bytes before they are sent; `RequestRejected` when they are too many."""
         if count > self.room_out(host):
             raise RequestRejected(403, f"host {host!r} was sent as many bytes as this notebook may send")
-        self.out[host] = self.out.get(host, 0) + count
-        self.all_out += count
+        self.out[host] += count
 
     def spend_into(self, host: str, count: int) -> None:
         """Count bytes that arrived; `RequestRejected` when they are too many."""
-        self.into[host] = self.into.get(host, 0) + count
-        self.all_into += count
-        if self.into[host] > self.caps.bytes_in_per_host or self.all_into > self.caps.bytes_in:
+        self.into[host] += count
+        if self.into[host] > self.caps.bytes_in_per_host or self.into.total() > self.caps.bytes_in:
             raise RequestRejected(403, f"host {host!r} sent as many bytes as this notebook may receive")
 
 
 @dataclass(slots=True, kw_only=True)
 class ProxiedRequest:
-    """One request on its way, with everything a `EgressRecord` will say."""
+    """One request on its way, with everything its `EgressRecord` will say."""
 
     target: Target | None
-    ledger: TrafficTotals
+    totals: TrafficTotals
     client: BufferedSocket
     address: str | None = None
     verdict: Outcome = "denied"
@@ -74,7 +71,7 @@ class ProxiedRequest:
         """The host it wants to reach."""
         return "" if self.target is None else self.target.host
 
-    def visit(self) -> EgressRecord:
+    def record(self) -> EgressRecord:
         """What is known now."""
         return EgressRecord(
             host=self.host,
@@ -87,14 +84,14 @@ class ProxiedRequest:
             why=self.why,
         )
 
-    def turned(self, turned: RequestRejected) -> None:
+    def reject(self, rejection: RequestRejected) -> None:
         """Remember why it goes no further."""
-        self.why = turned.why
-        self.verdict = "failed" if turned.status == 502 else "cut" if self.bytes_out else "denied"
+        self.why = rejection.why
+        self.verdict = "failed" if rejection.status == 502 else "cut" if self.bytes_out else "denied"
 
     async def send(self, server: BufferedSocket, data: bytes) -> None:
         """To the server, counted before it leaves."""
-        self.ledger.spend_out(self.host, len(data))
+        self.totals.spend_out(self.host, len(data))
         self.bytes_out += len(data)
         await server.send(data)
         self._touch()
@@ -108,7 +105,7 @@ class ProxiedRequest:
     def received(self, count: int) -> None:
         """From the server."""
         self.bytes_in += count
-        self.ledger.spend_into(self.host, count)
+        self.totals.spend_into(self.host, count)
         self._touch()
 
     @asynccontextmanager
@@ -118,31 +115,31 @@ class ProxiedRequest:
             self._touch()
             yield
         if self._scope.cancelled_caught:
-            raise RequestRejected(502, f"host {self.host!r}: nothing moved for {self.ledger.caps.idle_seconds:g} s")
+            raise RequestRejected(502, f"host {self.host!r}: nothing moved for {self.totals.caps.idle_seconds:g} s")
 
     def _touch(self) -> None:
         if self._scope is not None:
-            self._scope.deadline = anyio.current_time() + self.ledger.caps.idle_seconds
+            self._scope.deadline = anyio.current_time() + self.totals.caps.idle_seconds
 
 
 async def run_both(first: Callable[[], Awaitable[None]], second: Callable[[], Awaitable[None]]) -> None:
-    """Run both; the trouble of one ends the other and comes out as it is. When `second` is done, so is `first`."""
-    troubles: list[RequestRejected | HttpViolation | OSError] = []
+    """Run both; the error of one ends the other and comes out as it is. When `second` is done, so is `first`."""
+    errors: list[RequestRejected | HttpViolation | OSError] = []
     async with anyio.create_task_group() as tasks:
 
         async def attempt(part: Callable[[], Awaitable[None]], *, is_last: bool) -> None:
             try:
                 await part()
             except (RequestRejected, HttpViolation, OSError) as error:
-                troubles.append(error)
+                errors.append(error)
                 tasks.cancel_scope.cancel()
             if is_last:
                 tasks.cancel_scope.cancel()
 
         tasks.start_soon(lambda: attempt(first, is_last=False))
         await attempt(second, is_last=True)
-    if troubles:
-        raise troubles[0]
+    if errors:
+        raise errors[0]
 
 
 def refusal(status: int, why: str) -> bytes:

@@ -14,11 +14,12 @@ import anyio
 
 from cellwright.errors import UserError
 from cellwright.network import NetworkSettings, Proxy
+from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
 from cellwright.sandbox.egress.destinations import (
-    Address,
     Allowed,
     AllowedHost,
+    BadInput,
     Decide,
     Denied,
     EgressCaps,
@@ -30,7 +31,7 @@ from cellwright.sandbox.egress.destinations import (
     why_not_public,
 )
 from cellwright.sandbox.egress.forwarders import connect_through, exchange, open_tunnel, tunnel
-from cellwright.sandbox.egress.http_messages import BadHead, ConnectHead, HttpSide, RequestHead
+from cellwright.sandbox.egress.http_messages import ConnectHead, HttpSide, RequestHead
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, TrafficTotals, refusal
 from cellwright.sandbox.linux import proxy_listener
 from cellwright.sandbox.spec import CERTIFICATES, PROXY_PORT
@@ -59,7 +60,7 @@ _VISITS_REMEMBERED = 1000
 _LINGER_TIMEOUT_SECONDS = 2
 _RETRY_INTERVAL_SECONDS = 0.1
 
-_WAY_OUT_NAMES: list[str] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+_PROXY_NAMES: list[str] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
 _TRUST_NAMES: list[str] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
 
 logger = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class Egress:
         self._caps = caps or EgressCaps()
         self._on_visit = on_visit
         self._connection = connection or NetworkSettings()
-        self._ledger = TrafficTotals(self._caps)
+        self._totals = TrafficTotals(self._caps)
         self._requests = 0
         self._visits: deque[EgressRecord] = deque(maxlen=_VISITS_REMEMBERED)
         self._under_way: dict[str, set[anyio.CancelScope]] = {}
@@ -135,8 +136,8 @@ class Egress:
     def environment(self) -> dict[str, str]:
         """What tells programs in the cage where the way out is, and whom to trust."""
         proxy = f"http://{proxy_listener.ADDRESS}:{PROXY_PORT}"
-        ways_out = dict.fromkeys(_WAY_OUT_NAMES, proxy)
-        return ways_out | dict.fromkeys(_TRUST_NAMES, CERTIFICATES) if self.certificates else ways_out
+        variables = dict.fromkeys(_PROXY_NAMES, proxy)
+        return variables | dict.fromkeys(_TRUST_NAMES, CERTIFICATES) if self.certificates else variables
 
     async def serve(self, listener: socket.socket) -> None:
         """Attend to everyone who connects until cancelled; closes `listener` and all connections at the end."""
@@ -174,22 +175,22 @@ class Egress:
         if request is None:
             return False
         self._requests += 1
-        is_bad = isinstance(request, BadHead)
-        with self._passage(client, None if is_bad else request.target) as passage:
+        is_bad = isinstance(request, BadInput)
+        with self._proxied(client, None if is_bad else request.target) as proxied:
             try:
                 if is_bad:
                     raise RequestRejected(400, f"the request is malformed: {request.why}")
-                return await self._let_through(passage, request, side)
+                return await self._let_through(proxied, request, side)
             except RequestRejected as error:
-                turned = error
+                rejection = error
             except OSError as error:
-                turned = RequestRejected(502, f"host {passage.host!r}: {error.strerror or error}")
-            passage.turned(turned)
-        if not passage.has_answered:
-            await _turn_away(client, turned)
+                rejection = RequestRejected(502, f"host {proxied.host!r}: {error.strerror or error}")
+            proxied.reject(rejection)
+        if not proxied.has_answered:
+            await _refuse(client, rejection)
         return False
 
-    async def _read_head(self, client: HttpSide) -> ConnectHead | RequestHead | BadHead | None:
+    async def _read_head(self, client: HttpSide) -> ConnectHead | RequestHead | BadInput | None:
         """The next request; None when there is none any more."""
         try:
             first = b""
@@ -201,42 +202,42 @@ class Egress:
             with anyio.fail_after(self._caps.head_seconds):
                 return await client.request()
         except TimeoutError:
-            return BadHead(why="its head did not arrive in time")
+            return BadInput(why="its head did not arrive in time")
         except HttpViolation as error:
-            return BadHead(why=str(error))
+            return BadInput(why=str(error))
 
     @contextmanager
-    def _passage(self, client: BufferedSocket, target: Target | None) -> Generator[ProxiedRequest]:
-        passage = ProxiedRequest(target=target, ledger=self._ledger, client=client)
+    def _proxied(self, client: BufferedSocket, target: Target | None) -> Generator[ProxiedRequest]:
+        proxied = ProxiedRequest(target=target, totals=self._totals, client=client)
         try:
-            yield passage
+            yield proxied
         except anyio.get_cancelled_exc_class():
-            passage.turned(RequestRejected(403, "the connection was ended before it was over"))
+            proxied.reject(RequestRejected(403, "the connection was ended before it was over"))
             raise
         finally:
-            self._tell(passage.visit())
+            self._record(proxied.record())
 
-    def _tell(self, visit: EgressRecord) -> None:
+    def _record(self, visit: EgressRecord) -> None:
         self._visits.append(visit)
         # One word that the cap is reached is enough: a notebook must not fill somebody's journal.
         if self._on_visit is not None and self._requests <= self._caps.requests + 1:
             self._on_visit(visit)
 
-    async def _let_through(self, passage: ProxiedRequest, request: ConnectHead | RequestHead, client: HttpSide) -> bool:
+    async def _let_through(self, proxied: ProxiedRequest, request: ConnectHead | RequestHead, client: HttpSide) -> bool:
         if self._requests > self._caps.requests:
             raise RequestRejected(403, "this notebook has made as many requests as it may")
         verdict = judge(request.target, self._hosts.get(request.target.host), self._decide)
         if isinstance(verdict, Denied):
             raise RequestRejected(403, verdict.why)
-        passage.verdict = "allowed"
+        proxied.verdict = "allowed"
         through = self._proxy_for(request)
-        reaching = self._reach(passage, request, verdict, through)
-        with self._revocable(passage.host) as scope, await reaching as server:
+        reaching = self._reach(proxied, request, verdict, through)
+        with self._revocable(proxied.host) as scope, await reaching as server:
             if isinstance(request, RequestHead):
-                return await exchange(passage, request, client, server, self._caps, through)
-            await tunnel(passage, server, self._caps)
+                return await exchange(proxied, request, client, server, self._caps, through)
+            await tunnel(proxied, server, self._caps)
         if scope.cancelled_caught:
-            raise RequestRejected(403, f"host {passage.host!r} is not approved for this notebook any more")
+            raise RequestRejected(403, f"host {proxied.host!r} is not approved for this notebook any more")
         return False
 
     @contextmanager
@@ -259,36 +260,36 @@ class Egress:
             raise RequestRejected(502, error.message) from error
 
     async def _reach(
-        self, passage: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed, through: Proxy | None
+        self, proxied: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed, through: Proxy | None
     ) -> BufferedSocket:
         """A connection to an address that was looked at, resolved once and never again; or to the person's proxy."""
         target = request.target
         try:
             with anyio.fail_after(self._caps.connect_seconds):
                 if through is not None:
-                    return await self._reach_through(through, passage, request, verdict)
+                    return await self._reach_through(through, proxied, request, verdict)
                 addresses = await self._addresses(target, verdict)
-                return await _connect(passage, target, addresses, verdict)
+                return await _connect(proxied, target, addresses, verdict)
         except TimeoutError:
             raise RequestRejected(502, f"host {target.host!r} did not answer in time") from None
 
     async def _reach_through(
-        self, proxy: Proxy, passage: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed
+        self, proxy: Proxy, proxied: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed
     ) -> BufferedSocket:
         """The proxy looks the name up by itself, so what we can see of it is judged before, as without a proxy."""
         target = request.target
         if not verdict.has_private_addresses:
             try:
                 await self._addresses(target, verdict)
-            except RequestRejected as turned:
-                if turned.status != 502:
+            except RequestRejected as error:
+                if error.status != 502:
                     raise
                 why = (
                     "so nobody can see whether it leads into the private network; CELLWRIGHT_PRIVATE_HOSTS allows that"
                 )
                 raise RequestRejected(
                     403, f"host {target.host!r} cannot be looked up on this machine, {why}"
-                ) from turned
+                ) from error
         try:
             found = await self._resolve(proxy.host)
         except OSError:
@@ -300,7 +301,7 @@ class Egress:
         except BaseException:
             with line:
                 raise
-        passage.address = f"the proxy {proxy.host}:{proxy.port}"
+        proxied.address = f"the proxy {proxy.host}:{proxy.port}"
         return line
 
     async def _addresses(self, target: Target, verdict: Allowed) -> list[Address]:
@@ -319,7 +320,7 @@ class Egress:
 
 
 async def _connect(
-    passage: ProxiedRequest, target: Target, addresses: list[Address], verdict: Allowed
+    proxied: ProxiedRequest, target: Target, addresses: list[Address], verdict: Allowed
 ) -> BufferedSocket:
     why = ""
     for address in addresses:
@@ -333,7 +334,7 @@ async def _connect(
                 raise RequestRejected(
                     403, f"host {target.host!r} leads to {address}, this machine, which was not approved"
                 )
-        passage.address = str(address)
+        proxied.address = str(address)
         return server
     raise RequestRejected(502, f"host {target.host!r} cannot be reached at port {target.port}: {why}")
 
@@ -346,10 +347,10 @@ def _accept(listener: socket.socket) -> socket.socket | None:
         return None
 
 
-async def _turn_away(client: BufferedSocket, turned: RequestRejected) -> None:
+async def _refuse(client: BufferedSocket, rejection: RequestRejected) -> None:
     """Say why, and read on for a moment: a client that still sends would lose the answer otherwise."""
     with anyio.move_on_after(_LINGER_TIMEOUT_SECONDS):
-        await client.send(refusal(turned.status, turned.why))
+        await client.send(refusal(rejection.status, rejection.why))
         client.end_sending()
         while await client.receive():
             pass

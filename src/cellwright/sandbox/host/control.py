@@ -7,6 +7,7 @@ trusted: frames, names, sizes and numbers are checked before they are used.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -21,22 +22,22 @@ import anyio
 from cellwright import framing
 from cellwright.errors import Unavailable
 from cellwright.sandbox import control_frames
-from cellwright.sandbox.host.control_messages import LIMITS, KernelExit, integer, items, read_change, read_exit
+from cellwright.sandbox.control_frames import LIMITS, KernelExit, integer, items, read_exit
 from cellwright.sandbox.host.file_changes import (
     ChangeRefused,
     FileChange,
     KeepReport,
     LeftFiles,
     MissingLeftFile,
+    read_change,
 )
 from cellwright.sandbox.host.keep_terms import KeepTerms, keep_changes, progress_lines
 from cellwright.sandbox.host.project_writer import ProjectWriter
 from cellwright.sandbox.linux import proxy_listener
-from cellwright.sandbox.spec import BRANCH_SLOTS, Tier
+from cellwright.sandbox.spec import BRANCH_SLOTS, MEGABYTE, Tier
 
 _MAX_CHANGES = 1_000_000
 _MAX_FILE_BYTES = 1 << 40
-_MEGABYTE = 1024 * 1024
 _MOST_QUEUED = 32
 _MOST_LAYERS = BRANCH_SLOTS + 1
 """Limit of layers: one for each branch root a branch came through, and the cage's own."""
@@ -46,7 +47,7 @@ _ANSWER_TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchSlot:
-    """Which process of a cage is meant, by its place, and since when its changes count."""
+    """Which process of a cage is meant, by its root, and since when its changes count."""
 
     number: int = 0
     is_whole: bool = True
@@ -60,7 +61,7 @@ MAIN = BranchSlot()
 class CageControl:
     """Speaks with the first process of one cage over `sock` (a connected stream socket).
 
-    With a `proxy_port` it also takes a descriptor the cage hands over, its listening socket; one for each place of a
+    With a `proxy_port` it also takes a descriptor the cage hands over, its listening socket; one for each root of a
     branch, which is only passed on to the kernel that is forked; and those of the layers in which its changes are.
     """
 
@@ -70,8 +71,8 @@ class CageControl:
         self._proxy_port = proxy_port
         self._descriptors: list[int] = []
         self._listener: socket.socket | None = None
-        self._is_given_place = False
-        self._placing = anyio.Lock()
+        self._takes_descriptors = False
+        self._handing_over = anyio.Lock()
         self._socket = sock
         self._unpacker = control_frames.ControlUnpacker()
         self._reading = anyio.Lock()
@@ -112,13 +113,13 @@ class CageControl:
                 raise
         return self._end or KernelExit(exit_code=None, signal=9)
 
-    async def interrupt(self, seat: BranchSlot = MAIN) -> None:
+    async def interrupt(self, slot: BranchSlot = MAIN) -> None:
         """Raise KeyboardInterrupt in the kernel's main thread."""
-        await self._ask("interrupt", branch=seat.number)
+        await self.signal(signal.SIGINT, slot)
 
-    async def signal(self, number: int, seat: BranchSlot = MAIN) -> None:
+    async def signal(self, number: int, slot: BranchSlot = MAIN) -> None:
         """Send any signal to the kernel's process."""
-        await self._ask("signal", signal=number, branch=seat.number)
+        await self._ask("signal", signal=number, branch=slot.number)
 
     async def command(self, name: str, **arguments: object) -> dict[str, Any]:
         """Have init carry out a command; `Unavailable` with its reason if it cannot."""
@@ -127,25 +128,25 @@ class CageControl:
         except ChangeRefused as refusal:
             raise Unavailable(f"The cage cannot do that: {refusal}.") from refusal
 
-    async def make_place(self, of: BranchSlot) -> tuple[BranchSlot, int] | None:
-        """Have init make a place for a branch of `of`; also its root, open, for the kernel to enter, which you close.
+    async def make_branch_root(self, of: BranchSlot) -> tuple[BranchSlot, int] | None:
+        """Have init make a root for a branch of `of`; its slot and the open root for the kernel to enter. Close it.
 
         None if as many are made as there may be.
         """
-        async with self._placing:
-            self._is_given_place = True
+        async with self._handing_over:
+            self._takes_descriptors = True
             try:
                 answer = await self.command("branch", of=of.number)
                 if "branch" not in answer:
                     return None
                 if not self._descriptors:
-                    raise self._break("it made a place and did not hand it over")
+                    raise self._break("it made a root and did not hand it over")
                 number = integer(answer["branch"])
                 # Who was there before has ended.
                 self._branch_ends.pop(number, None)
                 return BranchSlot(number=number), self._descriptors.pop()
             finally:
-                self._is_given_place = False
+                self._takes_descriptors = False
                 self._drop_descriptors()
 
     async def wait_branch(self, number: int) -> str | None:
@@ -153,10 +154,10 @@ class CageControl:
         await self._until(lambda: number in self._branch_ends)
         return self._branch_ends[number]
 
-    async def changes(self, seat: BranchSlot = MAIN) -> tuple[FileChange, ...]:
+    async def changes(self, slot: BranchSlot = MAIN) -> tuple[FileChange, ...]:
         """Every file of the project the notebook created, modified or deleted so far; `Unavailable` if none can say."""
         found: list[FileChange] = []
-        asked = self._conversation("changes", branch=seat.number, whole=seat.is_whole)
+        asked = self._conversation("changes", branch=slot.number, whole=slot.is_whole)
         try:
             async with self._commanding, aclosing(asked) as answers:
                 async for answer in answers:
@@ -170,7 +171,7 @@ class CageControl:
         return tuple(found)
 
     async def keep(
-        self, project: Path, *, hidden: tuple[str, ...] = (), seat: BranchSlot = MAIN, terms: KeepTerms | None = None
+        self, project: Path, *, hidden: tuple[str, ...] = (), slot: BranchSlot = MAIN, terms: KeepTerms | None = None
     ) -> KeepReport:
         """Write the notebook's changes into the project on the host, all of them or none; ends all it has started.
 
@@ -179,31 +180,31 @@ class CageControl:
         """
         terms = terms or KeepTerms()
         try:
-            left = await self._take_left_files(seat)
+            left = await self._take_left_files(slot)
         except ChangeRefused as refusal:
             raise Unavailable(f"The cage cannot hand over its files: {refusal}.") from refusal
-        keeper = partial(
+        write = partial(
             ProjectWriter,
             project,
             left,
             since_ns=self._since_ns,
             hidden=hidden,
-            most_bytes=terms.most_megabytes * _MEGABYTE,
+            most_bytes=terms.most_megabytes * MEGABYTE,
             seconds=terms.seconds,
         )
         try:
             async with progress_lines(terms.on_progress) as progress:
-                changes = await self.changes(seat)
-                return replace(await keep_changes(keeper, changes, terms, progress), changes=changes)
+                changes = await self.changes(slot)
+                return replace(await keep_changes(write, changes, terms, progress), changes=changes)
         finally:
             left.close()
 
-    async def _take_left_files(self, seat: BranchSlot) -> LeftFiles:
+    async def _take_left_files(self, slot: BranchSlot) -> LeftFiles:
         """The layers in which the changes are, after every process of the cage but its first has ended."""
-        async with self._placing:
-            self._is_given_place = True
+        async with self._handing_over:
+            self._takes_descriptors = True
             try:
-                answer = await self._ask("leave", branch=seat.number, whole=seat.is_whole)
+                answer = await self._ask("leave", branch=slot.number, whole=slot.is_whole)
                 if len(self._descriptors) != integer(answer.get("layers")):
                     raise self._break("it did not hand over its files")
                 layers, self._descriptors = self._descriptors, []
@@ -212,12 +213,12 @@ class CageControl:
                 except MissingLeftFile as error:
                     raise self._break(str(error)) from None
             finally:
-                self._is_given_place = False
+                self._takes_descriptors = False
                 self._drop_descriptors()
 
-    async def read(self, path: str, seat: BranchSlot = MAIN) -> AsyncGenerator[bytes]:
+    async def read(self, path: str, slot: BranchSlot = MAIN) -> AsyncGenerator[bytes]:
         """The bytes of a file that `changes` told of, as it is now; `ChangeRefused` if it cannot be had. Close it."""
-        asked = self._conversation("read", path=path, branch=seat.number, whole=seat.is_whole)
+        asked = self._conversation("read", path=path, branch=slot.number, whole=slot.is_whole)
         async with self._commanding, aclosing(asked) as answers:
             left = integer((await anext(answers)).get("bytes"))
             if not 0 <= left <= _MAX_FILE_BYTES:
@@ -301,17 +302,19 @@ class CageControl:
             raise Unavailable(f"The cage could not start: {self._failure}", hint="See `cellwright doctor`.")
         if self._is_closed:
             raise Unavailable("The cage is gone.")
-        frame = self._next_frame()
-        if frame is None:
+        try:
+            kind, payload = self._unpacker.next() or (None, b"")
+            message = framing.read_json(payload) if kind == control_frames.JSON else None
+        except framing.BadFrame as error:
+            raise self._break(str(error)) from None
+        if kind is None:
             data = await self._receive()
             if data == b"":
                 self.close()
                 raise Unavailable("The cage is gone.")
             self._unpacker.feed(data or b"")
-            return
-        kind, payload = frame
-        if kind == control_frames.JSON:
-            self._take(payload)
+        elif message is not None:
+            self._take(message)
         elif control_frames.request_of(payload) == self._request:
             self._data.append(payload[control_frames.REQUEST_BYTES :])
             # Whoever reads on behalf of somebody slower stops reading, so that nothing piles up here.
@@ -326,10 +329,10 @@ class CageControl:
         except (anyio.ClosedResourceError, ValueError):
             return b""
         try:
-            if self._proxy_port is None and not self._is_given_place:
+            if self._proxy_port is None and not self._takes_descriptors:
                 # Descriptors nobody asked for are closed by the operating system.
                 return self._socket.recv(1 << 18)
-            most = _MOST_LAYERS if self._is_given_place else 1
+            most = _MOST_LAYERS if self._takes_descriptors else 1
             data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 18, most, socket.MSG_CMSG_CLOEXEC)
             self._descriptors += descriptors
             self._drop_descriptors(after=most)
@@ -339,17 +342,7 @@ class CageControl:
         except ConnectionError:
             return b""
 
-    def _next_frame(self) -> tuple[int, bytes] | None:
-        try:
-            return self._unpacker.next()
-        except framing.BadFrame as error:
-            raise self._break(str(error)) from None
-
-    def _take(self, payload: bytes) -> None:
-        try:
-            message = framing.read_json(payload)
-        except framing.BadFrame as error:
-            raise self._break(str(error)) from None
+    def _take(self, message: dict[str, Any]) -> None:
         match message.get("event"):
             case "started" if not self._is_started:
                 self._is_started = True

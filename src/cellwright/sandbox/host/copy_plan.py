@@ -19,9 +19,8 @@ from cellwright.errors import UserError
 from cellwright.sandbox.host.git_files import Unsound
 from cellwright.sandbox.host.git_repository import Repository, find_repository
 from cellwright.sandbox.host.gitignore import IgnoreRule, rules_in, tracked_files, verdict
-from cellwright.sandbox.spec import Limits
+from cellwright.sandbox.spec import MEGABYTE, Limits
 
-_MEGABYTE: Final = 1 << 20
 _NO_NAMESPACES: Final = (
     "Without user namespaces a notebook works on a copy; `cellwright doctor` says how to do without one."
 )
@@ -54,7 +53,7 @@ class CopyPlan:
 
         `has_volumes`: it is copied into memory, only because something is mounted inside it.
         """
-        if self.files > limits.inodes or self.bytes > limits.disk_mb * _MEGABYTE:
+        if self.files > limits.inodes or self.bytes > limits.disk_mb * MEGABYTE:
             most = f"{limits.inodes:,} files and {limits.disk_mb:,} MB are allowed"
             remedy = "raise --limit disk=… and --limit inodes=…"
             raise self._too_big(project, most, _VOLUMES if has_volumes else _NO_NAMESPACES, remedy)
@@ -63,14 +62,14 @@ class CopyPlan:
         place = Path(tempfile.gettempdir())
         free = shutil.disk_usage(place).free
         if self.bytes > free:
-            most = f"{free // _MEGABYTE:,} MB are free at {str(place)!r}"
+            most = f"{free // MEGABYTE:,} MB are free at {str(place)!r}"
             raise self._too_big(project, most, _NO_NAMESPACES, "give that place more room")
 
     def _too_big(self, project: Path, most: str, why: str, remedy: str) -> UserError:
-        named = ", ".join(f"{name} ({files:,} files, {size // _MEGABYTE:,} MB)" for name, files, size in self.largest)
+        named = ", ".join(f"{name} ({files:,} files, {size // MEGABYTE:,} MB)" for name, files, size in self.largest)
         return UserError(
             f"The project {str(project)!r} is too big to be copied for its notebook: {self.files:,} files and "
-            f"{self.bytes // _MEGABYTE:,} MB, where {most}. Most is in {named}.",
+            f"{self.bytes // MEGABYTE:,} MB, where {most}. Most is in {named}.",
             hint=f"{why} Add to .gitignore what the notebook does not need, name a smaller --project, or {remedy}.",
         )
 
@@ -98,8 +97,6 @@ def plan_copy(
 class _Walk:
     """One walk over a project."""
 
-    depth: int
-    """How many directories lie between the working tree's root and the project."""
     above: tuple[_Level, ...]
     kept: frozenset[str]
     """Tracked and revealed paths."""
@@ -110,6 +107,7 @@ class _Walk:
     revealed: frozenset[str]
     skipped: frozenset[str]
     prefix: tuple[str, ...]
+    """The directories between the working tree's root and the project."""
     left_out: list[str] = field(default_factory=list[str])
     files: Counter[str] = field(default_factory=Counter[str])
     bytes: Counter[str] = field(default_factory=Counter[str])
@@ -121,7 +119,6 @@ class _Walk:
         tracked = _tracked(repository)
         revealed = frozenset(path.strip("/") for path in reveal)
         return cls(
-            depth=len(prefix),
             above=_rules_above(repository, prefix),
             kept=tracked | revealed,
             on_the_way=_parents(tracked | revealed),
@@ -134,7 +131,7 @@ class _Walk:
     def look(self, directory: Path, parts: tuple[str, ...], levels: tuple[_Level, ...], mode: _Mode) -> None:
         """Everything in one directory of the project and below it."""
         if mode == "by rules" and (own := rules_in(directory)):
-            levels = (*levels, (self.depth + len(parts), own))
+            levels = (*levels, (len(self.prefix) + len(parts), own))
         try:
             entries = os.scandir(directory)
         except OSError:

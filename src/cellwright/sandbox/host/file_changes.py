@@ -5,24 +5,23 @@ Read on the host, after all processes of the cage had ended; places of the proje
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
+from cellwright.errors import Unavailable
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, GIVEN_DIRECTORY, closing, open_beneath, opened
 from cellwright.sandbox.spec import PROTECTED
 
 ChangeKind = Literal["created", "modified", "deleted"]
 ChangeWhat = Literal["file", "directory", "symlink"]
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without waiting: a named pipe would wait for its other end.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DEEPEST = 200
 """Limit of nested directories; removing a leftover takes an open descriptor for each."""
 _NAMED = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -39,6 +38,30 @@ class FileChange:
     mode: int = 0o644
     target: str = ""
     """Where a symbolic link points."""
+
+
+def _printable(name: str) -> str:
+    """A name as proper Unicode; one that is none is changed here, and so found nowhere and not kept."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
+
+
+def read_change(raw: object) -> FileChange:
+    """One changed file; `Unavailable` if it is told in no form we know."""
+    match raw:
+        case [str(path), ("created" | "modified" | "deleted") as kind, str(what), int(size), int(mode)]:
+            name, _, target = what.partition(":")
+            if name not in {"file", "directory", "symlink"}:
+                raise Unavailable(f"The cage reported a {name[:20]!r}, which is no kind of file.")
+            return FileChange(
+                path=_printable(path[:4096]),
+                kind=kind,
+                what=cast("ChangeWhat", name),
+                bytes=max(0, size),
+                mode=mode,
+                target=_printable(target[:4096]),
+            )
+        case _:
+            raise Unavailable("The cage reported its changes in a form nobody knows.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +132,7 @@ class _LayerReader:
     def open(self, parents: Sequence[str], name: str) -> tuple[int, os.stat_result]:
         if self._names != parents:
             self._go_to(parents)
-        try:
-            descriptor = os.open(name, _FILE, dir_fd=self._open[-1])
-        except PermissionError:
-            self._make_readable(name)
-            descriptor = os.open(name, _FILE, dir_fd=self._open[-1])
+        descriptor = self._open_readable(name, FILE)
         status = os.fstat(descriptor)
         # A mount in there would lead elsewhere.
         if not stat.S_ISREG(status.st_mode) or status.st_dev != self._device:
@@ -133,29 +152,26 @@ class _LayerReader:
             self._names.pop()
             os.close(self._open.pop())
         for name in parents[common:]:
-            try:
-                inner = os.open(name, DIRECTORY, dir_fd=self._open[-1])
-            except PermissionError:
-                self._make_readable(name)
-                inner = os.open(name, DIRECTORY, dir_fd=self._open[-1])
-            self._open.append(inner)
+            self._open.append(self._open_readable(name, DIRECTORY))
             self._names.append(name)
+
+    def _open_readable(self, name: str, flags: int) -> int:
+        try:
+            return os.open(name, flags, dir_fd=self._open[-1])
+        except PermissionError:
+            self._make_readable(name)
+            return os.open(name, flags, dir_fd=self._open[-1])
 
     def _make_readable(self, name: str) -> None:
         """A notebook may take the rights to read from its own files; its user is ours, so we may give them back."""
-        named = os.open(name, _NAMED, dir_fd=self._open[-1])
-        try:
+        with opened(name, _NAMED, within=self._open[-1]) as named:
             status = os.fstat(named)
             mode = status.st_mode
             if not stat.S_ISLNK(mode) and status.st_dev == self._device:
                 # There is no way to change the mode of a file that is only named, but through here.
                 os.chmod(f"/proc/self/fd/{named}", stat.S_IMODE(mode) | stat.S_IRUSR | stat.S_IXUSR)  # noqa: PTH101
-        finally:
-            os.close(named)
 
 
-_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x2, 0x4, 0x8
-_RESOLVE = _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH
 _DEFAULT_ACL = "system.posix_acl_default"
 
 
@@ -221,26 +237,6 @@ class ProjectPaths:
         return [*parents, name]
 
 
-def open_beneath(root: int, parts: Sequence[str]) -> int:
-    """A directory below, following no link."""
-    if not parts:
-        return os.dup(root)
-    try:
-        return syscalls.openat2(root, "/".join(parts), DIRECTORY, 0, _RESOLVE)
-    except OSError as error:
-        if error.errno != errno.ENOSYS:
-            raise
-    # Without openat2: step by step.
-    here = os.dup(root)
-    for name in parts:
-        try:
-            inner = os.open(name, DIRECTORY, dir_fd=here)
-        finally:
-            os.close(here)
-        here = inner
-    return here
-
-
 def inherited(folder: int) -> tuple[object, ...]:
     """What tells folders apart: things move only within a mount, and take group and access from where they are made."""
     status = os.fstat(folder)
@@ -252,14 +248,6 @@ def inherited(folder: int) -> tuple[object, ...]:
     lines = Path(f"/proc/self/fdinfo/{folder}").read_text().splitlines()
     mount = [line for line in lines if line.startswith("mnt_id")]
     return (status.st_dev, *mount, status.st_gid if status.st_mode & stat.S_ISGID else None, acl)
-
-
-def status_of(directory: int, name: str) -> os.stat_result | None:
-    """What is there, or None; a link itself, not what it leads to."""
-    try:
-        return os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
 
 
 def stays_inside(parts: list[str], target: str) -> bool:
@@ -282,22 +270,9 @@ def without_leftovers(project: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
     ours = [path for path in paths if staging_directory.is_staging_name(path.rpartition("/")[2])]
     if not ours:
         return paths
-    root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
-    try:
+    with opened(project, GIVEN_DIRECTORY) as root:
         for path in ours:
-            _clear(root, path)
-    finally:
-        os.close(root)
+            *parents, name = path.split("/")
+            with suppress(OSError), closing(open_beneath(root, parents)) as parent:
+                staging_directory.clear(parent, name)
     return tuple(path for path in paths if path not in ours)
-
-
-def _clear(root: int, path: str) -> None:
-    *parents, name = path.split("/")
-    try:
-        parent = open_beneath(root, parents)
-    except OSError:
-        return
-    try:
-        staging_directory.clear(parent, name)
-    finally:
-        os.close(parent)

@@ -10,12 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux import descriptors, syscalls
 
 ObjectKind = Literal["blob", "tree", "commit", "tag"]
 KINDS: Final = ("blob", "tree", "commit", "tag")
@@ -147,14 +147,10 @@ def tree_of_commit(data: bytes, form: ObjectFormat) -> str:
     return name
 
 
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
 @contextmanager
 def open_directory(root: Path, path: str = "", *, make: bool = False) -> Generator[int]:
     """An open directory below `root`. `FileNotFoundError` if it is not there; `Unsound` if a link leads to it."""
-    here = os.open(root, _DIRECTORY)
+    here = os.open(root, descriptors.DIRECTORY)
     try:
         for part in path.split("/") if path else ():
             below = _step(here, part, make)
@@ -167,15 +163,13 @@ def open_directory(root: Path, path: str = "", *, make: bool = False) -> Generat
 
 def _step(here: int, name: str, make: bool) -> int:
     if make:
-        try:
+        with suppress(FileExistsError):
             os.mkdir(name, 0o777, dir_fd=here)
             own_like(here, name)
-        except FileExistsError:
-            pass
     try:
-        return os.open(name, _DIRECTORY, dir_fd=here)
+        return os.open(name, descriptors.DIRECTORY, dir_fd=here)
     except NotADirectoryError:
-        if stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+        if is_link(here, name):
             raise Unsound(f"{name!r} in the repository is a symbolic link") from None
         raise
 
@@ -202,7 +196,7 @@ def read_file(root: Path, path: str, *, most_bytes: int) -> bytes | None:
 def open_file(here: int, name: str, *, most_bytes: int) -> int:
     """A descriptor for a plain file of bounded length."""
     try:
-        descriptor = os.open(name, _FILE, dir_fd=here)
+        descriptor = os.open(name, descriptors.FILE, dir_fd=here)
     except OSError as error:
         if isinstance(error, FileNotFoundError) or not is_link(here, name):
             raise

@@ -16,7 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from cellwright.policy.paths import matches_wild
+from cellwright.sandbox.linux.descriptors import FILE
+
 _MOST_RULE_BYTES: Final = 64 << 10
 _MOST_RULES: Final = 1_000
 """Limit of rules of one file."""
@@ -41,39 +43,23 @@ class IgnoreRule:
         """Whether it speaks of this path, given relative to the directory of its file."""
         if self.is_for_directories and not is_directory:
             return False
-        return self._fits(parts if self.is_anchored else parts[-1:])
-
-    def _fits(self, parts: Sequence[str]) -> bool:
-        """All ways to divide the path at once, so that many `**` cost no more than their number."""
-        end = len(self.segments)
-        reached = {0}
-        for part in parts:
-            for at in range(end - 1):
-                # `**/` also stands for no directory at all; at the end of a pattern it stands for something.
-                if at in reached and self.segments[at] is None:
-                    reached.add(at + 1)
-            following: set[int] = set()
-            for at in reached:
-                if at == end:
-                    continue
-                segment = self.segments[at]
-                if segment is None:
-                    following |= {at, at + 1}
-                elif segment.fullmatch(part):
-                    following.add(at + 1)
-            reached = following
-        return end in reached
+        wanted = parts if self.is_anchored else parts[-1:]
+        return matches_wild(self.segments, wanted, star=None, matches_one=_matches)
 
 
 def rules_in(directory: Path, name: str = ".gitignore") -> tuple[IgnoreRule, ...]:
     """The rules of one file, the first first; none where there is no such file. Blocking."""
+    return read_rules(_read(directory / name, _MOST_RULE_BYTES).decode("utf-8", "surrogateescape"))
+
+
+def _read(path: Path, most_bytes: int) -> bytes:
+    """The beginning of a file; nothing of one that is a link, or not there."""
     try:
-        descriptor = os.open(directory / name, _READ)
+        descriptor = os.open(path, FILE)
     except OSError:
-        return ()
+        return b""
     with os.fdopen(descriptor, "rb") as file:
-        text = file.read(_MOST_RULE_BYTES).decode("utf-8", "surrogateescape")
-    return read_rules(text)
+        return file.read(most_bytes)
 
 
 def read_rules(text: str) -> tuple[IgnoreRule, ...]:
@@ -93,12 +79,18 @@ def _rule(line: str) -> IgnoreRule | None:
     if not line:
         return None
     parts = line.removeprefix("/").split("/")
+    segments = [None if re.fullmatch(r"\*\*+", part) else _segment(part) for part in parts]
     return IgnoreRule(
-        segments=tuple(None if re.fullmatch(r"\*\*+", part) else _segment(part) for part in parts),
+        # `**/` also stands for no directory at all; at the end of a pattern it stands for something.
+        segments=(*segments, _segment("*")) if segments[-1] is None else tuple(segments),
         is_anchored="/" in line,
         is_for_directories=is_for_directories,
         is_exception=is_exception,
     )
+
+
+def _matches(segment: re.Pattern[str] | None, part: str) -> bool:
+    return segment is not None and segment.fullmatch(part) is not None
 
 
 @cache
@@ -123,13 +115,7 @@ def tracked_files(repository: Path) -> frozenset[str]:
     Empty where the index is of a kind we do not read (compressed names, SHA-256, split): then the rules alone count.
     """
     try:
-        descriptor = os.open(repository / "index", _READ)
-    except OSError:
-        return frozenset()
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read(_MOST_INDEX_BYTES)
-    try:
-        return frozenset(_names(data))
+        return frozenset(_names(_read(repository / "index", _MOST_INDEX_BYTES)))
     except (struct.error, ValueError):
         return frozenset()
 

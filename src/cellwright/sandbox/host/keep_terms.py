@@ -1,6 +1,6 @@
-"""Keeping a notebook's changes on the terms a person set: how many unasked, how long at most, and who is told.
+"""Keeping a notebook's changes on the terms a person set: how many unasked, how long at most, and who hears of it.
 
-The copying is `keep.Keeper`'s, in a thread of its own; here is what happens around it, and when it is broken off.
+The copying is `ProjectWriter`'s, in a thread of its own; here is what happens around it, and when it is broken off.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import anyio.to_thread
 
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
+from cellwright.sandbox.spec import MEGABYTE
 
 _FIRST_PROGRESS_DELAY_SECONDS = 1.0
 _PROGRESS_INTERVAL_SECONDS = 2.0
-_MEGABYTE = 1024 * 1024
 _MORE_TIME = 5
 """Factor on the timeout that is suggested next, if this one was too short."""
 _INTERRUPTED = "it was interrupted"
@@ -57,8 +57,8 @@ class KeepTerms:
         what = f"{len(changes):,} changed files, {_readable(size)}"
         if len(changes) > self.files:
             reason, option = f"more than {self.files:,} files", f"kept_files={len(changes)}"
-        elif size > self.megabytes * _MEGABYTE:
-            reason, option = f"more than {_readable(self.megabytes * _MEGABYTE)}", f"kept_size={size // _MEGABYTE + 1}m"
+        elif size > self.megabytes * MEGABYTE:
+            reason, option = f"more than {_readable(self.megabytes * MEGABYTE)}", f"kept_size={size // MEGABYTE + 1}m"
         else:
             return None
         return KeepQuestion(
@@ -96,7 +96,7 @@ async def _emit_lines(progress: KeepProgress, on_progress: Callable[[str], None]
 
 
 async def keep_changes(
-    make_keeper: Callable[[], ProjectWriter], changes: Sequence[FileChange], terms: KeepTerms, progress: KeepProgress
+    make_writer: Callable[[], ProjectWriter], changes: Sequence[FileChange], terms: KeepTerms, progress: KeepProgress
 ) -> KeepReport:
     """Keep all of them, or none and say why."""
     question = terms.question(changes)
@@ -105,14 +105,14 @@ async def keep_changes(
         progress.text = lambda: ""
         if terms.ask is None or not await terms.ask(question):
             return _none(changes, question.reason, question.option)
-    keeper = await anyio.to_thread.run_sync(make_keeper)
-    progress.text = lambda: _how_far(keeper, len(changes))
-    work = _Work(keeper, changes)
+    writer = await anyio.to_thread.run_sync(make_writer)
+    progress.text = lambda: _how_far(writer, len(changes))
+    work = _Work(writer, changes)
     try:
         await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True)
     except anyio.get_cancelled_exc_class():
         # Ctrl-C: copies are taken back, but what already takes its place is brought to its end.
-        keeper.stop(_INTERRUPTED)
+        writer.stop(_INTERRUPTED)
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(work.is_over.wait)
         if terms.on_progress is not None:
@@ -125,17 +125,17 @@ async def keep_changes(
 
 
 class _Work:
-    """A keeper's run in a thread that nobody may be waiting for any more when it ends."""
+    """A writer's run in a thread that nobody may be waiting for any more when it ends."""
 
-    def __init__(self, keeper: ProjectWriter, changes: Sequence[FileChange]) -> None:
-        self._keeper, self._changes = keeper, changes
+    def __init__(self, writer: ProjectWriter, changes: Sequence[FileChange]) -> None:
+        self._writer, self._changes = writer, changes
         self.is_over = threading.Event()
         self.report: KeepReport | None = None
         self.stopped = ""
 
     def run(self) -> None:
         try:
-            self.report = self._keeper.keep(self._changes)
+            self.report = self._writer.keep(self._changes)
         except KeepStopped as stopped:
             self.stopped = str(stopped)
         except OSError as error:
@@ -145,10 +145,10 @@ class _Work:
             self.is_over.set()
 
 
-def _how_far(keeper: ProjectWriter, total: int) -> str:
-    if keeper.step == "copying":
-        return f"Keeping files: {keeper.done:,} of {total:,} copied …"
-    if keeper.step == "syncing":
+def _how_far(writer: ProjectWriter, total: int) -> str:
+    if writer.step == "copying":
+        return f"Keeping files: {writer.done:,} of {total:,} copied …"
+    if writer.step == "syncing":
         return f"Keeping files: all {total:,} copied, waiting for the disk …"
     return f"Keeping files: putting {total:,} in their places …"
 

@@ -73,7 +73,7 @@ def _landlock() -> str:
 
 def _seccomp() -> str:
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-    seccomp.load(has_private_network=False, has_memory_group=False)
+    syscalls.seccomp_load(seccomp.program(has_private_network=False, has_memory_group=False))
     try:
         socket.socket().close()
     except PermissionError:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.host.file_changes import (
-    DIRECTORY,
     ChangeRefused,
     FileChange,
     KeepPlan,
@@ -28,13 +27,11 @@ from cellwright.sandbox.host.file_changes import (
     MissingLeftFile,
     ProjectPaths,
     inherited,
-    open_beneath,
-    status_of,
     stays_inside,
 )
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import GIVEN_DIRECTORY, NEW_FILE, closing, open_beneath, opened, status_of
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FEW = 64
 """Limit of files that are synced one by one; a sync of the whole file system also waits for other programs."""
 _WHOLE_BYTES = 256 * 1024
@@ -55,7 +52,6 @@ class _StagedChange:
     claim: staging_directory.StagingDirectory
     name: str
     """In the claim."""
-    what: str
     is_new: bool
     inner: list[str] = field(default_factory=list[str])
     """What comes with it."""
@@ -90,7 +86,7 @@ class ProjectWriter:
         """How many changes are ready to take their place."""
         self.step = "copying"
         self._left = left
-        self._root = os.open(project, DIRECTORY & ~os.O_NOFOLLOW)
+        self._root = os.open(project, GIVEN_DIRECTORY)
         self._owner = os.fstat(self._root)
         self._is_root = syscalls.is_root()
         self._since_ns = since_ns
@@ -178,9 +174,8 @@ class ProjectWriter:
     def _note(self, change: FileChange, parts: list[str], folder: _Folder, name: str) -> None:
         staged, inside = folder.top, name
         if staged is None:
-            staged = _StagedChange(
-                change.path, parts, folder.claim, name, what=change.what, is_new=change.kind == "created"
-            )
+            is_new = change.kind == "created" or change.what == "directory"
+            staged = _StagedChange(change.path, parts, folder.claim, name, is_new)
             self._staged.append(staged)
         else:
             staged.inner.append(change.path)
@@ -190,28 +185,24 @@ class ProjectWriter:
 
     def _copy(self, parts: list[str], folder: int, name: str, mode: int, before: os.stat_result | None) -> None:
         source, status = self._left.open(parts[:-1], parts[-1])
-        try:
+        with closing(source):
             # Holes and further names of a file take no room where it was made, but they do here.
             if status.st_size > self._bytes_left:
                 raise ChangeRefused("all kept files together are over the disk limit")
-            target = os.open(name, _NEW, 0o600, dir_fd=folder)
-            try:
-                self._copy_bytes(source, target, status.st_size)
-                owner = before if before is not None and stat.S_ISREG(before.st_mode) else self._owner
-                if self._is_root:
-                    os.fchown(target, owner.st_uid, owner.st_gid)
-                # Nobody's special bits; attributes and access lists a new file has none.
-                os.fchmod(target, stat.S_IMODE(mode) & 0o777)
-                if not self._has_many:
-                    os.fdatasync(target)
-            except BaseException:
-                os.unlink(name, dir_fd=folder)
-                raise
-            finally:
-                os.close(target)
+            with opened(name, NEW_FILE, within=folder) as target:
+                try:
+                    self._copy_bytes(source, target, status.st_size)
+                    owner = before if before is not None and stat.S_ISREG(before.st_mode) else self._owner
+                    if self._is_root:
+                        os.fchown(target, owner.st_uid, owner.st_gid)
+                    # Nobody's special bits; attributes and access lists a new file has none.
+                    os.fchmod(target, stat.S_IMODE(mode) & 0o777)
+                    if not self._has_many:
+                        os.fdatasync(target)
+                except BaseException:
+                    os.unlink(name, dir_fd=folder)
+                    raise
             self._bytes_left -= status.st_size
-        finally:
-            os.close(source)
 
     def _copy_bytes(self, source: int, target: int, size: int) -> None:
         if size <= _WHOLE_BYTES:
@@ -296,9 +287,7 @@ class ProjectWriter:
 
     def _place(self, staged: _StagedChange) -> None:
         parent = self._parent_for(staged.parts[:-1])
-        self._check_target(
-            status_of(parent, staged.parts[-1]), staged.path, is_new=staged.is_new or staged.what == "directory"
-        )
+        self._check_target(status_of(parent, staged.parts[-1]), staged.path, is_new=staged.is_new)
         os.rename(staged.name, staged.parts[-1], src_dir_fd=staged.claim.descriptor, dst_dir_fd=parent)
         self._made.add(staged.path)
         self._kept += [staged.path, *staged.inner]

@@ -13,15 +13,15 @@ import re
 import secrets
 import shutil
 import stat
+from contextlib import suppress
+
+from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, NEW_FILE, closing, opened
 
 PREFIX = ".cellwright-keep-"
 _STAGING_NAME = re.compile(re.escape(PREFIX) + "[0-9a-f]{16}")
 _PART = ".part"
 _LOCK = "lock"
 """In the directory; whatever else is there has a number."""
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ATTEMPTS = 8
 
 
@@ -59,33 +59,26 @@ class StagingDirectory:
 def clear(parent: int, name: str) -> bool:
     """Remove a claim that nobody holds, with all in it; False if somebody does, or nobody can say."""
     try:
-        descriptor = os.open(name, _LOOK, dir_fd=parent)
+        with opened(name, FILE, within=parent) as descriptor:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                return _clear_directory(parent, name, descriptor)
+            return stat.S_ISREG(mode) and _clear_file(parent, name, descriptor)
     except OSError:
         return False
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            return _clear_directory(parent, name, descriptor)
-        return stat.S_ISREG(mode) and _clear_file(parent, name, descriptor)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _clear_directory(parent: int, name: str, descriptor: int) -> bool:
     try:
-        lock = os.open(_LOCK, _LOOK, dir_fd=descriptor)
+        lock = os.open(_LOCK, FILE, dir_fd=descriptor)
     except FileNotFoundError:
         # Its maker was killed before it had a lock, or has none yet: then it finds this gone and makes another.
         os.rmdir(name, dir_fd=parent)
         return True
-    try:
+    with closing(lock):
         # Not an exclusive one: over a network that needs a file one may write to.
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         _empty(parent, name, descriptor)
-    finally:
-        os.close(lock)
     return True
 
 
@@ -103,11 +96,11 @@ def _new(parent: int) -> tuple[str, int, int]:
         name = PREFIX + secrets.token_hex(8)
         os.mkdir(name, 0o700, dir_fd=parent)
         try:
-            descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+            descriptor = os.open(name, DIRECTORY, dir_fd=parent)
         except FileNotFoundError:
             continue
         try:
-            lock = os.open(_LOCK, _NEW, 0o600, dir_fd=descriptor)
+            lock = os.open(_LOCK, NEW_FILE, 0o600, dir_fd=descriptor)
         except FileNotFoundError:
             os.close(descriptor)
             continue
@@ -137,11 +130,9 @@ def _empty(parent: int, name: str, descriptor: int) -> None:
     for each in names:
         _remove(descriptor, each)
     _remove(descriptor, _LOCK)
-    try:
+    # Two who clear the same leftover help each other.
+    with suppress(FileNotFoundError):
         os.rmdir(name, dir_fd=parent)
-    except FileNotFoundError:
-        # Two who clear the same leftover help each other.
-        return
 
 
 def _remove(directory: int, name: str) -> None:

@@ -5,16 +5,18 @@ Version 1 needs root. Version 2 needs our own group to be ours to divide: root, 
 """
 
 # Plain paths and descriptors: this runs between a clone and a pivot.
-# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH119, PTH120, PTH208
+# ruff: noqa: PTH102, PTH106, PTH110, PTH112, PTH119, PTH120, PTH123, PTH208
 
 from __future__ import annotations
 
 import errno
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from cellwright.sandbox.spec import Limits
+from cellwright.sandbox.linux.descriptors import opened
+from cellwright.sandbox.spec import MEGABYTE, Limits
 
 PREFIX = "cellwright-"
 OWN_LEAF = "cellwright-self"
@@ -22,7 +24,6 @@ OWN_LEAF = "cellwright-self"
 _ROUNDS = 20
 """Limit of rounds in which processes that were started meanwhile are moved, too."""
 _NEEDED = frozenset(("memory", "pids"))
-_MEGABYTE = 1024 * 1024
 _OWN_PROCESSES = 1
 """The cage's init."""
 
@@ -39,21 +40,20 @@ class Group:
         for directory in dict.fromkeys(self.directories.values()):
             write(f"{directory}/cgroup.procs", str(pid))
 
-    def open_doors(self) -> tuple[int, ...]:
+    def open_entries(self) -> tuple[int, ...]:
         """Files into which a single-threaded process writes `0` to go in by itself; none where that is not possible.
 
         A process that moves only itself waits for nobody; moving another makes every fork on the machine wait (some
-        15 ms). Whoever opened the file is asked for permission, so a process without rights can be handed the door.
+        15 ms). Whoever opened the file is asked for permission, so a process without rights can be handed it open.
         """
         if self.version != 1:
             return ()
-        places = self.directories.values()
-        return tuple(os.open(f"{place}/tasks", os.O_WRONLY | os.O_CLOEXEC) for place in places)
+        return tuple(os.open(f"{path}/tasks", os.O_WRONLY | os.O_CLOEXEC) for path in self.directories.values())
 
     def limit(self, limits: Limits) -> None:
         """Set the caps; may be called again."""
         memory, processes = self.directories["memory"], self.directories["pids"]
-        cap = str(limits.memory_mb * _MEGABYTE)
+        cap = str(limits.memory_mb * MEGABYTE)
         if self.version == 2:
             write(f"{memory}/memory.max", cap)
             # What is swapped out does not count as memory: without this a limit would only slow a kernel down.
@@ -85,15 +85,12 @@ class Group:
             while True:
                 try:
                     os.rmdir(directory)
-                except FileNotFoundError:
                     break
                 except OSError as error:
                     # Busy while the last process is not reaped, by whoever its parent is.
                     if error.errno != errno.EBUSY or time.monotonic() > end:
                         break
                     time.sleep(0.001)
-                else:
-                    break
 
 
 def counter(text: str, name: str) -> int:
@@ -119,16 +116,10 @@ def create(name: str, within: Group) -> Group:
     return group
 
 
-def own() -> Group:
-    """Where this process is and may make groups; `OSError` where it may not. Never to be limited or removed."""
-    version, parents = _parents()
-    return Group(version=version, directories=parents)
-
-
 def sweep() -> None:
     """Remove empty groups that a killed zygote left behind."""
     try:
-        _, parents = _parents()
+        parents = own().directories
     except OSError:
         return
     for parent in dict.fromkeys(parents.values()):
@@ -137,31 +128,26 @@ def sweep() -> None:
             is_left = owner.isdigit() and not os.path.exists(f"/proc/{owner}")
             if entry == OWN_LEAF or (entry.startswith(PREFIX) and is_left):
                 # The kernel refuses while a process or a group is inside.
-                try:
+                with suppress(OSError):
                     os.rmdir(f"{parent}/{entry}")
-                except OSError:
-                    pass
 
 
-def _parents() -> tuple[int, dict[str, str]]:
-    """The version in use and, per controller, the directory in which we may make groups."""
-    own = _own_paths()
-    mounts = _mounts()
+def own() -> Group:
+    """Where this process is and may make groups; `OSError` where it may not. Never to be limited or removed."""
+    paths, mounts = _own_paths(), _mounts()
     unified = mounts.get("")
-    if unified is not None and "" in own:
-        group = own_group(unified, own[""])
+    if unified is not None and "" in paths:
+        group = own_group(unified, paths[""])
         if _is_delegated(group):
-            return 2, {"memory": group, "pids": group}
+            return Group(version=2, directories={"memory": group, "pids": group})
     found: dict[str, str] = {}
     for controller in ("memory", "pids", "cpuacct"):
-        mount = mounts.get(controller)
-        if mount is None or controller not in own:
-            continue
-        path = _join(mount, own[controller])
-        found[controller] = path if os.path.isdir(path) else mount[0]
+        if controller in mounts and controller in paths:
+            path = _join(mounts[controller], paths[controller])
+            found[controller] = path if os.path.isdir(path) else mounts[controller][0]
     if _NEEDED - found.keys():
         raise OSError(errno.ENOENT, "no memory and pids control groups here")
-    return 1, found
+    return Group(version=1, directories=found)
 
 
 def own_group(mount: tuple[str, str], path: str) -> str:
@@ -185,19 +171,19 @@ def _mounts() -> dict[str, tuple[str, str]]:
     for line in _read("/proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         kind, _, options = right.split(" ", 2)
-        _, _, _, root, place, *_ = left.split(" ")
+        _, _, _, root, point, *_ = left.split(" ")
         if kind == "cgroup2":
-            mounts.setdefault("", (place, root))
+            mounts.setdefault("", (point, root))
         elif kind == "cgroup":
             for controller in options.rpartition(" ")[2].split(","):
-                mounts.setdefault(controller, (place, root))
+                mounts.setdefault(controller, (point, root))
     return mounts
 
 
 def _join(mount: tuple[str, str], path: str) -> str:
-    place, root = mount
+    point, root = mount
     inner = path.removeprefix(root) if root != "/" else path
-    return f"{place}/{inner.strip('/')}".rstrip("/")
+    return f"{point}/{inner.strip('/')}".rstrip("/")
 
 
 def _is_delegated(directory: str) -> bool:
@@ -233,11 +219,9 @@ def _enable_above_leaf(directory: str) -> bool:
     """The same once its processes are in a leaf; where that cannot be done everything is again as it was."""
     leaf = f"{directory}/{OWN_LEAF}"
     for _ in range(_ROUNDS):
-        try:
-            # In each round: another of our processes may make it, or sweep it while it is still empty.
+        # In each round: another of our processes may make it, or sweep it while it is still empty.
+        with suppress(FileExistsError):
             os.mkdir(leaf, 0o755)
-        except FileExistsError:
-            pass
         _move_processes(directory, leaf)
         if _enable(directory):
             return True
@@ -253,27 +237,16 @@ def _move_processes(source: str, target: str) -> None:
 
 
 def _read(path: str) -> str:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        parts: list[bytes] = []
-        while part := os.read(descriptor, 1 << 16):
-            parts.append(part)
-    finally:
-        os.close(descriptor)
-    return b"".join(parts).decode(errors="replace")
+    with open(path, "rb") as file:
+        return file.read().decode(errors="replace")
 
 
 def write(path: str, value: str) -> None:
     """Into one of the kernel's files, with one system call."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
+    with opened(path, os.O_WRONLY | os.O_CLOEXEC) as descriptor:
         os.write(descriptor, value.encode())
-    finally:
-        os.close(descriptor)
 
 
 def _try_write(path: str, value: str) -> None:
-    try:
+    with suppress(OSError):
         write(path, value)
-    except OSError:
-        pass

@@ -55,7 +55,7 @@ def _private_memory() -> Iterator[tuple[int, int]]:
     """Writable memory that belongs to no file, and is no stack: a stack grows."""
     with open("/proc/self/maps") as maps:  # noqa: PTH123  read by the zygote, before anything else is imported
         for line in maps:
-            place, rights, _, _, inode, *name = line.split(maxsplit=5)
+            addresses, rights, _, _, inode, *name = line.split(maxsplit=5)
             if rights == "rw-p" and inode == "0" and not "".join(name).startswith("[stack"):
-                start, _, end = place.partition("-")
+                start, _, end = addresses.partition("-")
                 yield int(start, 16), int(end, 16)

@@ -6,8 +6,10 @@ import ctypes
 import os
 import stat
 import struct
+from contextlib import suppress
 
 from cellwright.sandbox.linux import syscalls
+from cellwright.sandbox.linux.descriptors import closing, opened
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIRECTORY = 1, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHARACTER_DEVICE, _MAKE_BLOCK_DEVICE = 1 << 6, 1 << 11
@@ -52,29 +54,22 @@ def restrict(rules: list[tuple[str, int]], *, connect_ports: tuple[int, ...] = (
     """
     version = abi()
     rights, request = _handled(version)
-    ruleset = syscalls.landlock("create_ruleset", request, ctypes.c_size_t(len(request)), ctypes.c_uint(0))
-    try:
+    created = syscalls.landlock("create_ruleset", request, ctypes.c_size_t(len(request)), ctypes.c_uint(0))
+    with closing(created) as ruleset:
         for path, allowed in rules:
             _add(ruleset, path, allowed & rights)
         for port in connect_ports if version >= 4 else ():
             rule = struct.pack("=QQ", _CONNECT_TCP, port)
             syscalls.landlock("add_rule", ruleset, ctypes.c_int(_AT_PORT), rule, ctypes.c_uint(0))
         syscalls.landlock("restrict_self", ruleset, ctypes.c_uint(0))
-    finally:
-        os.close(ruleset)
 
 
 def _add(ruleset: int, path: str, allowed: int) -> None:
-    try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    try:
-        if not stat.S_ISDIR(os.fstat(place).st_mode):
+    # What is not there needs no rule.
+    with suppress(FileNotFoundError), opened(path, os.O_PATH | os.O_CLOEXEC) as found:
+        if not stat.S_ISDIR(os.fstat(found).st_mode):
             # The kernel refuses rights of directories on a file.
             allowed &= _FILE_RIGHTS
         # Packed, unlike other structs of the kernel: `=` leaves no gap.
-        rule = struct.pack("=Qi", allowed, place)
+        rule = struct.pack("=Qi", allowed, found)
         syscalls.landlock("add_rule", ruleset, ctypes.c_int(_BELOW_PATH), rule, ctypes.c_uint(0))
-    finally:
-        os.close(place)

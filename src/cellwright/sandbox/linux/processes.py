@@ -10,6 +10,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 _KILL_TIMEOUT_SECONDS = 10.0
@@ -17,17 +18,24 @@ _KILL_INTERVAL_SECONDS = 0.001
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
+def _read(path: str) -> bytes:
+    """Empty for a process that has just gone, or that has made itself unreadable."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields of `/proc/PID/stat` behind the name, which may hold anything; none if it has gone."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
 def _parents() -> dict[int, int]:
     """The parent of every process we can see."""
-    parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-    return parents
+    found = {pid: _stat(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))}
+    return {pid: int(fields[1]) for pid, fields in found.items() if fields}
 
 
 def children() -> set[int]:
@@ -57,14 +65,11 @@ def below() -> set[int]:
 
 
 def _listed_children(pid: int) -> set[int]:
-    listed: set[int] = set()
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                listed |= set(map(int, file.read().split()))
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return listed
-    return listed
+        return set()
+    return {int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()}
 
 
 def cpu_seconds() -> float:
@@ -77,39 +82,32 @@ def cpu_seconds() -> float:
 
 def cpu_seconds_of(pid: int) -> float:
     """CPU time of one process and of the children it has waited for; 0 if it has gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # Counted from behind the name, which may hold anything: utime, stime, cutime, cstime.
-            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15])) / _TICKS_PER_SECOND
-    except (OSError, ValueError):
-        return 0.0
+    # utime, stime, cutime, cstime
+    return sum(map(int, _stat(pid)[11:15])) / _TICKS_PER_SECOND
 
 
 def private_memory_kb(pid: int) -> int:
     """What it does not share with anybody: its private pages."""
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            return sum(int(line.split()[1]) for line in file if line.startswith(b"Private_"))
-    except (OSError, ValueError):
-        return 0
+    lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(b"Private_"))
 
 
 def system_call_of(pid: int) -> str:
     """The number of the system call its main thread waits in; `running` if in none."""
-    try:
-        with open(f"/proc/{pid}/syscall", "rb") as file:
-            return file.read(32).split()[0].decode(errors="replace")
-    except (OSError, IndexError):
-        return ""
+    return _read(f"/proc/{pid}/syscall").partition(b" ")[0].decode(errors="replace").strip()
 
 
 def is_dead(pid: int) -> bool:
     """Whether it has ended, reaped or not."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in {b"Z", b"X"}
-    except OSError:
-        return True
+    return _stat(pid)[:1] in ([], [b"Z"], [b"X"])
+
+
+def stop_and_kill(pids: Collection[int]) -> None:
+    """Stopped first: a process may fork while we look, but not once it is stopped."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
 
 
 def kill_descendants() -> dict[int, int]:
@@ -126,17 +124,11 @@ def kill_strays(known: set[int]) -> None:
 
 
 def _kill_trees(find_roots: Callable[[], set[int]]) -> dict[int, int]:
-    """Stop, then kill, again and again: a process may fork while we look, but not once it is stopped."""
+    """Again and again, until none is left."""
     statuses: dict[int, int] = {}
     end = time.monotonic() + _KILL_TIMEOUT_SECONDS
     while (roots := find_roots()) and time.monotonic() < end:
-        family = descendants(roots)
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in family:
-                try:
-                    os.kill(pid, number)
-                except (ProcessLookupError, PermissionError):
-                    continue
+        stop_and_kill(descendants(roots))
         time.sleep(_KILL_INTERVAL_SECONDS)
         for pid in roots:
             try:
@@ -223,15 +215,6 @@ class MemoryMeter:
 def _exact_kb(pid: int) -> int:
     """Its share of all pages it has. One that hides that is given them whole; one that has gone has none."""
     return _number(_EXACT, _read(f"/proc/{pid}/smaps_rollup")) or _number(_PRIVATE, _read(f"/proc/{pid}/status"))
-
-
-def _read(path: str) -> bytes:
-    """Empty for a process that has just gone, or that has made itself unreadable."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _number(pattern: re.Pattern[bytes], text: bytes) -> int:

@@ -167,10 +167,3 @@ def _assemble_test(test: _Test, *, skip: int) -> list[bytes]:
 
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
-
-
-def load(*, has_private_network: bool, has_memory_group: bool, has_proxy: bool = False) -> None:
-    """Install the filter on this process for good. Needs no_new_privs."""
-    syscalls.seccomp_load(
-        program(has_private_network=has_private_network, has_memory_group=has_memory_group, has_proxy=has_proxy)
-    )

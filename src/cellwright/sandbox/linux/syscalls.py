@@ -130,8 +130,8 @@ def _checked(result: int, what: str) -> int:
     return result
 
 
-def _call(name: str, *arguments: object) -> int:
-    return _checked(_libc.syscall(ctypes.c_long(number(name)), *arguments), name)
+def _call(name: str, *arguments: object, what: str = "") -> int:
+    return _checked(_libc.syscall(ctypes.c_long(number(name)), *arguments), f"{name} {what}".strip())
 
 
 def _bytes(path: str | None) -> bytes | None:
@@ -190,10 +190,7 @@ def detach(path: str) -> None:
 def open_tree(path: str, *, directory: int = AT_FDCWD, recursive: bool = True) -> int:
     """A detached copy of the mount at `path`, as a file descriptor."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (AT_RECURSIVE if recursive else 0) | (0 if path else AT_EMPTY_PATH)
-    return _checked(
-        _libc.syscall(ctypes.c_long(number("open_tree")), directory, _bytes(path), ctypes.c_uint(flags)),
-        f"open_tree {path}",
-    )
+    return _call("open_tree", directory, _bytes(path), ctypes.c_uint(flags), what=path)
 
 
 def set_mount_attributes(mount_fd: int, attributes: int, *, userns_fd: int = 0, recursive: bool = True) -> None:
@@ -207,10 +204,7 @@ def set_mount_attributes(mount_fd: int, attributes: int, *, userns_fd: int = 0, 
 def attach(mount_fd: int, target: str) -> None:
     """Put a detached mount at `target`."""
     flags = ctypes.c_uint(MOVE_MOUNT_F_EMPTY_PATH)
-    _checked(
-        _libc.syscall(ctypes.c_long(number("move_mount")), mount_fd, b"", AT_FDCWD, _bytes(target), flags),
-        f"move_mount to {target}",
-    )
+    _call("move_mount", mount_fd, b"", AT_FDCWD, _bytes(target), flags, what=f"to {target}")
 
 
 def new_filesystem(kind: str, options: dict[str, str], attributes: int) -> int:
@@ -262,12 +256,6 @@ def sethostname(name: str) -> None:
     _checked(_libc.sethostname(encoded, ctypes.c_size_t(len(encoded))), "sethostname")
 
 
-def openat2(directory: int, path: str, flags: int, mode: int, resolve: int) -> int:
-    """`open` with resolution rules, for example "stay beneath this directory, follow no link"."""
-    request = struct.pack("QQQ", flags, mode, resolve)
-    return _call("openat2", directory, _bytes(path), request, ctypes.c_size_t(len(request)))
-
-
 def is_on_tmpfs(descriptor: int) -> bool:
     """Whether an open file lies in memory: no server, disk or other process can make a read of it wait."""
     buffer = ctypes.create_string_buffer(_STATFS_BYTES)
@@ -282,7 +270,7 @@ def sync_file_system(descriptor: int) -> None:
 
 
 def seccomp_load(program: bytes) -> None:
-    """Install a finished BPF filter on this process and all its children."""
+    """Install a finished BPF filter on this process and all its children for good. Needs no_new_privs."""
     # struct sock_fprog: how many instructions of 8 bytes, and where. 1: SECCOMP_SET_MODE_FILTER.
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("H6xQ", len(program) // 8, ctypes.addressof(buffer))

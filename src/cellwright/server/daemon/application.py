@@ -6,7 +6,6 @@ Whoever connects is this system user: the server checks that when it accepts the
 from __future__ import annotations
 
 import secrets
-from typing import Protocol
 from urllib.parse import unquote
 
 from fastapi import APIRouter, FastAPI
@@ -15,19 +14,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
-from cellwright.policy import Masker
-from cellwright.server.daemon.messages import (
-    PERSON_HEADER,
-    DaemonStatus,
-    DaemonVersion,
-    OpenWebBody,
-    StartRunBody,
-    StopDaemonBody,
-    WebAddress,
-    When,
-)
-from cellwright.server.executor import LiveRuns
-from cellwright.server.http.addresses import API, WebOptions
+from cellwright.policy.masking.masker import Masker
+from cellwright.server.daemon import messages
+from cellwright.server.daemon.daemon import Daemon
+from cellwright.server.executor import RunExecutor
+from cellwright.server.http.addresses import API
 from cellwright.server.http.auth.dependencies import CALLER, RunName, Steerer
 from cellwright.server.http.auth.middleware import BodyLimitMiddleware, RequestLimits, ResponseMiddleware
 from cellwright.server.http.auth.tokens import ApiCaller
@@ -39,28 +30,7 @@ from cellwright.server.http.schemas import runs as shapes
 from cellwright.settings import Settings
 
 
-class DaemonControl(Protocol):
-    """The daemon, as its own routes need it."""
-
-    @property
-    def version(self) -> DaemonVersion:
-        """Which one it is."""
-        ...
-
-    async def status(self) -> DaemonStatus:
-        """How it is doing."""
-        ...
-
-    def stop(self, when: When, why: str) -> None:
-        """End now, or as soon as no run is at work."""
-        ...
-
-    async def open_web(self, options: WebOptions | None) -> WebAddress:
-        """A fresh address; the web server is opened first if it is not open and there are options."""
-        ...
-
-
-def daemon_application(daemon: DaemonControl, live: LiveRuns, settings: Settings) -> FastAPI:
+def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) -> FastAPI:
     """What commands reach over the socket."""
     resources = ApiResources(
         live=live,
@@ -71,7 +41,11 @@ def daemon_application(daemon: DaemonControl, live: LiveRuns, settings: Settings
     )
     app = FastAPI(title="Cellwright daemon", openapi_url=None, redirect_slashes=False)
     runs = APIRouter()
-    _add_start(runs, live)
+
+    @runs.put("/runs/{run}")
+    async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
+        return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
+
     add_steering(runs, resources)
     for router in (_daemon_routes(daemon), runs, changes_routes(resources)):
         app.include_router(router, prefix=API)
@@ -94,34 +68,28 @@ class LocalCallerMiddleware:
             headers = Headers(scope=scope)
             if "origin" in headers:
                 raise RefusedByPolicy("A page may not ask here.", hint="`cellwright serve url` gives its address.")
-            person = unquote(headers.get(PERSON_HEADER, "")) or current_person()
+            person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
             scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
         await self._app(scope, receive, send)
 
 
-def _daemon_routes(daemon: DaemonControl) -> APIRouter:
+def _daemon_routes(daemon: Daemon) -> APIRouter:
     router = APIRouter(prefix="/daemon")
 
     @router.get("/version")
-    async def show_version() -> DaemonVersion:
+    async def show_version() -> messages.DaemonVersion:
         return daemon.version
 
     @router.get("")
-    async def show_status() -> DaemonStatus:
+    async def show_status() -> messages.DaemonStatus:
         return await daemon.status()
 
     @router.post("/stop", status_code=204)
-    async def stop_daemon(said: StopDaemonBody) -> None:
+    async def stop_daemon(said: messages.StopDaemonBody) -> None:
         daemon.stop(said.when, said.why)
 
     @router.post("/web")
-    async def open_web(said: OpenWebBody) -> WebAddress:
+    async def open_web(said: messages.OpenWebBody) -> messages.WebAddress:
         return await daemon.open_web(said.options)
 
     return router
-
-
-def _add_start(router: APIRouter, live: LiveRuns) -> None:
-    @router.put("/runs/{run}")
-    async def start_run(_: Steerer, run: RunName, said: StartRunBody) -> shapes.RunName:
-        return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))

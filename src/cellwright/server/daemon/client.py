@@ -14,10 +14,7 @@ import anyio.from_thread
 import anyio.to_thread
 
 from cellwright.background import running_pid
-from cellwright.errors import (
-    CellwrightError,
-    Unavailable,
-)
+from cellwright.errors import CellwrightError, Unavailable
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id, run_id
 from cellwright.runs import Goal
@@ -74,20 +71,16 @@ async def runs_here_or_there(
 ) -> AsyncGenerator[RunClient]:
     """Runs in the daemon; in this process, and said so, if there can be none."""
     async with AsyncExitStack() as stack:
-        yield await _open_client(stack, settings, on_note, launch, opener)
-
-
-async def _open_client(
-    stack: AsyncExitStack, settings: Settings, on_note: OnNote, launch: DaemonLaunch | None, opener: ExecutorOpener
-) -> RunClient:
-    try:
-        return await stack.enter_async_context(connect(settings, on_note=on_note, launch=launch))
-    except Unavailable as problem:
-        # One that runs, newer than us or hanging, has the journal: nobody else can work.
-        if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is not None:
-            raise
-        on_note(f"{problem.message} {problem.hint} Runs work in this process instead, and rest when it ends.")
-    return await stack.enter_async_context(opener(settings))
+        client: RunClient
+        try:
+            client = await stack.enter_async_context(connect(settings, on_note=on_note, launch=launch))
+        except Unavailable as problem:
+            # One that runs, newer than us or hanging, has the journal: nobody else can work.
+            if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is not None:
+                raise
+            on_note(f"{problem.message} {problem.hint} Runs work in this process instead, and rest when it ends.")
+            client = await stack.enter_async_context(opener(settings))
+        yield client
 
 
 class DaemonClient:
@@ -165,12 +158,12 @@ class DaemonClient:
         """How the daemon is doing."""
         return read_status(await self._call("GET", "/daemon", is_repeatable=True))
 
-    async def web(self, wish: WebOptions | None = None) -> WebAddress:
-        """A fresh address of its web server, which is opened if it is not open and there is a `wish`.
+    async def web(self, options: WebOptions | None = None) -> WebAddress:
+        """A fresh address of its web server, which is opened if it is not open and there are `options`.
 
         Raises `UserError` if it is not open, or cannot be.
         """
-        return WebAddress(**await self._call("POST", "/daemon/web", OpenWebBody(options=wish), is_repeatable=True))
+        return WebAddress(**await self._call("POST", "/daemon/web", OpenWebBody(options=options), is_repeatable=True))
 
     async def stop(self, when: When = "now", *, why: str = "") -> None:
         """Let it end: now, what is in flight goes on at the next start; or as soon as no run is at work."""
@@ -229,7 +222,7 @@ class DaemonClient:
                     return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
                 except TimeoutError as problem:
                     self._drop()
-                    raise daemon_at(self._settings.home).silent() from problem
+                    raise daemon_at(self._settings.home).unresponsive_error() from problem
                 except (ConnectionError, EOFError, HTTPException):
                     self._drop()
                 except CellwrightError:

@@ -102,17 +102,17 @@ def find_or_start_daemon(settings: Settings, launch: DaemonLaunch, on_note: OnNo
     Raises `Unavailable` or `RefusedByPolicy`.
     """
     settings.ready_home()
-    resident = daemon_at(settings.home)
+    process = daemon_at(settings.home)
     for _ in range(_MAX_REPLACEMENTS):
-        find_one = partial(find_or_start, resident, background_start(settings, launch))
-        if (found := _greeted(resident, find_one, launch.version)) is None:
+        find_one = partial(find_or_start, process, background_start(settings, launch))
+        if (found := _greeted(process, find_one, launch.version)) is None:
             continue
         if isinstance(found, DaemonConnection) and found.version.version == launch.version:
             return found
         with closing(found):
             if not _is_older(found, launch.version):
                 raise other_version(found.version, launch.version)
-            _replace(resident, found, launch.version)
+            _replace(process, found, launch.version)
         on_note(
             f"The daemon of version {found.version.version} has ended; its runs go on with version {launch.version}."
         )
@@ -123,12 +123,12 @@ def find_or_start_daemon(settings: Settings, launch: DaemonLaunch, on_note: OnNo
 
 def find_daemon(settings: Settings, launch: DaemonLaunch) -> DaemonConnection | PredecessorConnection | None:
     """A connection to the daemon that runs, of whichever version; None if there is none."""
-    resident = daemon_at(settings.home)
-    return _greeted(resident, partial(find, resident), launch.version)
+    process = daemon_at(settings.home)
+    return _greeted(process, partial(find, process), launch.version)
 
 
 def _greeted(
-    resident: BackgroundProcess, find_one: Callable[[Callable[[socket.socket], None]], socket.socket | None], own: str
+    process: BackgroundProcess, find_one: Callable[[Callable[[socket.socket], None]], socket.socket | None], own: str
 ) -> DaemonConnection | PredecessorConnection | None:
     """Whoever answers; None: nobody."""
     connection = DaemonConnection()
@@ -138,31 +138,31 @@ def _greeted(
         connection.wait(_ANSWER_TIMEOUT_SECONDS)
         return connection
     except BadStatusLine:
-        return _predecessor(resident, own)
+        return _predecessor(process, own)
     except HTTPException as problem:
-        raise resident.silent() from problem
+        raise process.unresponsive_error() from problem
 
 
-def _predecessor(resident: BackgroundProcess, own: str) -> PredecessorConnection | None:
+def _predecessor(process: BackgroundProcess, own: str) -> PredecessorConnection | None:
     from cellwright.server.daemon.predecessor import PredecessorConnection
 
     found: list[PredecessorConnection] = []
     try:
-        find(resident, lambda connection: found.append(PredecessorConnection(connection, own)))
+        find(process, lambda connection: found.append(PredecessorConnection(connection, own)))
     except BadFrame as problem:
-        raise resident.silent() from problem
+        raise process.unresponsive_error() from problem
     return found[0] if found else None
 
 
-def _replace(resident: BackgroundProcess, found: DaemonConnection | PredecessorConnection, version: str) -> None:
+def _replace(process: BackgroundProcess, found: DaemonConnection | PredecessorConnection, version: str) -> None:
     """Let an older daemon end in order. Raises `Unavailable` if it does not."""
     # Whatever it answers, its end is what counts.
     with suppress(OSError, EOFError, HTTPException, BadFrame, CellwrightError):
         found.ask("POST", "/daemon/stop", as_json(StopDaemonBody(why=f"version {version} takes over")))
-    if not has_ended(resident, found.version.pid, _END_TIMEOUT_SECONDS):
+    if not has_ended(process, found.version.pid, _END_TIMEOUT_SECONDS):
         raise Unavailable(
             f"The daemon of version {found.version.version} (process {found.version.pid}) does not end.",
-            hint=resident.ended_by,
+            hint=process.ended_by,
         )
 
 
@@ -192,14 +192,13 @@ def as_json(body: RequestModel | dict[str, Any] | None) -> bytes | None:
 
 def read_error(data: bytes, report_id: str) -> CellwrightError:
     """What went wrong in the daemon, as it was raised there."""
-    try:
+    error: CellwrightError = Defect("The daemon answered with no reason.")
+    with suppress(ValueError):
         match json.loads(data):
             case {"error": {"kind": str(kind), "message": str(message), "hint": str(hint)}}:
                 error = _ERRORS.get(kind, UserError)(message, hint=hint)
             case _:
-                error = Defect("The daemon answered with no reason.")
-    except ValueError:
-        error = Defect("The daemon answered with no reason.")
+                pass
     if isinstance(error, Defect) and report_id:
         error.report_id = report_id
     return error

@@ -21,6 +21,8 @@ COMMAND: Final = (sys.executable, "-I", "-m", "cellwright.server")
 FOREGROUND: Final = "--foreground"
 """The daemon stays in the process and the session it was started in."""
 _ALSO: Final = ("CELLWRIGHT_", "UV_", "PIP_", "NETRC", "XDG_STATE_HOME", "XDG_CACHE_HOME", "GIT_AUTHOR_")
+_PATHS: Final = ("home", "cache", "team_rules", "user_home", "certificates")
+"""Of the settings; empty: there is none."""
 _NEVER: Final = "UV_PUBLISH_"
 """Tokens for uploading packages, which no run does."""
 
@@ -50,11 +52,11 @@ class DaemonStart:
     settings: Settings
     idle_seconds: float = IDLE_SECONDS
     web: WebOptions | None = None
-    """Open the web door with these; None: when a door asks for it."""
+    """Open the web server with these; None: when somebody asks for it."""
     is_json: bool = False
     """Whether what it says in the foreground, once it listens, is for a program."""
     url_to: int | None = None
-    """The descriptor that the web door's address is also written to, in the foreground."""
+    """The descriptor that the web server's address is also written to, in the foreground."""
 
 
 def daemon_at(home: Path) -> BackgroundProcess:
@@ -70,7 +72,7 @@ def background_start(settings: Settings, launch: DaemonLaunch) -> ProcessLaunch:
     return ProcessLaunch(
         command=launch.command,
         environment=daemon_environment(settings),
-        told=start_message(start),
+        start_message=start_message(start),
         seconds=launch.start_seconds,
     )
 
@@ -89,13 +91,10 @@ def daemon_environment(settings: Settings) -> dict[str, str]:
 def start_message(start: DaemonStart) -> dict[str, Any]:
     """As plain values. Variables are not among them: the daemon has its own environment."""
     settings = start.settings
+    paths = {name: getattr(settings, name) for name in _PATHS}
     return {
-        "home": str(settings.home.absolute()),
-        "cache": str(settings.cache.absolute()),
-        "team_rules": _path(settings.team_rules),
-        "user_home": str(settings.user_home),
+        **{name: str(path.absolute()) if path is not None else "" for name, path in paths.items()},
         "private_hosts": sorted(settings.private_hosts),
-        "certificates": _path(settings.certificates),
         "git_name": settings.git_name,
         "git_email": settings.git_email,
         "idle_seconds": None if math.isinf(start.idle_seconds) else start.idle_seconds,
@@ -107,24 +106,12 @@ def start_message(start: DaemonStart) -> dict[str, Any]:
 
 def read_start(plain: Mapping[str, Any], own: Settings) -> DaemonStart:
     """What was told, with the variables of the daemon's `own` environment."""
+    sent: dict[str, Any] = {name: Path(plain[name]) if plain[name] else None for name in _PATHS}
+    sent |= {"private_hosts": frozenset(plain["private_hosts"])}
     return DaemonStart(
-        settings=replace(
-            own,
-            home=Path(plain["home"]),
-            cache=Path(plain["cache"]),
-            team_rules=Path(plain["team_rules"]) if plain["team_rules"] else None,
-            user_home=Path(plain["user_home"]),
-            private_hosts=frozenset(plain["private_hosts"]),
-            certificates=Path(plain["certificates"]) if plain["certificates"] else None,
-            git_name=plain["git_name"],
-            git_email=plain["git_email"],
-        ),
+        settings=replace(own, **sent, git_name=plain["git_name"], git_email=plain["git_email"]),
         idle_seconds=math.inf if plain["idle_seconds"] is None else float(plain["idle_seconds"]),
         web=WebOptions(**plain["web"]) if plain["web"] is not None else None,
         is_json=plain["is_json"],
         url_to=plain["url_to"],
     )
-
-
-def _path(path: Path | None) -> str:
-    return str(path.absolute()) if path is not None else ""

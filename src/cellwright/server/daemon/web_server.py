@@ -1,4 +1,4 @@
-"""The web door, open: its socket, the server behind it, the editor beside it, and their orderly end."""
+"""The web server: its socket, the server behind it, the editor beside it, and their orderly end."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-import uvicorn
 from fastapi import FastAPI
 
 from cellwright.app.live_notebooks import open_live_notebooks
 from cellwright.errors import Unavailable, UserError
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.editor import Editor, open_editor
-from cellwright.server.executor import LiveRuns
+from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options, tls_files
 from cellwright.server.http.application import web_application
 from cellwright.server.http.auth.active_requests import ActiveRequests
@@ -29,10 +28,10 @@ from cellwright.server.http.auth.tokens import TokenStore
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import (
     HEADER_TIMEOUT_SECONDS,
-    EmbeddedServer,
     header_timeout_protocol,
     listen_at,
-    run_server,
+    server_config,
+    serving,
 )
 from cellwright.settings import Settings
 
@@ -47,7 +46,7 @@ _POLLS_PER_WRITE: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebServer:
-    """A web door that is open."""
+    """A web server that is open."""
 
     addresses: Addresses
     folder: Path
@@ -60,27 +59,27 @@ class WebServer:
 
 
 @asynccontextmanager
-async def open_web_server(live: LiveRuns, settings: Settings, wish: WebOptions) -> AsyncGenerator[WebServer]:
+async def open_web_server(live: RunExecutor, settings: Settings, options: WebOptions) -> AsyncGenerator[WebServer]:
     """Listen, until the block ends; then whoever is being answered still is, for seconds.
 
-    Raises `UserError` for a wish that cannot be granted: a port that is taken, a folder that is none, TLS files.
+    Raises `UserError` for options that cannot be granted: a port that is taken, a folder that is none, TLS files.
     """
-    check_web_options(wish)
-    folder, tls = Path(wish.folder), await anyio.to_thread.run_sync(tls_files, wish)
+    check_web_options(options)
+    folder, tls = Path(options.folder), await anyio.to_thread.run_sync(tls_files, options)
     if not await anyio.to_thread.run_sync(folder.is_dir):
-        raise UserError(f"{wish.folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
+        raise UserError(f"{options.folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
     tokens, presence = TokenStore(settings.ready_home()), ActiveRequests()
     async with AsyncExitStack() as stack:
-        listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, wish.host, wish.port))
+        listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, options.host, options.port))
         opened = await stack.enter_async_context(open_live_notebooks(settings, of_runs=lambda: live.notebooks))
-        stack.enter_context(live.giving_way(opened.give_way))
+        stack.enter_context(live.yielding_to(opened.give_way))
         port = listener.getsockname()[1]
-        addresses = Addresses.of(wish, port)
-        editor, problem = await _open_editor(stack, wish, addresses, port, tls)
+        addresses = Addresses.of(options, port)
+        editor, problem = await _open_editor(stack, options, addresses, port, tls)
         if editor is not None:
             opened.people = editor.people
         addresses = replace(addresses, editor_origin=editor.origin if editor is not None else "")
-        house = ApiResources(
+        resources = ApiResources(
             live=live,
             settings=settings,
             masker=Masker.of(salt=secrets.token_bytes(16)),
@@ -89,29 +88,31 @@ async def open_web_server(live: LiveRuns, settings: Settings, wish: WebOptions) 
             editor_problem=problem,
             opened=opened,
         )
-        app = web_application(house, tokens, addresses, presence=presence)
+        app = web_application(resources, tokens, addresses, presence=presence)
         await stack.enter_async_context(_expire_tokens(tokens, presence, editor))
         await stack.enter_async_context(
-            serve_http(app, listener, presence, tls=tls, is_proxied=bool(wish.public_origin))
+            serve_http(app, listener, presence, tls=tls, is_proxied=bool(options.public_origin))
         )
-        logger.info("the web door is open at %s", addresses.origin)
+        logger.info("the web server is open at %s", addresses.origin)
         yield WebServer(addresses=addresses, folder=folder, tokens=tokens, presence=presence)
-    logger.info("the web door is closed")
+    logger.info("the web server is closed")
 
 
 async def _open_editor(
-    stack: AsyncExitStack, wish: WebOptions, addresses: Addresses, port: int, tls: tuple[str, str] | None
+    stack: AsyncExitStack, options: WebOptions, addresses: Addresses, port: int, tls: tuple[str, str] | None
 ) -> tuple[Editor | None, str]:
     """marimo's editor; or why there is none, which stops nothing else.
 
     Its port is the same after a restart, so that pages that are open may still frame it.
     """
-    if wish.public_origin and not wish.editor_origin:
+    if options.public_origin and not options.editor_origin:
         return None, "Behind a proxy the editor needs an origin of its own: `cellwright serve --editor-origin`."
-    opening = partial(open_editor, wish.host, page_origins=addresses.origins, public_origin=wish.editor_origin, tls=tls)
+    opening = partial(
+        open_editor, options.host, page_origins=addresses.origins, public_origin=options.editor_origin, tls=tls
+    )
     try:
-        if wish.editor_port is not None:
-            return await stack.enter_async_context(opening(wish.editor_port)), ""
+        if options.editor_port is not None:
+            return await stack.enter_async_context(opening(options.editor_port)), ""
         try:
             return await stack.enter_async_context(opening(port + 1)), ""
         except UserError:
@@ -132,37 +133,19 @@ async def serve_http(
     head_seconds: float = HEADER_TIMEOUT_SECONDS,
 ) -> AsyncGenerator[None]:
     """Answer whoever connects and says within `head_seconds` what they want, until the block ends."""
-    server = EmbeddedServer(_config(app, tls, is_proxied, head_seconds))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run_server, server, listener)
-        try:
-            yield
-        finally:
-            presence.end_streams()
-            server.should_exit = True
-            with anyio.move_on_after(_SHUTDOWN_TIMEOUT_SECONDS + 1, shield=True):
-                await server.ended.wait()
-            tasks.cancel_scope.cancel()
-
-
-def _config(app: FastAPI, tls: tuple[str, str] | None, is_proxied: bool, head_seconds: float) -> uvicorn.Config:
-    certificate, key = tls or (None, None)
-    return uvicorn.Config(
+    config = server_config(
         app,
+        tls,
         http=header_timeout_protocol(head_seconds),
-        log_config=None,
-        access_log=False,
-        lifespan="off",
         ws="none",
-        server_header=False,
         # Only a proxy on this machine is believed about who asks; it counts for nothing but rates.
         proxy_headers=is_proxied,
         forwarded_allow_ips="127.0.0.1",
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
     )
+    async with serving(config, listener, on_end=presence.end_streams):
+        yield
 
 
 @asynccontextmanager

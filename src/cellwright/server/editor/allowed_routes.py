@@ -50,23 +50,21 @@ REFUSED: Final = frozenset({("POST", "/api/packages/add"), ("POST", "/api/packag
 def panel_routes(find: FindNotebook) -> list[Route]:
     """Their routes."""
     panels = _Panels(find)
-    constant = [Route(path, _says(answer), methods=[method]) for (method, path), answer in _NOTHING.items()]
-    refused = {"success": False, "error": _HEADER_ONLY, "restartRequired": False}
+    constant = [
+        Route(path, _says(JSONResponse(answer)), methods=[method]) for (method, path), answer in _NOTHING.items()
+    ]
+    refused = JSONResponse({"success": False, "error": _HEADER_ONLY, "restartRequired": False})
     return [
         *constant,
         *(Route(path, _says(refused), methods=[method]) for method, path in sorted(REFUSED)),
         Route("/api/usage", panels.usage, methods=["GET"]),
         Route("/api/packages/list", panels.packages, methods=["GET"]),
-        Route("/public-files-sw.js", _worker, methods=["GET"]),
+        Route("/public-files-sw.js", _says(PlainTextResponse(_NO_WORKER, media_type="text/javascript"))),
     ]
 
 
-def _says(answer: dict[str, Any]) -> Callable[[Request], Response]:
-    return lambda request: JSONResponse(answer)
-
-
-def _worker(request: Request) -> Response:
-    return PlainTextResponse(_NO_WORKER, media_type="text/javascript")
+def _says(answer: Response) -> Callable[[Request], Response]:
+    return lambda request: answer
 
 
 class _Panels:

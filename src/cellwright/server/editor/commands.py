@@ -37,7 +37,7 @@ PASSED_ON: Final = (
 
 
 class CommandSource(Protocol):
-    """Where these orders come from, and where it is said what became of them."""
+    """Where these commands come from, and where it is said what became of them."""
 
     @property
     def notebook(self) -> OpenNotebook:
@@ -72,26 +72,26 @@ class CommandSource(Protocol):
 class EditorCommands:
     """A queue of commands, and whoever carries them out one after the other."""
 
-    def __init__(self, desk: CommandSource) -> None:
-        self._desk = desk
+    def __init__(self, source: CommandSource) -> None:
+        self._source = source
         self._waiting: list[tuple[commands.CommandMessage, str]] = []
         self._pulse = anyio.Event()
 
-    def take(self, command: commands.CommandMessage, page: str) -> None:
+    def enqueue(self, command: commands.CommandMessage, page: str) -> None:
         """Take a command; what was typed with it counts at once."""
         if isinstance(command, commands.ExecuteCellsCommand):
-            self._desk.typed(page, [(cell, code) for cell, code in _texts(command) if self._desk.shows(cell)])
+            self._source.typed(page, [(cell, code) for cell, code in _texts(command) if self._source.shows(cell)])
         elif isinstance(command, commands.DeleteCellCommand):
-            self._desk.changed(page, [DeleteCell(cell_id=command.cell_id)])
+            self._source.changed(page, [DeleteCell(cell_id=command.cell_id)])
         elif isinstance(command, commands.UpdateCellConfigCommand):
             self._configure(command)
         if len(self._waiting) >= _MAX_QUEUED:
-            self._desk.alert("Too much at once", "The kernel is behind; this was not carried out.")
+            self._source.alert("Too much at once", "The kernel is behind; this was not carried out.")
             return
         self._waiting.append((command, page))
         self._pulse.set()
 
-    async def carry_out(self) -> None:
+    async def run(self) -> None:
         """Carry out what comes, until cancelled."""
         while True:
             while self._waiting:
@@ -118,40 +118,43 @@ class EditorCommands:
             if isinstance(command, commands.ExecuteCellsCommand):
                 await self._run(command, page)
             elif isinstance(command, commands.DeleteCellCommand):
-                await _await_call(self._desk.notebook.apply())
+                await _await_call(self._source.notebook.apply())
             elif isinstance(command, commands.UpdateCellConfigCommand):
                 await self._run_configured(command)
             elif isinstance(command, PASSED_ON):
-                await self._desk.send(msgspec.json.encode(_without_request(command)))
+                if "request" in command.__struct_fields__:
+                    # Without who asked and how: a notebook's code gets to see a command's request.
+                    command = msgspec.structs.replace(command, request=None)
+                await self._source.send(msgspec.json.encode(command))
         except CellwrightError as problem:
-            self._desk.alert("Not done", f"{problem.message} {problem.hint}".strip())
+            self._source.alert("Not done", f"{problem.message} {problem.hint}".strip())
 
     async def _run(self, command: commands.ExecuteCellsCommand, page: str) -> None:
         texts = _texts(command)
-        unknown = [cell for cell, _ in texts if not self._desk.shows(cell)]
+        unknown = [cell for cell, _ in texts if not self._source.shows(cell)]
         if unknown:
             # A new cell that is run at once: marimo tells of its making only after that.
-            await self._desk.until_shown(unknown)
-            self._desk.typed(page, [(cell, code) for cell, code in texts if cell in unknown])
-        notebook = self._desk.notebook
+            await self._source.until_shown(unknown)
+            self._source.typed(page, [(cell, code) for cell, code in texts if cell in unknown])
+        notebook = self._source.notebook
         observation = await _await_call(notebook.run([cell for cell, _ in texts if notebook.document.find(cell)]))
         if observation.problem:
-            self._desk.alert("Not run", observation.problem)
+            self._source.alert("Not run", observation.problem)
 
     def _configure(self, command: commands.UpdateCellConfigCommand) -> None:
         for id, wanted in command.configs.items():
-            cell = self._desk.notebook.document.find(CellId(id))
+            cell = self._source.notebook.document.find(CellId(id))
             known = {"column", "disabled", "hide_code", "expand_output"} & wanted.keys()
             if cell is not None:
                 config = replace(cell.config, **{name: wanted[name] for name in known})
                 if config != cell.config:
-                    self._desk.notebook.edit([ConfigureCell(cell=cell.id, base_version=cell.version, config=config)])
+                    self._source.notebook.edit([ConfigureCell(cell=cell.id, base_version=cell.version, config=config)])
 
     async def _run_configured(self, command: commands.UpdateCellConfigCommand) -> None:
         switched = {CellId(id): wanted["disabled"] for id, wanted in command.configs.items() if "disabled" in wanted}
         if switched:
             on = [cell for cell, is_off in switched.items() if not is_off]
-            await _await_call(self._desk.notebook.run(on or "none"))
+            await _await_call(self._source.notebook.run(on or "none"))
 
 
 def _texts(command: commands.ExecuteCellsCommand) -> list[tuple[CellId, str]]:
@@ -164,9 +167,3 @@ async def _await_call(call: Call) -> Observation:
     while call.observation is None:
         await call.is_over.wait()
     return call.observation
-
-
-def _without_request(command: commands.CommandMessage) -> commands.CommandMessage:
-    """Without who asked and how: a notebook's code gets to see a command's request."""
-    has_request = "request" in command.__struct_fields__
-    return msgspec.structs.replace(command, request=None) if has_request else command

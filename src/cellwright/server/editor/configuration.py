@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, Final, cast
 
 from marimo._config import manager
@@ -42,26 +40,16 @@ class _FixedConfig(UserConfigStore):
         raise RefusedByPolicy("The editor's settings cannot be changed here.", hint="See Cellwright's own settings.")
 
 
-def config_manager() -> MarimoConfigManager:
-    """marimo's settings for every notebook that is edited here."""
+def config_manager(*, current_path: str | None = None) -> MarimoConfigManager:
+    """marimo's settings for every notebook that is edited here, wherever it is."""
     return MarimoConfigManager(_FixedConfig())
-
-
-def _ours_wherever(*, current_path: str | None) -> MarimoConfigManager:
-    return config_manager()
-
-
-@contextmanager
-def _only_our_settings() -> Generator[None]:
-    stock = manager.get_default_config_manager
-    manager.get_default_config_manager = _ours_wherever
-    try:
-        yield
-    finally:
-        manager.get_default_config_manager = stock
 
 
 def load_assets_route() -> None:
     """Import marimo's routes, one of which reads the person's settings as it is imported: it gets ours."""
-    with _only_our_settings():
+    stock = manager.get_default_config_manager
+    manager.get_default_config_manager = config_manager
+    try:
         importlib.import_module("marimo._server.api.endpoints.assets")
+    finally:
+        manager.get_default_config_manager = stock

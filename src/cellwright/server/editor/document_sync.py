@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from typing import Final, assert_never
 
 from marimo._ast.cell import CellConfig as MarimoConfig
@@ -12,28 +12,11 @@ from marimo._messaging.notebook import changes as marimo
 from marimo._messaging.notebook.document import NotebookCell
 from marimo._types.ids import CellId_t
 
+from cellwright import notebook
 from cellwright.ids import CellId
-from cellwright.notebook import (
-    SETUP_ID,
-    After,
-    AtEnd,
-    Before,
-    Cell,
-    CellConfig,
-    CellPosition,
-    ConfigureCell,
-    CreateCell,
-    DeleteCell,
-    Document,
-    Edit,
-    EditCell,
-    MoveCell,
-    RenameCell,
-    restore_edits,
-)
 
 _CELL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-PLACEHOLDER: Final = Cell(id=CellId("first"), code="")
+PLACEHOLDER: Final = notebook.Cell(id=CellId("first"), code="")
 """Shown where a notebook has no cells: without one, marimo's editor offers no way to make any."""
 SameText = Callable[[CellId, str, str], bool]
 """Whether a cell's text in the editor stands for this text of ours."""
@@ -43,7 +26,7 @@ SameText = Callable[[CellId, str, str], bool]
 
 
 def to_show(
-    shown: Sequence[NotebookCell], document: Document, *, is_same: SameText, held: Collection[CellId] = ()
+    shown: Sequence[NotebookCell], document: notebook.Document, *, is_same: SameText, held: Collection[CellId] = ()
 ) -> list[marimo.DocumentChange]:
     """What turns the cells an editor shows into ours. Texts and the end of cells in `held` wait."""
     ours = {cell.id: cell for cell in document.cells}
@@ -56,8 +39,12 @@ def to_show(
         if cell.id not in theirs
     ]
     changes += [marimo.DeleteCell(cell_id=cell.id) for cell in shown if cell.id not in ours and cell.id not in held]
-    stay = [id for id in order if id not in ours]
-    wanted = _with_held(list(ours), order, stay)
+    wanted = list(ours)
+    for id in order:
+        if id not in ours:
+            # It waits for its end behind the cell it stood behind.
+            at = order.index(id)
+            wanted.insert(wanted.index(order[at - 1]) + 1 if at else 0, id)
     if wanted != order:
         changes.append(marimo.ReorderCells(cell_ids=tuple(CellId_t(id) for id in wanted)))
     for id, cell in ours.items():
@@ -66,7 +53,7 @@ def to_show(
     return changes
 
 
-def _creation(cell: Cell, previous: CellId | None, order: list[CellId]) -> marimo.CreateCell:
+def _creation(cell: notebook.Cell, previous: CellId | None, order: list[CellId]) -> marimo.CreateCell:
     after = CellId_t(previous) if previous is not None else None
     before = CellId_t(order[0]) if previous is None and order else None
     order.insert(order.index(previous) + 1 if previous is not None else 0, cell.id)
@@ -80,16 +67,8 @@ def _creation(cell: Cell, previous: CellId | None, order: list[CellId]) -> marim
     )
 
 
-def _with_held(wanted: list[CellId], order: list[CellId], stay: list[CellId]) -> list[CellId]:
-    """Our order, with the cells that wait for their end behind the one they stood behind."""
-    for id in stay:
-        at = order.index(id)
-        wanted.insert(wanted.index(order[at - 1]) + 1 if at else 0, id)
-    return wanted
-
-
 def _differences(
-    shown: NotebookCell, cell: Cell, *, is_text_held: bool, is_same: SameText
+    shown: NotebookCell, cell: notebook.Cell, *, is_text_held: bool, is_same: SameText
 ) -> list[marimo.DocumentChange]:
     id, found = CellId_t(cell.id), list[marimo.DocumentChange]()
     if not is_text_held and shown.code != cell.code and not is_same(cell.id, shown.code, cell.code):
@@ -97,43 +76,24 @@ def _differences(
     if shown.name != cell.name:
         found.append(marimo.SetName(cell_id=id, name=cell.name))
     if our_config(shown.config) != cell.config:
-        found.append(
-            marimo.SetConfig(
-                cell_id=id,
-                column=cell.config.column,
-                disabled=cell.config.disabled,
-                hide_code=cell.config.hide_code,
-                expand_output=cell.config.expand_output,
-            )
-        )
+        found.append(marimo.SetConfig(cell_id=id, **asdict(cell.config)))
     return found
 
 
-def config_of(cell: Cell) -> MarimoConfig:
+def config_of(cell: notebook.Cell) -> MarimoConfig:
     """A cell's configuration in marimo's words."""
-    config = cell.config
-    return MarimoConfig(
-        column=config.column,
-        disabled=config.disabled,
-        hide_code=config.hide_code,
-        expand_output=config.expand_output,
-    )
+    return MarimoConfig(**asdict(cell.config))
 
 
-def our_config(config: MarimoConfig) -> CellConfig:
+def our_config(config: MarimoConfig | marimo.SetConfig) -> notebook.CellConfig:
     """A cell's configuration in our words."""
-    return CellConfig(
-        column=config.column,
-        disabled=config.disabled,
-        hide_code=config.hide_code,
-        expand_output=config.expand_output,
-    )
+    return notebook.CellConfig(**{each.name: getattr(config, each.name) for each in fields(notebook.CellConfig)})
 
 
 # ── a person's → ours ──
 
 
-def edits_of(change: marimo.DocumentChange, document: Document) -> list[Edit]:
+def edits_of(change: marimo.DocumentChange, document: notebook.Document) -> list[notebook.Edit]:
     """The edits that a person's change comes to, together, on the document as it is now; none for what is so already.
 
     A person's word counts whatever the cell's version is: they see what they type into.
@@ -150,7 +110,7 @@ def edits_of(change: marimo.DocumentChange, document: Document) -> list[Edit]:
             assert_never(change)
 
 
-def _created(change: marimo.CreateCell, document: Document) -> list[Edit]:
+def _created(change: marimo.CreateCell, document: notebook.Document) -> list[notebook.Edit]:
     id = CellId(change.cell_id)
     cell = document.find(id)
     if cell is not None:
@@ -163,63 +123,67 @@ def _created(change: marimo.CreateCell, document: Document) -> list[Edit]:
 
 
 def creation(
-    id: CellId, code: str, document: Document, *, place: CellPosition | None = None, config: CellConfig | None = None
-) -> CreateCell:
+    id: CellId,
+    code: str,
+    document: notebook.Document,
+    *,
+    place: notebook.CellPosition | None = None,
+    config: notebook.CellConfig | None = None,
+) -> notebook.CreateCell:
     """A cell that an editor made, under the id it gave it if that can be one."""
-    is_setup = id == SETUP_ID
+    is_setup = id == notebook.SETUP_ID
     known = {cell.id for cell in document.cells}
-    return CreateCell(
+    return notebook.CreateCell(
         code=code,
         id=id if _CELL_ID.fullmatch(id) and id not in known and not is_setup else None,
         name="setup" if is_setup else "_",
-        config=config or CellConfig(),
-        place=place or AtEnd(),
+        config=config or notebook.CellConfig(),
+        place=place or notebook.AtEnd(),
     )
 
 
 def _changed(
     change: marimo.DeleteCell | marimo.MoveCell | marimo.SetCode | marimo.SetName | marimo.SetConfig,
-    cell: Cell,
-    document: Document,
-) -> list[Edit]:
+    cell: notebook.Cell,
+    document: notebook.Document,
+) -> list[notebook.Edit]:
     match change:
         case marimo.DeleteCell():
-            return [DeleteCell(cell=cell.id, base_version=cell.version)]
+            return [notebook.DeleteCell(cell=cell.id, base_version=cell.version)]
         case marimo.MoveCell():
             place = _place(change, document)
             is_possible = place is not None and place.cell != cell.id and not cell.is_setup
-            return [MoveCell(cell=cell.id, base_version=cell.version, place=place)] if place and is_possible else []
+            return (
+                [notebook.MoveCell(cell=cell.id, base_version=cell.version, place=place)]
+                if place and is_possible
+                else []
+            )
         case marimo.SetCode():
-            edit = EditCell(cell=cell.id, base_version=cell.version, code=change.code)
+            edit = notebook.EditCell(cell=cell.id, base_version=cell.version, code=change.code)
             return [edit] if change.code != cell.code else []
         case marimo.SetName():
-            edit = RenameCell(cell=cell.id, base_version=cell.version, name=change.name or "_")
+            edit = notebook.RenameCell(cell=cell.id, base_version=cell.version, name=change.name or "_")
             return [edit] if (change.name or "_") != cell.name else []
         case marimo.SetConfig():
-            config = CellConfig(
-                column=change.column,
-                disabled=change.disabled,
-                hide_code=change.hide_code,
-                expand_output=change.expand_output,
-            )
-            return (
-                [ConfigureCell(cell=cell.id, base_version=cell.version, config=config)] if config != cell.config else []
-            )
+            edit = notebook.ConfigureCell(cell=cell.id, base_version=cell.version, config=our_config(change))
+            return [edit] if edit.config != cell.config else []
         case _:
             assert_never(change)
 
 
-def _place(change: marimo.CreateCell | marimo.MoveCell, document: Document) -> After | Before | None:
+def _place(
+    change: marimo.CreateCell | marimo.MoveCell, document: notebook.Document
+) -> notebook.After | notebook.Before | None:
     if change.after is not None and document.find(CellId(change.after)) is not None:
-        return After(cell=CellId(change.after))
+        return notebook.After(cell=CellId(change.after))
     if change.before is not None and document.find(CellId(change.before)) is not None:
-        return Before(cell=CellId(change.before))
+        return notebook.Before(cell=CellId(change.before))
     return None
 
 
-def _reordered(wanted: list[CellId], document: Document) -> list[Edit]:
+def _reordered(wanted: list[CellId], document: notebook.Document) -> list[notebook.Edit]:
     known = {cell.id: cell for cell in document.cells}
-    first = [id for id in dict.fromkeys(wanted) if id in known and id != SETUP_ID]
-    setup = [SETUP_ID] if SETUP_ID in known else []
-    order = [*setup, *first, *(id for id in known if id not in first and id != SETUP_ID)]
-    return restore_edits(document, replace(document, cells=tuple(known[id] for id in order)))
+    first = [id for id in dict.fromkeys(wanted) if id in known and id != notebook.SETUP_ID]
+    setup = [notebook.SETUP_ID] if notebook.SETUP_ID in known else []
+    order = [*setup, *first, *(id for id in known if id not in first and id != notebook.SETUP_ID)]
+    return notebook.restore_edits(document, replace(document, cells=tuple(known[id] for id in order)))

@@ -1,4 +1,4 @@
-"""The editor's door: a port of its own, marimo's server behind a gate, and one mirror for each notebook shown."""
+"""The editor: a port of its own, marimo's server behind our middleware, and one mirror for each notebook shown."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from urllib.parse import urlencode
 import anyio
 import anyio.abc
 import anyio.to_thread
-import uvicorn
 from starlette.types import ASGIApp
 
 from cellwright.errors import Unavailable
 from cellwright.kernel import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.server.editor import allowed_routes
-from cellwright.server.editor.middleware import EditorMiddleware
+from cellwright.server.editor.middleware import MAX_FRAME_BYTES, EditorMiddleware
 from cellwright.server.editor.passes import EditorPasses
 from cellwright.server.http.addresses import Addresses, WebOptions
-from cellwright.server.http.uvicorn_server import EmbeddedServer, HeaderTimeoutProtocol, listen_at, run_server
+from cellwright.server.http.uvicorn_server import HeaderTimeoutProtocol, listen_at, server_config, serving
 
 if TYPE_CHECKING:
-    import socket
-
     from cellwright.server.editor.mirror import NotebookMirror
     from cellwright.server.editor.sessions import Sessions
 
@@ -114,18 +111,30 @@ async def open_editor(
     """
     sessions, marimo, ours = await anyio.to_thread.run_sync(_load)
     with await anyio.to_thread.run_sync(listen_at, host, port) as listener:
-        wish = WebOptions(folder="", host=host, public_origin=public_origin, certificate=tls[0] if tls else "")
-        addresses, passes = Addresses.of(wish, listener.getsockname()[1]), EditorPasses()
-        gate = EditorMiddleware(
+        options = WebOptions(folder="", host=host, public_origin=public_origin, certificate=tls[0] if tls else "")
+        addresses, passes = Addresses.of(options, listener.getsockname()[1]), EditorPasses()
+        app = EditorMiddleware(
             marimo=marimo,
             ours=ours,
             passes=passes,
             addresses=addresses,
             page_origins=page_origins,
-            notebooks=sessions,
+            notebook_of=sessions.of_page,
+        )
+        config = server_config(
+            app,
+            tls,
+            http=HeaderTimeoutProtocol,
+            ws="websockets-sansio",
+            ws_ping_interval=_PING_SECONDS,
+            ws_ping_timeout=_PING_SECONDS * 3,
+            ws_max_size=MAX_FRAME_BYTES,
+            # Squeezing outputs of megabytes would hold up everything else that this process does.
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
         )
         with unwrap_single_error():
-            async with anyio.create_task_group() as tasks, _serving(gate, listener, tls):
+            async with anyio.create_task_group() as tasks, serving(config, listener):
                 try:
                     yield Editor(addresses, passes, sessions, tasks)
                 finally:
@@ -148,36 +157,3 @@ def _load() -> tuple[Sessions, ASGIApp, ASGIApp]:
             f"This marimo's editor cannot be served: {type(problem).__name__}: {problem}",
             hint="Install the marimo that Cellwright was made for. Everything but the editor works.",
         ) from problem
-
-
-@asynccontextmanager
-async def _serving(app: ASGIApp, listener: socket.socket, tls: tuple[str, str] | None) -> AsyncGenerator[None]:
-    certificate, key = tls or (None, None)
-    server = EmbeddedServer(
-        uvicorn.Config(
-            app,
-            http=HeaderTimeoutProtocol,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            ws="websockets-sansio",
-            ws_ping_interval=_PING_SECONDS,
-            ws_ping_timeout=_PING_SECONDS * 3,
-            ws_max_size=1 << 16,
-            # Squeezing outputs of megabytes would hold up everything else that this process does.
-            ws_per_message_deflate=False,
-            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-        )
-    )
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run_server, server, listener)
-        try:
-            yield
-        finally:
-            server.should_exit = True
-            with anyio.move_on_after(_SHUTDOWN_TIMEOUT_SECONDS + 2, shield=True):
-                await server.ended.wait()
-            tasks.cancel_scope.cancel()

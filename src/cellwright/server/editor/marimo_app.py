@@ -30,7 +30,7 @@ _HEAD: Final = '<script src="/cellwright/typing.js"></script>'
 
 
 def marimo_app(sessions: Sessions) -> Starlette:
-    """The app, to be put behind the gate: by itself it asks nobody who they are. Raises `Unavailable`."""
+    """The app, to be put behind our middleware: by itself it asks nobody who they are. Raises `Unavailable`."""
     configuration.load_assets_route()
     from marimo._server.config import StarletteServerStateInit
     from marimo._server.main import create_starlette_app
@@ -117,7 +117,10 @@ def editor_routes(sessions: Sessions) -> Starlette:
             Route("/cellwright/typing.js", typing_script, methods=["GET"]),
             *panel_routes(ours.notebook),
         ],
-        exception_handlers={_RouteProblem: _answer, ClientDisconnect: _gone},
+        exception_handlers={
+            _RouteProblem: _answer,
+            ClientDisconnect: lambda request, problem: Response(status_code=400),
+        },
     )
 
 
@@ -198,10 +201,6 @@ async def _body(request: Request, kind: type[Body]) -> Body:
         raise _RouteProblem(400, f"Not understood: {str(problem)[:200]}") from problem
 
 
-async def _answer(request: Request, problem: Exception) -> Response:
+def _answer(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, _RouteProblem)
     return problem.answer
-
-
-async def _gone(request: Request, problem: Exception) -> Response:
-    return Response(status_code=400)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
@@ -52,14 +52,6 @@ _PASSED_ON: Final = ("theme", "show-chrome", "view-as")
 _REFUSED_HERE: Final = "Open this notebook from Cellwright's own page: the address in use has expired."
 
 
-class PageNotebooks(Protocol):
-    """Which notebook a page is connected to; the gate's view of the sessions."""
-
-    def of_page(self, page: str) -> str | None:
-        """The notebook's key; None: this page is connected to none."""
-        ...
-
-
 class EditorRefusal(Exception):
     """A request that goes no further."""
 
@@ -80,13 +72,14 @@ class EditorMiddleware:
         passes: EditorPasses,
         addresses: Addresses,
         page_origins: Sequence[str],
-        notebooks: PageNotebooks,
+        notebook_of: Callable[[str], str | None],
     ) -> None:
         self._marimo = marimo
         self._ours = ours
         self._passes = passes
         self._addresses = addresses
-        self._notebooks = notebooks
+        self._notebook_of = notebook_of
+        """The key of the notebook a page is connected to; None: of none."""
         self._cookie = cookie_name(addresses)
         self._headers = _security_headers(addresses, page_origins)
 
@@ -127,10 +120,10 @@ class EditorMiddleware:
         if path == "/" and self._key(scope) not in held.notebooks:
             raise EditorRefusal(404, _REFUSED_HERE)
         page = headers.get(_PAGE_HEADER, "")
-        is_connected = bool(page) and self._notebooks.of_page(page) is not None
+        is_connected = bool(page) and self._notebook_of(page) is not None
         # A page that is not connected yet may ask what is the same for all; one that is speaks for its notebook.
         if path in allowed_routes.NEEDS_PAGE or (path in allowed_routes.FOR_PANELS and is_connected):
-            if not page or self._notebooks.of_page(page) not in held.notebooks:
+            if not page or self._notebook_of(page) not in held.notebooks:
                 raise EditorRefusal(403, "This page is connected to no notebook of yours.")
             if not self._passes.may_speak_as(held, page):
                 raise EditorRefusal(403, "Somebody else speaks as this page.")
@@ -157,7 +150,7 @@ class EditorMiddleware:
         key, page = self._key(scope), QueryParams(scope["query_string"]).get("session_id", "")
         if key not in held.notebooks or not 0 < len(page) <= 100:
             raise EditorRefusal(403, _REFUSED_HERE)
-        if self._notebooks.of_page(page) not in {None, key} or not self._passes.may_speak_as(held, page):
+        if self._notebook_of(page) not in {None, key} or not self._passes.may_speak_as(held, page):
             raise EditorRefusal(403, "Somebody else speaks as this page.")
 
     def _open(self, scope: Scope) -> Response:

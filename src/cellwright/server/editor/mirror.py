@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.abc
 from marimo._ast.cell import CellConfig
+from marimo._messaging import notification as marimo
 from marimo._messaging.notebook.changes import (
     CreateCell,
     DeleteCell,
@@ -28,15 +29,6 @@ from marimo._messaging.notebook.changes import (
     TransactionSource,
 )
 from marimo._messaging.notebook.reconcile import reconcile_transaction
-from marimo._messaging.notification import (
-    AlertNotification,
-    BannerNotification,
-    CellNotification,
-    CompletedRunNotification,
-    NotebookDocumentTransactionNotification,
-    NotificationMessage,
-    VariablesNotification,
-)
 from marimo._messaging.serde import serialize_kernel_message
 from marimo._types.ids import CellId_t, ConsumerId
 
@@ -52,7 +44,7 @@ from cellwright.kernel import (
     OpenNotebook,
 )
 from cellwright.kernel.task_groups import unwrap_single_error
-from cellwright.notebook import After, AtStart, CellPosition, EditRefused
+from cellwright.notebook import After, AtStart, CellPosition, Edit
 from cellwright.server.editor.commands import EditorCommands
 from cellwright.server.editor.document_sync import PLACEHOLDER, creation, edits_of, to_show
 from cellwright.server.editor.notifications import RetainedOutput, admitted, blank, notification_of
@@ -81,18 +73,18 @@ class NotebookMirror:
         self.notebook: Final = notebook
         self._sessions = sessions
         self._tasks = tasks
-        self._screens = PageTexts()
+        self._pages = PageTexts()
         self._stored: dict[CellId, tuple[str, str]] = {}
         """A cell's text as it was typed, and the text of ours that it became."""
         self._typing: dict[CellId, float] = {}
-        self._orders = EditorCommands(self)
+        self._commands = EditorCommands(self)
         self._is_quiet = False
-        self._is_told = False
-        """Whether the kernel itself tells what happens; until then we do, from the notebook's events."""
+        self._is_kernel_heard = False
+        """Whether the kernel itself reports what happens; until then we do, from the notebook's events."""
         self._closed = anyio.Event()
         self.is_begun = False
         self._has_changed = anyio.Event()
-        self._lane: EditorChannel | None = None
+        self._channel: EditorChannel | None = None
         self.session: EditorSession = sessions.begin(self)
         self._retained = RetainedOutput(self.session.session_view)
         self.document_changed()
@@ -103,35 +95,37 @@ class NotebookMirror:
         try:
             with unwrap_single_error():
                 async with anyio.create_task_group() as tasks:
-                    await tasks.start(self._be_told)
+                    await tasks.start(self._follow)
                     self.is_begun = True
                     task_status.started()
-                    tasks.start_soon(self._orders.carry_out)
+                    tasks.start_soon(self._commands.run)
                     await self._closed.wait()
                     tasks.cancel_scope.cancel()
         finally:
             self._sessions.end(self.session)
 
-    async def _be_told(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    async def _follow(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         is_first = True
         while True:
-            async with self.notebook.observe() as events, self.notebook.attach_editor(self) as self._lane:
+            async with self.notebook.observe() as events, self.notebook.attach_editor(self) as self._channel:
                 if is_first:
                     task_status.started()
                 is_first = False
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._fill_in, events)
-                    await self._pass_on(self._lane)
+                    async for body in self._channel.notifications:
+                        self._is_kernel_heard = True
+                        self._pass_on(body)
                     tasks.cancel_scope.cancel()
             # It was closed, or the kernel spoke faster than it was passed on: what was missed is shown anew.
-            self._is_told = False
+            self._is_kernel_heard = False
             await anyio.sleep(_LOST_SECONDS)
             self._show_present()
 
     async def send(self, command: bytes) -> None:
         """One of marimo's own commands, carried out by the kernel. Raises `KernelLost`."""
-        if self._lane is not None:
-            await self._lane.send(command)
+        if self._channel is not None:
+            await self._channel.send(command)
 
     @property
     def people(self) -> int:
@@ -140,30 +134,25 @@ class NotebookMirror:
 
     # ── from the kernel ──
 
-    async def _pass_on(self, lane: EditorChannel) -> None:
-        async for body in lane.notifications:
-            self._is_told = True
-            self._pass(body)
-
-    def _pass(self, body: bytes) -> None:
-        notification = admitted(body, self._is_cell)
+    def _pass_on(self, body: bytes) -> None:
+        notification = admitted(body, lambda cell: cell in self.session.document)
         if notification is None or not self._retained.before(notification, len(body)):
             return
-        if isinstance(notification, CellNotification) and notification.status == "queued":
+        if isinstance(notification, marimo.CellNotification) and notification.status == "queued":
             cell = self.session.document.get(notification.cell_id)
             self.session.session_view.last_executed_code[notification.cell_id] = cell.code if cell is not None else ""
-        self.tell(notification)
+        self.notify(notification)
         self._retained.after(notification)
 
     async def _fill_in(self, events: anyio.abc.ObjectReceiveStream[Event]) -> None:
         """While the kernel is at work on what began before we came, it does not speak to editors."""
         async for event in events:
             if isinstance(event, Observation):
-                self.tell(CompletedRunNotification(outcome="succeeded" if event.is_ok else "failed"))
-            elif self._is_told:
+                self.notify(marimo.CompletedRunNotification(outcome="succeeded" if event.is_ok else "failed"))
+            elif self._is_kernel_heard:
                 continue
             elif isinstance(event, CellStartedEvent):
-                self.tell(CellNotification(cell_id=CellId_t(event.cell), status="running", console=[]))
+                self.notify(marimo.CellNotification(cell_id=CellId_t(event.cell), status="running", console=[]))
             elif isinstance(event, CellFinishedEvent):
                 self._show(event.outcome)
 
@@ -175,17 +164,19 @@ class NotebookMirror:
     def _show_kernel(self, end: KernelEnd | None) -> None:
         self._retained.forget()
         if end is None:
-            self._is_told = False
+            self._is_kernel_heard = False
             if not self.notebook.outcomes:
-                self._show_blank()
+                self.session.session_view.last_executed_code.clear()
+                for cell in self.session.document.cell_ids:
+                    self.notify(blank(cell))
             return
-        self.tell(VariablesNotification(variables=[]))
+        self.notify(marimo.VariablesNotification(variables=[]))
         for cell, shown in list(self.session.session_view.cell_notifications.items()):
             if shown.status in ("running", "queued"):
-                self.tell(CellNotification(cell_id=cell, status="idle"))
+                self.notify(marimo.CellNotification(cell_id=cell, status="idle"))
         why = html.escape(end.reason)
-        self.tell(
-            BannerNotification(
+        self.notify(
+            marimo.BannerNotification(
                 title="The kernel stopped",
                 description=f"{why[:1].upper()}{why[1:]}. Run a cell: another kernel starts, with all that had run.",
                 variant="danger",
@@ -216,7 +207,12 @@ class NotebookMirror:
         held = [cell for cell, until in self._typing.items() if until > time.monotonic()]
         ours = self.notebook.document
         document = ours if ours.cells else replace(ours, cells=(PLACEHOLDER,))
-        changes = to_show(self.session.document.cells, document, is_same=self._is_same, held=held)
+        changes = to_show(
+            self.session.document.cells,
+            document,
+            is_same=lambda cell, shown, text: self._stored.get(cell) == (shown, text),
+            held=held,
+        )
         if changes:
             self._apply(changes, source="host", without="")
         if held:
@@ -236,26 +232,15 @@ class NotebookMirror:
             if isinstance(change, DeleteCell):
                 self.session.session_view.cell_notifications.pop(change.cell_id, None)
         open_pages = [page for page in self.session.room.consumers if page != without]
-        self._screens.were_sent(open_pages, changes)
-        self.tell(NotebookDocumentTransactionNotification(transaction=applied), without=without)
-
-    def _is_same(self, cell: CellId, shown: str, ours: str) -> bool:
-        return self._stored.get(cell) == (shown, ours)
-
-    def _is_cell(self, cell: CellId_t) -> bool:
-        return cell in self.session.document
+        self._pages.were_sent(open_pages, changes)
+        self.notify(marimo.NotebookDocumentTransactionNotification(transaction=applied), without=without)
 
     def _show_present(self) -> None:
         for outcome in list(self.notebook.outcomes.values()):
             self._show(outcome)
         call = self.notebook.current
         if call is not None and call.running is not None:
-            self.tell(CellNotification(cell_id=CellId_t(call.running), status="running"))
-
-    def _show_blank(self) -> None:
-        self.session.session_view.last_executed_code.clear()
-        for cell in self.session.document.cell_ids:
-            self.tell(blank(cell))
+            self.notify(marimo.CellNotification(cell_id=CellId_t(call.running), status="running"))
 
     def _show(self, outcome: CellOutcome) -> None:
         cell = self.session.document.get(CellId_t(outcome.id))
@@ -265,31 +250,33 @@ class NotebookMirror:
         if outcome.status != "stale":
             view.last_executed_code[cell.id] = cell.code
             view.last_execution_time[cell.id] = round(outcome.ms)
-        self.tell(notification_of(outcome))
+        self.notify(notification_of(outcome))
 
     # ── from people ──
 
     def joined(self, consumer: SessionConsumer, *, is_new: bool) -> None:
         """A page is connected."""
         page = consumer.consumer_id
-        if is_new or not self._screens.knows(page):
-            self._screens.shows(page, self.session.document.cells)
+        if is_new or not self._pages.knows(page):
+            self._pages.shows(page, self.session.document.cells)
         else:
             # Behind the words with which marimo greets it.
             asyncio.get_running_loop().call_soon(self._catch_up, consumer)
 
     def _catch_up(self, consumer: SessionConsumer) -> None:
         """A page that had lost its connection: what it has missed, and nothing of what was typed there meanwhile."""
-        changes = self._screens.missed(consumer.consumer_id, self.session.document.cells)
+        changes = self._pages.missed(consumer.consumer_id, self.session.document.cells)
         if changes:
             missed = Transaction(changes=tuple(changes), source="host", version=self.session.document.version)
-            consumer.notify(serialize_kernel_message(NotebookDocumentTransactionNotification(transaction=missed)))
+            consumer.notify(
+                serialize_kernel_message(marimo.NotebookDocumentTransactionNotification(transaction=missed))
+            )
         for notification in self.session.session_view.notifications:
             consumer.notify(serialize_kernel_message(notification))
 
     def heard(self, command: commands.CommandMessage, page: str) -> None:
         """A page asks something of the kernel."""
-        self._orders.take(command, page)
+        self._commands.enqueue(command, page)
 
     def interrupt(self) -> None:
         """Stop what runs, whoever had asked for it."""
@@ -318,7 +305,7 @@ class NotebookMirror:
                     self._typed(page, CellId(change.cell_id), change.code)
                     continue
                 if isinstance(change, CreateCell):
-                    self._screens.typed(page, CellId(change.cell_id), change.code)
+                    self._pages.typed(page, CellId(change.cell_id), change.code)
                 self._apply([change], source="frontend", without=page)
                 self._edit(change)
 
@@ -339,7 +326,7 @@ class NotebookMirror:
             self.document_changed()
 
     def _typed(self, page: str, cell: CellId, code: str) -> None:
-        if not self._screens.typed(page, cell, code):
+        if not self._pages.typed(page, cell, code):
             return
         self._typing.pop(cell, None)
         shown: DocumentChange = SetCode(cell_id=CellId_t(cell), code=code)
@@ -347,46 +334,41 @@ class NotebookMirror:
             shown = CreateCell(cell_id=CellId_t(cell), code=code, name="_", config=CellConfig())
         self._apply([shown], source="frontend", without=page)
         if self.notebook.document.find(cell) is None:
-            self._bring_back(cell, code)
+            # Somebody was typing into a cell that an agent took out meanwhile.
+            self._edit_with([creation(cell, code, self.notebook.document, place=self._position_of(cell))])
         else:
             self._edit(SetCode(cell_id=CellId_t(cell), code=code))
 
-    def _edit(self, change: DocumentChange) -> None:
-        refused = self.notebook.edit(edits_of(change, self.notebook.document))
+    def _edit_with(self, edits: Sequence[Edit]) -> None:
+        refused = self.notebook.edit(edits)
         if refused is not None:
-            self._say_why_not(refused)
+            self.alert("Not kept in the notebook", refused.message)
+
+    def _edit(self, change: DocumentChange) -> None:
+        self._edit_with(edits_of(change, self.notebook.document))
         cell = self.notebook.document.find(CellId(change.cell_id)) if isinstance(change, CreateCell | SetCode) else None
         if cell is not None and isinstance(change, CreateCell | SetCode):
             # Our file format evens out blank lines and the like: that must not be put back into a line being typed.
             self._stored[cell.id] = (change.code, cell.code)
 
-    def _bring_back(self, cell: CellId, code: str) -> None:
-        """Somebody was typing into a cell that an agent took out meanwhile."""
-        refused = self.notebook.edit([creation(cell, code, self.notebook.document, place=self._place_of(cell))])
-        if refused is not None:
-            self._say_why_not(refused)
-
-    def _place_of(self, cell: CellId) -> CellPosition | None:
+    def _position_of(self, cell: CellId) -> CellPosition | None:
         shown = [CellId(id) for id in self.session.document.cell_ids]
         if cell not in shown:
             return None
         before = [id for id in shown[: shown.index(cell)] if self.notebook.document.find(id) is not None]
         return After(cell=before[-1]) if before else AtStart()
 
-    def _say_why_not(self, refused: EditRefused) -> None:
-        self.alert("Not kept in the notebook", refused.message)
-
     # ── to people ──
 
-    def tell(self, notification: NotificationMessage, *, without: str = "") -> None:
-        """Tell every page, but one."""
+    def notify(self, notification: marimo.NotificationMessage, *, without: str = "") -> None:
+        """To every page, but one."""
         self.session.notify(
             serialize_kernel_message(notification), from_consumer_id=ConsumerId(without) if without else None
         )
 
     def alert(self, title: str, text: str) -> None:
         """Say something to everybody who looks."""
-        self.tell(AlertNotification(title=title, description=html.escape(text), variant="danger"))
+        self.notify(marimo.AlertNotification(title=title, description=html.escape(text), variant="danger"))
 
     async def save(self) -> str:
         """Save the notebook; says why it could not be, if so."""

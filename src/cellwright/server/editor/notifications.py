@@ -16,32 +16,10 @@ from typing import Final, assert_never, cast
 
 import msgspec
 from marimo._ast.cell import RuntimeStateType
+from marimo._messaging import notification as marimo
 from marimo._messaging.cell_output import CellOutput
 from marimo._messaging.errors import Error, MarimoExceptionRaisedError, MarimoInterruptionError, MarimoSyntaxError
 from marimo._messaging.mimetypes import KnownMimeType
-from marimo._messaging.notification import (
-    AlertNotification,
-    CellNotification,
-    CompletedRunNotification,
-    CompletionResultNotification,
-    DataColumnPreviewNotification,
-    DatasetsNotification,
-    DataSourceConnectionsNotification,
-    DataSourceDiscoveryResultNotification,
-    ExecutionNotification,
-    FunctionCallResultNotification,
-    InterruptedNotification,
-    ModelLifecycleNotification,
-    NotificationMessage,
-    RemoveUIElementsNotification,
-    SQLSchemaListPreviewNotification,
-    SQLTableListPreviewNotification,
-    SQLTablePreviewNotification,
-    UIElementMessageNotification,
-    ValidateSQLResultNotification,
-    VariablesNotification,
-    VariableValuesNotification,
-)
 from marimo._session.state.session_view import SessionView
 from marimo._types.ids import CellId_t
 
@@ -53,33 +31,33 @@ logger = logging.getLogger(__name__)
 MAX_BYTES: Final = 12 << 20
 """Outputs are cut to 8 MB in the kernel; what is larger than that, escaped, was not made by marimo."""
 SPOKEN: Final = (
-    CellNotification
-    | ExecutionNotification
-    | CompletedRunNotification
-    | InterruptedNotification
-    | FunctionCallResultNotification
-    | UIElementMessageNotification
-    | RemoveUIElementsNotification
-    | ModelLifecycleNotification
-    | CompletionResultNotification
-    | AlertNotification
-    | VariablesNotification
-    | VariableValuesNotification
-    | DatasetsNotification
-    | DataColumnPreviewNotification
-    | DataSourceConnectionsNotification
-    | DataSourceDiscoveryResultNotification
-    | SQLTablePreviewNotification
-    | SQLTableListPreviewNotification
-    | SQLSchemaListPreviewNotification
-    | ValidateSQLResultNotification
+    marimo.CellNotification
+    | marimo.ExecutionNotification
+    | marimo.CompletedRunNotification
+    | marimo.InterruptedNotification
+    | marimo.FunctionCallResultNotification
+    | marimo.UIElementMessageNotification
+    | marimo.RemoveUIElementsNotification
+    | marimo.ModelLifecycleNotification
+    | marimo.CompletionResultNotification
+    | marimo.AlertNotification
+    | marimo.VariablesNotification
+    | marimo.VariableValuesNotification
+    | marimo.DatasetsNotification
+    | marimo.DataColumnPreviewNotification
+    | marimo.DataSourceConnectionsNotification
+    | marimo.DataSourceDiscoveryResultNotification
+    | marimo.SQLTablePreviewNotification
+    | marimo.SQLTableListPreviewNotification
+    | marimo.SQLSchemaListPreviewNotification
+    | marimo.ValidateSQLResultNotification
 )
 """Not among them: changes of the document, of files, packages, secrets or settings, and all that only a server says."""
 
 _decoder: Final = msgspec.json.Decoder(SPOKEN)
 
 
-def admitted(body: bytes, is_cell: Callable[[CellId_t], bool]) -> NotificationMessage | None:
+def admitted(body: bytes, is_cell: Callable[[CellId_t], bool]) -> marimo.NotificationMessage | None:
     """What this frame says, if a kernel may say it, about a cell that there is; else None."""
     if len(body) > MAX_BYTES:
         logger.warning("a notification of %s bytes was not passed on", len(body))
@@ -89,7 +67,9 @@ def admitted(body: bytes, is_cell: Callable[[CellId_t], bool]) -> NotificationMe
     except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         logger.warning("a notification was not passed on: %s", str(problem)[:200])
         return None
-    if isinstance(notification, CellNotification | ExecutionNotification) and not is_cell(notification.cell_id):
+    if isinstance(notification, marimo.CellNotification | marimo.ExecutionNotification) and not is_cell(
+        notification.cell_id
+    ):
         return None
     return notification
 
@@ -97,10 +77,10 @@ def admitted(body: bytes, is_cell: Callable[[CellId_t], bool]) -> NotificationMe
 _CUT: Final = "\n… too large to be shown whole; run the cell to see it."
 
 
-def notification_of(outcome: CellOutcome) -> CellNotification:
+def notification_of(outcome: CellOutcome) -> marimo.CellNotification:
     """How this cell looks, whole: output, console and status."""
     console = [CellOutput.stdout(outcome.console)] if outcome.console else []
-    return CellNotification(
+    return marimo.CellNotification(
         cell_id=CellId_t(outcome.id),
         output=_output(outcome),
         console=console,
@@ -109,9 +89,9 @@ def notification_of(outcome: CellOutcome) -> CellNotification:
     )
 
 
-def blank(cell: str) -> CellNotification:
+def blank(cell: str) -> marimo.CellNotification:
     """A cell that has not run."""
-    return CellNotification(
+    return marimo.CellNotification(
         cell_id=CellId_t(cell), output=CellOutput.empty(), console=[], status="idle", stale_inputs=False
     )
 
@@ -160,13 +140,13 @@ def _error(outcome: CellOutcome) -> Error:
 _CONSOLE_BYTES: Final = 4 << 20
 _GATHERED_BYTES: Final = 128 << 20
 _GATHERED: Final = (
-    DatasetsNotification,
-    DataSourceConnectionsNotification,
-    ModelLifecycleNotification,
-    SQLSchemaListPreviewNotification,
-    SQLTableListPreviewNotification,
-    SQLTablePreviewNotification,
-    VariableValuesNotification,
+    marimo.DatasetsNotification,
+    marimo.DataSourceConnectionsNotification,
+    marimo.ModelLifecycleNotification,
+    marimo.SQLSchemaListPreviewNotification,
+    marimo.SQLTableListPreviewNotification,
+    marimo.SQLTablePreviewNotification,
+    marimo.VariableValuesNotification,
 )
 """Of these marimo's view gathers one after the other and never lets go."""
 
@@ -179,14 +159,14 @@ class RetainedOutput:
         self._gathered = 0
         self._consoles: defaultdict[str, int] = defaultdict(int)
 
-    def before(self, notification: NotificationMessage, size: int) -> bool:
+    def before(self, notification: marimo.NotificationMessage, size: int) -> bool:
         """Make room for this. False: it is not to be told, this cell has printed more than anybody reads."""
         if isinstance(notification, _GATHERED):
             self._gathered += size
             if self._gathered > _GATHERED_BYTES:
                 self.forget()
                 self._gathered = size
-        if not isinstance(notification, CellNotification):
+        if not isinstance(notification, marimo.CellNotification):
             return True
         if notification.status == "running":
             self._consoles[notification.cell_id] = 0
@@ -195,9 +175,9 @@ class RetainedOutput:
             return self._consoles[notification.cell_id] <= _CONSOLE_BYTES
         return True
 
-    def after(self, notification: NotificationMessage) -> None:
+    def after(self, notification: marimo.NotificationMessage) -> None:
         """Of what a `mo.ui` element was told, its value is kept, and not every message there ever was."""
-        if isinstance(notification, UIElementMessageNotification):
+        if isinstance(notification, marimo.UIElementMessageNotification):
             self._view.ui_element_messages.pop(notification.ui_element, None)
             if notification.message.get("type") == "marimo-ui-value-update" and len(self._view.ui_values) < 10_000:
                 self._view.ui_values[notification.ui_element] = notification.message.get("value")
@@ -209,5 +189,5 @@ class RetainedOutput:
         view.ui_element_messages.clear()
         view.model_states.clear()
         view.variable_values.clear()
-        view.datasets = DatasetsNotification(tables=[])
-        view.data_connectors = DataSourceConnectionsNotification(connections=[])
+        view.datasets = marimo.DatasetsNotification(tables=[])
+        view.data_connectors = marimo.DataSourceConnectionsNotification(connections=[])

@@ -55,23 +55,18 @@ class PageTexts:
     def typed(self, page: str, cell: CellId, code: str) -> bool:
         """Whether this text is news from the page, rather than what it was sent."""
         texts = self._texts.setdefault(page, {})
-        if texts.get(cell) == code or self._is_echo(page, cell, code):
+        while self._sent and self._sent[0][0] < self._clock() - _ECHO_SECONDS:
+            self._sent.popleft()
+        if texts.get(cell) == code or any(sent[1:] == (page, cell, code) for sent in self._sent):
             return False
         texts[cell] = code
         return True
-
-    def _is_echo(self, page: str, cell: CellId, code: str) -> bool:
-        while self._sent and self._sent[0][0] < self._clock() - _ECHO_SECONDS:
-            self._sent.popleft()
-        return any(sent[1:] == (page, cell, code) for sent in self._sent)
 
     def missed(self, page: str, cells: Sequence[NotebookCell]) -> list[DocumentChange]:
         """What this page has not been told, which from now on it has."""
         texts = self._texts.get(page, {})
         now = {CellId(cell.id) for cell in cells}
-        changes: list[DocumentChange] = []
-        for id in [id for id in texts if id not in now]:
-            changes.append(DeleteCell(cell_id=CellId_t(id)))
+        changes: list[DocumentChange] = [DeleteCell(cell_id=CellId_t(id)) for id in texts if id not in now]
         for at, cell in enumerate(cells):
             known = texts.get(CellId(cell.id))
             if known is None:

@@ -59,10 +59,8 @@ class EditorPasses:
             return None
         held = self.find(cookie)
         if held is None or cookie is None or held.person != found.person:
-            cookie, held = (
-                secrets.token_urlsafe(32),
-                EditorPass(person=found.person, until=self._clock() + _PASS_SECONDS),
-            )
+            cookie = secrets.token_urlsafe(32)
+            held = EditorPass(person=found.person, until=self._clock() + _PASS_SECONDS)
             self._passes[_digest(cookie)] = held
         held.notebooks.add(found.notebook)
         return cookie, found.notebook
@@ -101,12 +99,9 @@ class EditorPasses:
     def _forget_old(self) -> None:
         now = self._clock()
         codes = [(key, code) for key, code in self._codes.items() if code.until >= now]
-        passes = sorted(((key, held) for key, held in self._passes.items() if held.until >= now), key=_until)
+        valid = [(key, held) for key, held in self._passes.items() if held.until >= now]
+        passes = sorted(valid, key=lambda entry: entry[1].until)
         self._codes, self._passes = dict(codes[-_MAX_PASSES:]), dict(passes[-_MAX_PASSES:])
-
-
-def _until(entry: tuple[bytes, EditorPass]) -> float:
-    return entry[1].until
 
 
 def _digest(secret: str) -> bytes:

@@ -108,9 +108,9 @@ class EditorSession(SessionImpl):
             if waiting is None:
                 continue
             size = len(operation) if isinstance(operation, bytes) else 0
-            told = 0 if waiting.qsize() <= 1 else self._waiting_bytes.get(consumer.consumer_id, 0) + size
-            self._waiting_bytes[consumer.consumer_id] = told
-            if waiting.qsize() > _MOST_WAITING or told > _MOST_WAITING_BYTES:
+            behind = 0 if waiting.qsize() <= 1 else self._waiting_bytes.get(consumer.consumer_id, 0) + size
+            self._waiting_bytes[consumer.consumer_id] = behind
+            if waiting.qsize() > _MOST_WAITING or behind > _MOST_WAITING_BYTES:
                 self.disconnect_consumer(consumer)
 
 
@@ -270,11 +270,6 @@ class Sessions(SessionManager):
             self._repository.remove_sync(name)
         session.close()
 
-    def find(self, key: str) -> EditorSession | None:
-        """The session of this notebook."""
-        found = self.get_session_by_file_key(key)
-        return found if isinstance(found, EditorSession) else None
-
     def of_page(self, page: str) -> str | None:
         """The key of the notebook this page is connected to."""
         found = self.get_session(SessionId(page))
@@ -282,8 +277,8 @@ class Sessions(SessionManager):
 
     def app_manager(self, key: str) -> AppFileManager:
         """The text of a notebook that is shown."""
-        session = self.find(key)
-        if session is None:
+        session = self.get_session_by_file_key(key)
+        if not isinstance(session, EditorSession):
             raise file_not_found(key)
         return session.app_file_manager
 

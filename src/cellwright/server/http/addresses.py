@@ -24,7 +24,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
-    """How the web door is to be opened. Plain values: it travels to the daemon."""
+    """How the web server is to be opened. Plain values: it travels to the daemon."""
 
     folder: str
     """Where notebooks and data are looked for and new ones are put; absolute."""
@@ -58,20 +58,20 @@ class Addresses:
     """marimo's editor, on an origin of its own; empty: there is none."""
 
     @classmethod
-    def of(cls, wish: WebOptions, port: int, *, editor_origin: str = "") -> Addresses:
-        """For a door that listens at this port."""
-        scheme = "https" if wish.certificate else "http"
-        is_wildcard = _is_wildcard(wish.host)
-        names = [LOOPBACK, "localhost", "[::1]"] if is_wildcard or is_loopback(wish.host) else []
-        names += [socket.gethostname().lower()] if is_wildcard else [_in_url(wish.host).lower()]
+    def of(cls, options: WebOptions, port: int, *, editor_origin: str = "") -> Addresses:
+        """For a server that listens at this port."""
+        scheme = "https" if options.certificate else "http"
+        is_wildcard = _is_wildcard(options.host)
+        names = [LOOPBACK, "localhost", "[::1]"] if is_wildcard or is_loopback(options.host) else []
+        names += [socket.gethostname().lower()] if is_wildcard else [_in_url(options.host).lower()]
         hosts = [_with_port(name, port, scheme) for name in names]
-        if wish.public_origin:
-            hosts.append(urlsplit(wish.public_origin).netloc)
+        if options.public_origin:
+            hosts.append(urlsplit(options.public_origin).netloc)
         return cls(
-            origin=wish.public_origin or f"{scheme}://{_with_port(names[-1], port, scheme)}",
+            origin=options.public_origin or f"{scheme}://{_with_port(names[-1], port, scheme)}",
             hosts=frozenset(hosts),
             is_any_address=is_wildcard,
-            editor_origin=wish.editor_origin or editor_origin,
+            editor_origin=options.editor_origin or editor_origin,
         )
 
     @property
@@ -101,23 +101,23 @@ class Addresses:
         return f"{self.origin}/#start={start_code}"
 
 
-def check_web_options(wish: WebOptions) -> None:
-    """Raises `UserError` for a door that strangers could read along at, or that makes no sense."""
-    if bool(wish.certificate) != bool(wish.key):
+def check_web_options(options: WebOptions) -> None:
+    """Raises `UserError` for a server that strangers could read along at, or that makes no sense."""
+    if bool(options.certificate) != bool(options.key):
         raise UserError("A TLS certificate needs its key.", hint="Give both --tls-cert and --tls-key.")
-    for option, origin in (("--behind-proxy", wish.public_origin), ("--editor-origin", wish.editor_origin)):
+    for option, origin in (("--behind-proxy", options.public_origin), ("--editor-origin", options.editor_origin)):
         if origin and not _is_origin(origin):
             raise UserError(
                 f"{option} {origin!r} is not an origin.", hint="Write it as a browser does: https://room.example"
             )
-    if wish.public_origin and wish.public_origin == wish.editor_origin:
+    if options.public_origin and options.public_origin == options.editor_origin:
         raise UserError(
             "The editor needs an origin of its own.",
             hint="What a notebook shows could otherwise press the page's buttons: give it another host name or port.",
         )
-    if not is_loopback(wish.host) and not wish.certificate and not wish.public_origin:
+    if not is_loopback(options.host) and not options.certificate and not options.public_origin:
         raise UserError(
-            f"Listening at {wish.host!r} would send tokens and data over the network for everyone to read.",
+            f"Listening at {options.host!r} would send tokens and data over the network for everyone to read.",
             hint="Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks TLS; or "
             "leave --host away and use `ssh -L 8300:127.0.0.1:8300`.",
         )
@@ -163,25 +163,25 @@ _KEY: Final = b"PRIVATE KEY-----"
 _LOCKED: Final = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
 
 
-def tls_files(wish: WebOptions) -> tuple[str, str] | None:
+def tls_files(options: WebOptions) -> tuple[str, str] | None:
     """Certificate and key, which go together; None without TLS. Raises `UserError`. Blocking."""
-    if not wish.certificate:
+    if not options.certificate:
         return None
-    if _CERTIFICATE not in _read_tls_file(wish.certificate, "--tls-cert"):
+    if _CERTIFICATE not in _read_tls_file(options.certificate, "--tls-cert"):
         raise UserError(
-            f"{wish.certificate!r} is no certificate.",
+            f"{options.certificate!r} is no certificate.",
             hint="--tls-cert takes PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on.",
         )
-    key = _read_tls_file(wish.key, "--tls-key")
+    key = _read_tls_file(options.key, "--tls-key")
     if _KEY not in key:
-        raise UserError(f"{wish.key!r} is no key.", hint="--tls-key takes the certificate's private key as PEM.")
+        raise UserError(f"{options.key!r} is no key.", hint="--tls-key takes the certificate's private key as PEM.")
     if any(each in key for each in _LOCKED):
         raise UserError(
-            f"The key {wish.key!r} has a password.",
+            f"The key {options.key!r} has a password.",
             hint="Nobody is there to type it when the daemon starts: give --tls-key one without.",
         )
-    _check_together(wish)
-    return wish.certificate, wish.key
+    _check_together(options)
+    return options.certificate, options.key
 
 
 def _read_tls_file(path: str, option: str) -> bytes:
@@ -192,13 +192,13 @@ def _read_tls_file(path: str, option: str) -> bytes:
         raise UserError(f"{path!r} cannot be read: {why}.", hint=f"Name the file with {option}.") from problem
 
 
-def _check_together(wish: WebOptions) -> None:
+def _check_together(options: WebOptions) -> None:
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(wish.certificate, wish.key, password="")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key, password="")
     except OSError as problem:
         if getattr(problem, "reason", "") == "KEY_VALUES_MISMATCH":
             raise UserError(
-                f"The key {wish.key!r} is not that of the certificate {wish.certificate!r}.",
+                f"The key {options.key!r} is not that of the certificate {options.certificate!r}.",
                 hint="Give --tls-cert and --tls-key that were made together; the certificate comes first in its file.",
             ) from problem
         raise UserError(

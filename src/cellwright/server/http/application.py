@@ -1,4 +1,4 @@
-"""The web application: every router behind every gate."""
+"""The web application: every router behind all middleware."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _ROUTES: Final[tuple[Callable[[ApiResources], APIRouter], ...]] = (
     doctor_routes,
     onboarding_routes,
 )
-"""Everything behind /api/v1 that is made from the house alone."""
+"""Everything behind /api/v1 that is made from the resources alone."""
 
 
 def web_application(
-    house: ApiResources,
+    resources: ApiResources,
     tokens: TokenStore,
     addresses: Addresses,
     *,
@@ -75,12 +75,12 @@ def web_application(
         redoc_url=None,
         redirect_slashes=False,
     )
-    for router in (session_routes(tokens), *(make(house) for make in _ROUTES)):
+    for router in (session_routes(tokens), *(make(resources) for make in _ROUTES)):
         app.include_router(router, prefix=API, responses=RESPONSES)
     app.include_router(page_routes(), include_in_schema=False)
 
     def mask(text: str) -> str:
-        return house.masker.mask(page_hint(text)).text
+        return resources.masker.mask(page_hint(text)).text
 
     add_error_handlers(app, mask)
     # The last one added is the outermost.

@@ -1,4 +1,4 @@
-"""Errors that only a door of HTTP has. Routes take them from `problems`; this module loads nothing."""
+"""Errors that only HTTP has. Loads nothing: a command of the daemon raises them again."""
 
 from __future__ import annotations
 

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import anyio.to_thread
 
 from cellwright.kernel import OpenNotebook
+from cellwright.server.http.schemas.notebooks import KernelShape
 
-KernelState = Literal["running", "idle"]
 _PROC: Final = Path("/proc")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelUsage:
-    """One kernel's share: its cage's init and everything below it."""
-
-    pid: int
-    memory_mb: float
-    """Pages that several processes share count for each by its share (PSS)."""
-    cpu_seconds: float
-    state: KernelState
-
-
-async def measure_kernels(notebooks: Mapping[str, OpenNotebook]) -> dict[str, KernelUsage]:
+async def measure_kernels(notebooks: Mapping[str, OpenNotebook]) -> dict[str, KernelShape]:
     """What the kernel of each notebook uses, by the same names; a notebook without a living kernel has none."""
     pids = {
         name: notebook.live.kernel.pid
@@ -39,7 +27,7 @@ async def measure_kernels(notebooks: Mapping[str, OpenNotebook]) -> dict[str, Ke
         return {}
     measured = await anyio.to_thread.run_sync(_measure, [*pids.values()])
     return {
-        name: KernelUsage(
+        name: KernelShape(
             pid=pid,
             memory_mb=round(measured[pid][0], 1),
             cpu_seconds=round(measured[pid][1], 2),
@@ -65,7 +53,9 @@ def _sums(root: int, children: Mapping[int, list[int]], seconds: Mapping[int, fl
     family = [root]
     for member in family:
         family += children.get(member, [])
-    return sum(map(_memory_kb, family)) / 1024, sum(seconds.get(member, 0.0) for member in family)
+    # Where a share of pages may not be read, the pages a process has for itself; 0 for one that has gone.
+    kilobytes = (_field(pid, "smaps_rollup", "Pss:") or _field(pid, "status", "RssAnon:") for pid in family)
+    return sum(kilobytes) / 1024, sum(seconds.get(member, 0.0) for member in family)
 
 
 def _stat(process: Path) -> tuple[int, float] | None:
@@ -75,11 +65,6 @@ def _stat(process: Path) -> tuple[int, float] | None:
     except OSError:
         return None
     return int(fields[1]), sum(map(int, fields[11:15])) / _TICKS
-
-
-def _memory_kb(pid: int) -> int:
-    """Its share of its pages; where that may not be read, the pages it has for itself; 0 for one that has gone."""
-    return _field(pid, "smaps_rollup", "Pss:") or _field(pid, "status", "RssAnon:")
 
 
 def _field(pid: int, file: str, name: str) -> int:

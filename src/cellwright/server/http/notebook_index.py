@@ -19,7 +19,7 @@ from cellwright.app.live_notebooks import LiveNotebooks, notebook_id
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel import OpenNotebook
 from cellwright.runs.views.run_view import first_goal
-from cellwright.server.http.problems import Conflict, ResourceNotFound
+from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.tools.project_files import ProjectFiles
 
@@ -64,21 +64,21 @@ def _look(files: ProjectFiles, path: Path) -> FoundNotebook | None:
 
 @dataclass(frozen=True, slots=True)
 class NotebookIndex:
-    """Every notebook this house can show."""
+    """Every notebook that can be shown here."""
 
-    house: ApiResources
+    resources: ApiResources
 
     def live(self) -> Mapping[str, OpenNotebook]:
         """Those that are open, by id."""
-        return self.house.live.notebooks if self.house.opened is None else self.house.opened.all()
+        return self.resources.live.notebooks if self.resources.opened is None else self.resources.opened.all()
 
     def run_of(self, id: str) -> str | None:
         """The run that has the notebook of this id open."""
-        return id if id in self.house.live.notebooks else None
+        return id if id in self.resources.live.notebooks else None
 
     def find(self, id: str) -> OpenNotebook | None:
         """The open notebook of this id."""
-        return self.live().get(id) if self.house.opened is None else self.house.opened.find(id)
+        return self.live().get(id) if self.resources.opened is None else self.resources.opened.find(id)
 
     async def get(self, id: str) -> OpenNotebook:
         """The same. Raises `Conflict` if it is not open, `ResourceNotFound` if there is none."""
@@ -90,9 +90,9 @@ class NotebookIndex:
 
     async def path_of(self, id: str) -> Path:
         """The file of a run's notebook, or of one in the folder. Raises `ResourceNotFound`."""
-        if (goal := await first_goal(self.house.live.records, id)) is not None:
+        if (goal := await first_goal(self.resources.live.records, id)) is not None:
             return Path(goal.notebook)
-        found = await anyio.to_thread.run_sync(find_notebooks, self.house.folder)
+        found = await anyio.to_thread.run_sync(find_notebooks, self.resources.folder)
         for each in found:
             if each.id == id:
                 return each.path
@@ -103,7 +103,7 @@ class NotebookIndex:
 
         Nothing outside the folder, and nothing that looks like a secret, can be opened.
         """
-        files = ProjectFiles(self.house.folder)
+        files = ProjectFiles(self.resources.folder)
         return await self._opened().open(await anyio.to_thread.run_sync(files.locate, path))
 
     async def reopen(self, path: Path) -> OpenNotebook:
@@ -116,13 +116,13 @@ class NotebookIndex:
 
     async def close(self, id: str) -> bool:
         """Close one that a person opened; whether it was open."""
-        return self.house.opened is not None and await self.house.opened.close(id)
+        return self.resources.opened is not None and await self.resources.opened.close(id)
 
     def watching(self, id: str) -> AbstractContextManager[None]:
         """While this block lasts, the notebook is not taken for forgotten."""
-        return nullcontext() if self.house.opened is None else self.house.opened.watching(id)
+        return nullcontext() if self.resources.opened is None else self.resources.opened.watching(id)
 
     def _opened(self) -> LiveNotebooks:
-        if self.house.opened is None:
+        if self.resources.opened is None:
             raise Unavailable("No notebooks can be opened here.", hint="Start `cellwright serve`.")
-        return self.house.opened
+        return self.resources.opened

@@ -22,12 +22,10 @@ from cellwright.kernel import (
     VariablePreview,
 )
 from cellwright.notebook import Cell, Document, Graph, Node, graph
-from cellwright.policy import Masker
-from cellwright.server.http.kernel_usage import KernelUsage
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.http.schemas.notebooks import (
     CellOutcomeShape,
     CellShape,
-    KernelShape,
     Output,
     Ran,
     VariableShape,
@@ -43,13 +41,6 @@ def shown_path(path: Path, folder: Path) -> str:
         if path.is_relative_to(root):
             return path.relative_to(root).as_posix()
     return str(path)
-
-
-def kernel_shape(use: KernelUsage | None) -> KernelShape | None:
-    """What a kernel uses."""
-    if use is None:
-        return None
-    return KernelShape(pid=use.pid, memory_mb=use.memory_mb, cpu_seconds=use.cpu_seconds, state=use.state)
 
 
 def version_of(document: Document) -> int:
@@ -98,7 +89,9 @@ def _stale(drawn: Graph, outcomes: Outcomes) -> set[CellId]:
 
 
 def _cell(cell: Cell, node: Node, outcome: CellOutcome | None, masker: Masker, is_stale: bool) -> CellShape:
-    error = None if outcome is None else outcome.error
+    error, output = None if outcome is None else outcome.error, None
+    if outcome is not None and outcome.output is not None:
+        output = Output(mimetype=outcome.output.mimetype, text=_masked(masker, outcome.output.text))
     return CellShape(
         id=cell.id,
         name=cell.name,
@@ -109,7 +102,7 @@ def _cell(cell: Cell, node: Node, outcome: CellOutcome | None, masker: Masker, i
         error=_error(masker, error),
         error_line=None if error is None else error.line,
         traceback="" if error is None else _masked(masker, error.traceback),
-        output=None if outcome is None else _output(masker, outcome),
+        output=output,
         console="" if outcome is None else _masked(masker, outcome.console),
         is_stale=is_stale,
         defines=sorted(node.defs),
@@ -117,18 +110,12 @@ def _cell(cell: Cell, node: Node, outcome: CellOutcome | None, masker: Masker, i
     )
 
 
-def _output(masker: Masker, outcome: CellOutcome) -> Output | None:
-    if outcome.output is None:
-        return None
-    return Output(mimetype=outcome.output.mimetype, text=_masked(masker, outcome.output.text))
-
-
 def _error(masker: Masker, error: CellFault | None) -> str | None:
     return None if error is None else _masked(masker, f"{error.type}: {error.message}")
 
 
 def _masked(masker: Masker, text: str) -> str:
-    # Half a character, which code may well print, has no place in JSON.
+    # A lone surrogate, which code may well print, has no place in JSON.
     return masker.mask(text.encode(errors="replace").decode()).text if text else ""
 
 

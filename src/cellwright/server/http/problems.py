@@ -10,7 +10,6 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
@@ -23,6 +22,7 @@ from cellwright.server.http.errors import (
     TooLarge,
     TooMany,
 )
+from cellwright.server.http.schemas.model import ResponseModel
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +30,8 @@ _LONGEST_TEXT: Final = 4_000
 _SHOWN_MISTAKES: Final = 5
 
 
-class Problem(BaseModel):
+class Problem(ResponseModel):
     """What went wrong."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: str
     """For programs: `user`, `invalid`, `not_found`, `conflict`, `refused`, `not_admitted`, `unavailable` …"""
@@ -43,10 +41,8 @@ class Problem(BaseModel):
     """What to do next; may be empty."""
 
 
-class ProblemAnswer(BaseModel):
+class ProblemAnswer(ResponseModel):
     """The body of every answer that is not a success."""
-
-    model_config = ConfigDict(frozen=True)
 
     error: Problem
 
@@ -90,7 +86,11 @@ def add_error_handlers(app: FastAPI, mask: Mask) -> None:
 
     def on_invalid(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
-        return _response(422, "invalid", mask(_mistakes(error)), "See /api/v1/openapi.json.")
+        # Where the request is wrong and how, without what stands there.
+        found = [f"{'.'.join(str(part)[:80] for part in each['loc'][:6])}: {each['msg']}" for each in error.errors()]
+        more = f"; and {len(found) - _SHOWN_MISTAKES} more" if len(found) > _SHOWN_MISTAKES else ""
+        mistakes = "; ".join(found[:_SHOWN_MISTAKES]) + more
+        return _response(422, "invalid", mask(mistakes), "See /api/v1/openapi.json.")
 
     def on_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
@@ -159,29 +159,6 @@ def _methods(app: FastAPI, path: str) -> list[str]:
     return []
 
 
-def _mistakes(error: RequestValidationError) -> str:
-    """Where the request is wrong and how, without what stands there."""
-    found = [f"{'.'.join(str(part)[:80] for part in each['loc'][:6])}: {each['msg']}" for each in error.errors()]
-    more = f"; and {len(found) - _SHOWN_MISTAKES} more" if len(found) > _SHOWN_MISTAKES else ""
-    return "; ".join(found[:_SHOWN_MISTAKES]) + more
-
-
 def _bounded_text(text: str) -> str:
     """The text with nothing in it that JSON cannot carry, not endless."""
     return text[:_LONGEST_TEXT].encode(errors="replace").decode()
-
-
-__all__ = [
-    "RESPONSES",
-    "Conflict",
-    "NotAdmitted",
-    "Problem",
-    "ProblemAnswer",
-    "RequestTimedOut",
-    "ResourceNotFound",
-    "TooLarge",
-    "TooMany",
-    "add_error_handlers",
-    "error_response",
-    "unknown_error_response",
-]  # fmt: skip

@@ -12,8 +12,8 @@ from cellwright.background import current_person
 from cellwright.kernel import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.policy import Masker
-from cellwright.server.executor import LiveRuns
+from cellwright.policy.masking.masker import Masker
+from cellwright.server.executor import RunExecutor
 from cellwright.settings import Settings
 
 
@@ -29,7 +29,7 @@ class EditorLinks(Protocol):
 class ApiResources:
     """Everything the routes use."""
 
-    live: LiveRuns
+    live: RunExecutor
     settings: Settings
     masker: Masker
     folder: Path
@@ -43,10 +43,10 @@ class ApiResources:
     """How the model gateway is started if none runs; None: as the command line does."""
 
 
-def open_models(house: ApiResources) -> AbstractAsyncContextManager[Models]:
+def open_models(resources: ApiResources) -> AbstractAsyncContextManager[Models]:
     """The models of this person, through their gateway, which is started if need be. Raises `Unavailable`."""
-    settings = house.settings
-    launch = house.launch or GatewayLaunch(
+    settings = resources.settings
+    launch = resources.launch or GatewayLaunch(
         home=settings.ready_home(),
         environment=settings.program_environment,
         connection=settings.connection.variables,

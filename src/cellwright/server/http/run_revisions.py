@@ -18,12 +18,12 @@ from cellwright.app.workspaces import EDITOR_FILE
 from cellwright.journal import RunStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
-from cellwright.policy import Person
+from cellwright.policy.approvals import Person
 from cellwright.runs.history.file import FileHistory
 from cellwright.runs.history.history import move_live
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.auth.dependencies import status_of
-from cellwright.server.http.problems import Conflict, ResourceNotFound
+from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.tools.history.moves import HistoryOutcome, Target
 from cellwright.tools.history.store import read_timeline
@@ -38,11 +38,11 @@ _DETACH_SECONDS: Final = 0.5
 class RunRevisions:
     """The notebooks of runs, as they are reviewed."""
 
-    house: ApiResources
+    resources: ApiResources
 
     async def timeline(self, run: str) -> RevisionTimeline:
         """What is remembered of a run's changes."""
-        editor = self.house.live.desks.get(run)
+        editor = self.resources.live.editors.get(run)
         if editor is not None:
             return editor.timeline
         return await anyio.to_thread.run_sync(read_timeline, self._timeline_file(run)) or RevisionTimeline()
@@ -51,7 +51,7 @@ class RunRevisions:
         """Undo or redo. Raises `Conflict`, `Unavailable`."""
         editor = await self._editor(run)
         if editor is not None:
-            log = self.house.live.records.log
+            log = self.resources.live.records.log
             return await move_live(editor.history, target, run=run, log=log, person=person)
         path = await self._notebook(run)
         async with self._beside_editors(path):
@@ -59,20 +59,20 @@ class RunRevisions:
 
     async def _editor(self, run: str) -> NotebookEditor | None:
         """The editor of a run at work; None: it has ended, its notebook is a file."""
-        status: RunStatus = await status_of(self.house.live.records, run)
-        editor = self.house.live.desks.get(run)
+        status: RunStatus = await status_of(self.resources.live.records, run)
+        editor = self.resources.live.editors.get(run)
         if editor is None and status.is_going:
             raise Conflict("The run has not opened its notebook yet.", hint="Try again in a moment.")
         return editor
 
     async def _notebook(self, run: str) -> Path:
-        goal = await first_goal(self.house.live.records, run)
+        goal = await first_goal(self.resources.live.records, run)
         if goal is None:
             raise ResourceNotFound(f"The run {run!r} has no notebook.", hint="There is nothing to take back.")
         return Path(goal.notebook)
 
     def _timeline_file(self, run: str) -> Path:
-        return run_folder(self.house.settings, run) / EDITOR_FILE
+        return run_folder(self.resources.settings, run) / EDITOR_FILE
 
     # ── whoever has the file open ──
 
@@ -90,11 +90,11 @@ class RunRevisions:
         await _go_on_from_file(notebook, base)
 
     async def _opened(self, path: Path) -> OpenNotebook | None:
-        if self.house.opened is None:
+        if self.resources.opened is None:
             return None
         real = await anyio.to_thread.run_sync(path.resolve)
-        of_runs = self.house.live.notebooks
-        found = (notebook for id, notebook in self.house.opened.all().items() if id not in of_runs)
+        of_runs = self.resources.live.notebooks
+        found = (notebook for id, notebook in self.resources.opened.all().items() if id not in of_runs)
         return next((notebook for notebook in found if notebook.path == real), None)
 
 

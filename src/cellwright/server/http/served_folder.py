@@ -11,14 +11,14 @@ import secrets
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final, Self
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.sandbox import hidden_in
+from cellwright.sandbox.host.project import hidden_in
 from cellwright.server.http.problems import ResourceNotFound
+from cellwright.server.http.schemas.model import ResponseModel
 
 DATA: Final = "data"
 """Where uploads go."""
@@ -30,9 +30,8 @@ _MOST_NUMBERS: Final = 10_000
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderEntry:
-    """One file or folder."""
+class FileEntry(ResponseModel):
+    """A file or folder."""
 
     name: str
     path: str
@@ -42,7 +41,7 @@ class FolderEntry:
     changed_ms: int
 
 
-def list_folder(root: Path, path: str) -> list[FolderEntry]:
+def list_folder(root: Path, path: str) -> list[FileEntry]:
     """What lies at this path, folders first; no links, nothing hidden, nothing that looks like a secret.
 
     Raises `ResourceNotFound`, `RefusedByPolicy` or `UserError`.
@@ -106,7 +105,8 @@ class Upload:
 
     def _take_name(self) -> str:
         for number in range(1, _MOST_NUMBERS):
-            name = _numbered(self._name, number)
+            path = PurePosixPath(self._name)
+            name = self._name if number == 1 else f"{path.stem}-{number}{path.suffix}"
             with suppress(FileExistsError):
                 self._link(name)
                 return name
@@ -165,7 +165,7 @@ def _open_folder(name: str, parent: int | None) -> int:
         raise UserError(f"{name!r} cannot be opened: {error.strerror}.") from error
 
 
-def _entry(folder: int, parts: tuple[str, ...], name: str) -> FolderEntry | None:
+def _entry(folder: int, parts: tuple[str, ...], name: str) -> FileEntry | None:
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
@@ -174,7 +174,7 @@ def _entry(folder: int, parts: tuple[str, ...], name: str) -> FolderEntry | None
     is_folder, is_file = stat.S_ISDIR(found.st_mode), stat.S_ISREG(found.st_mode)
     if name.startswith(".") or not (is_folder or is_file) or not _is_text(name):
         return None
-    return FolderEntry(
+    return FileEntry(
         name=name,
         path=PurePosixPath(*parts, name).as_posix(),
         is_folder=is_folder,
@@ -190,11 +190,6 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _numbered(name: str, number: int) -> str:
-    path = PurePosixPath(name)
-    return name if number == 1 else f"{path.stem}-{number}{path.suffix}"
 
 
 @contextmanager

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import os
 import socket
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, ClassVar, Final
 
 import anyio
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cellwright.errors import UserError
@@ -21,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 HEADER_TIMEOUT_SECONDS: Final = 20.0
 """How long a request's headers may take."""
+_END_MARGIN_SECONDS: Final = 2
 _MAX_TRIED_PORTS: Final = 100
 _LISTEN_BACKLOG: Final = 512
 
@@ -60,7 +63,7 @@ class HeaderTimeoutProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Some of a request: of its headers, or of its body, for which a gate has its own patience."""
+        """Some of a request: of its headers, or of its body, for which a middleware has its own timeout."""
         before = self.scope
         super().data_received(data)
         # Each request whose headers are there has a scope of its own.
@@ -100,8 +103,41 @@ class LocalProtocol(HeaderTimeoutProtocol):
 
 
 def header_timeout_protocol(head_seconds: float) -> type[HeaderTimeoutProtocol]:
-    """The protocol with a patience of its own."""
+    """The protocol with a timeout of its own."""
     return type("HeaderTimeoutProtocol", (HeaderTimeoutProtocol,), {"head_seconds": head_seconds})
+
+
+def server_config(app: ASGIApp, tls: tuple[str, str] | None = None, **options: Any) -> uvicorn.Config:
+    """What every server of ours has in common: no log of its own, and no word about itself."""
+    certificate, key = tls or (None, None)
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        **options,
+    )
+
+
+@asynccontextmanager
+async def serving(
+    config: uvicorn.Config, listener: socket.socket, *, on_end: Callable[[], None] = lambda: None
+) -> AsyncGenerator[None]:
+    """Answer whoever connects until the block ends; whoever is being answered then still is, for seconds."""
+    server = EmbeddedServer(config)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_server, server, listener)
+        try:
+            yield
+        finally:
+            on_end()
+            server.should_exit = True
+            with anyio.move_on_after((config.timeout_graceful_shutdown or 0) + _END_MARGIN_SECONDS, shield=True):
+                await server.ended.wait()
+            tasks.cancel_scope.cancel()
 
 
 async def run_server(server: EmbeddedServer, listener: socket.socket) -> None:
@@ -116,20 +152,20 @@ async def run_server(server: EmbeddedServer, listener: socket.socket) -> None:
 def listen_at(host: str, port: int | None) -> socket.socket:
     """A socket that listens. Without a port, at the first free one from 8300 on. Raises `UserError`."""
     try:
-        family, _, _, _, place = socket.getaddrinfo(
+        family, _, _, _, address = socket.getaddrinfo(
             "127.0.0.1" if host == "localhost" else host, 0, type=socket.SOCK_STREAM
         )[0]
     except (socket.gaierror, UnicodeError) as problem:
         raise UserError(f"There is no address {host!r} here.", hint="Leave --host away for this machine.") from problem
-    wished = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
+    ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
     last: OSError | None = None
-    for each in wished:
+    for each in ports:
         # asyncio turns Nagle's delay off only for sockets that say they are TCP: else each answer takes 40 ms.
         kind = socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         listener = socket.socket(family, kind, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((place[0], each))
+            listener.bind((address[0], each))
             listener.listen(_LISTEN_BACKLOG)
         except OSError as problem:
             listener.close()
@@ -138,5 +174,5 @@ def listen_at(host: str, port: int | None) -> socket.socket:
             return listener
     why = last.strerror if last is not None else ""
     raise UserError(
-        f"Port {wished[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
+        f"Port {ports[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
     ) from last

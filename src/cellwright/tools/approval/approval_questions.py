@@ -16,22 +16,21 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.errors import Defect, UserError
 from cellwright.journal import Fact, Flow, Json, OpenQuestion, Recorded, masked_json
 from cellwright.journal import Question as Asking
-from cellwright.policy import (
-    Action,
+from cellwright.policy.actions import Action
+from cellwright.policy.approvals import (
     Answered,
     ApprovalQuestion,
-    Envelope,
     Grant,
-    Masker,
     Pending,
     Person,
     QuestionId,
+    about_fingerprint,
     answer,
-    parse_question,
-    question_json,
     revoke,
 )
-from cellwright.policy.approvals import about_fingerprint
+from cellwright.policy.envelope import Envelope
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.serialization import parse_question, question_json
 
 STREAM: Final = "approvals"
 _GIVEN: Final = "grant-given"

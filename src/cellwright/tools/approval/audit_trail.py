@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from cellwright.journal import AuditRecorded, Recorded
-from cellwright.policy import Actor, AuditEntry, Fingerprint, Kind, Result, RuleEffect
+from cellwright.policy.actions import Fingerprint, Kind
+from cellwright.policy.audit import Actor, AuditEntry, Result
+from cellwright.policy.rules import RuleEffect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,26 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Json
 from cellwright.journal import Question as Asking
-from cellwright.policy import (
-    AnswerRefused,
-    BudgetLedger,
-    Fingerprint,
-    Limit,
-    Masker,
-    Money,
-    No,
-    Origin,
-    Person,
-    QuestionId,
-    Reached,
-    Unpriced,
-    UseId,
-    leave_uncounted,
-    price,
-)
-from cellwright.policy.actions import fingerprint_of
+from cellwright.policy.actions import Fingerprint, fingerprint_of
+from cellwright.policy.approvals import AnswerRefused, No, Origin, Person, QuestionId
+from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, UseId, leave_uncounted, price
 from cellwright.policy.display_text import shown
-from cellwright.policy.money import is_amount
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.money import Money, is_amount
 
 BUDGET: Final = "budget"
 """The topic of such a question."""

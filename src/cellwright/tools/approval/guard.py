@@ -16,30 +16,15 @@ import anyio.to_thread
 
 from cellwright.errors import Defect
 from cellwright.journal import Flow
-from cellwright.policy import (
-    Action,
-    Actor,
-    AgreedEnvelope,
-    Answered,
-    Ask,
-    AuditEntry,
-    BudgetLedger,
-    ByGrant,
-    ByShape,
-    Deny,
-    Masker,
-    No,
-    Reached,
-    Rules,
-    Unpriced,
-    Verdict,
-    action_json,
-    audit_entry,
-    fingerprint,
-    judge,
-)
-from cellwright.policy.actions import fingerprint_of
+from cellwright.policy.actions import Action, fingerprint, fingerprint_of
+from cellwright.policy.approvals import AgreedEnvelope, Answered, No
+from cellwright.policy.audit import Actor, AuditEntry, audit_entry
+from cellwright.policy.budgets import BudgetLedger, Reached, Unpriced
 from cellwright.policy.display_text import shown_block
+from cellwright.policy.judgement import Ask, ByGrant, ByShape, Deny, Verdict, judge
+from cellwright.policy.masking.masker import Masker
+from cellwright.policy.rules import Rules
+from cellwright.policy.serialization import action_json
 from cellwright.tools.approval.approval_questions import ask_approval, can_be_shown, read_grants
 from cellwright.tools.approval.audit_trail import audit_event
 from cellwright.tools.approval.budget_questions import BudgetAnswered, ask_for_more

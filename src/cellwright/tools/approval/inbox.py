@@ -16,12 +16,11 @@ from typing import Protocol
 from cellwright.errors import UserError
 from cellwright.journal import Json, OpenQuestion, Records
 from cellwright.journal.questions import QuestionState
-from cellwright.policy import (
+from cellwright.policy.approvals import (
     Answered,
     AnswerRefused,
     ApprovalQuestion,
     Grant,
-    Masker,
     No,
     Pending,
     Person,
@@ -33,6 +32,7 @@ from cellwright.policy import (
     grant_of,
 )
 from cellwright.policy.display_text import shown
+from cellwright.policy.masking.masker import Masker
 from cellwright.tools.approval import budget_questions
 from cellwright.tools.approval.approval_questions import (
     APPROVAL,

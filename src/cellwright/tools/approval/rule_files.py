@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cellwright.errors import UserError
-from cellwright.policy import BUILT_IN_RULES, Layer, Rules, RuleText, read_rules
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.policy.rules import Layer, Rules
 
 RULE_FILE: Final = "rules.toml"
 """Its name in the state directory and in a project's `.cellwright` folder."""
@@ -29,6 +31,27 @@ def standing_rules(*, state: Path, project: Path, home: Path, team: Path | None 
     files = rule_files(state=state, project=project, team=team)
     texts = [read_rule_file(layer, path) for layer, path in files if layer == "team" or not _is_missing(path)]
     return read_rules([*texts, BUILT_IN_RULES], project=str(project), home=str(home))
+
+
+def rules_view(*, state: Path, project: Path, home: Path, team: Path | None = None) -> dict[str, Any]:
+    """Every rule and limit that holds, and where, as plain JSON values. Raises `UserError`. Blocking."""
+    rules = standing_rules(state=state, project=project, home=home, team=team)
+    layers = rule_files(state=state, project=project, team=team)
+    return {
+        "project": str(project),
+        "layers": [{"layer": layer, "file": str(path), "is_there": path.exists()} for layer, path in layers],
+        "rules": [
+            {
+                "layer": rule.layer,
+                "says": rule.says,
+                "actions": sorted(rule.kinds),
+                "where": rule.where,
+                "reason": rule.reason,
+            }
+            for rule in rules.rules
+        ],
+        "limits": [{"limit": limit.describe(), "where": limit.where} for limit in rules.limits],
+    }
 
 
 def read_rule_file(layer: Layer, path: Path) -> RuleText:

@@ -9,8 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from cellwright.errors import UserError
-from cellwright.policy import No, Reply, Yes
-from cellwright.policy.approvals import Reach
+from cellwright.policy.approvals import No, Reach, Reply, Yes
 from cellwright.tools.approval.budget_questions import BudgetReply, LeaveUncounted, PutPrice, Raise
 
 

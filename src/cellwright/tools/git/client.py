@@ -16,7 +16,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Zygote
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
-from cellwright.sandbox import Tier
+from cellwright.sandbox.spec import Tier
 from cellwright.tools.git import (
     WHERE_GIT_IS,
     Author,

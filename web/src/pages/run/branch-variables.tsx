@@ -1,5 +1,5 @@
 import type { TriedVariable } from "../../api/types";
-import { sidesOf } from "./lanes";
+import { sidesOf } from "./branch-groups";
 import css from "./branches.module.css";
 
 /** How each variable differs: shape, missing values, ranges, before and after. */

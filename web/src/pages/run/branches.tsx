@@ -5,11 +5,11 @@ import { Button, Empty, Loading, ProblemBanner, StatusDot, clock } from "../../p
 import { BranchVariables } from "./branch-variables";
 import { type Deciding, useDeciding } from "./deciding";
 import { type FollowedRun, LARGE_SOON_MS, useKeptFresh } from "./follow-run";
-import { fateOf, groupsOf, wayWords } from "./lanes";
+import { fateOf, groupsOf, wayWords } from "./branch-groups";
 import { agentName } from "./story";
 import css from "./branches.module.css";
 
-/** What agents tried before they changed the notebook: one lane each, those tried side by side next to each other. */
+/** What agents tried before they changed the notebook: one card each, those tried side by side next to each other. */
 export function Branches({ followed }: { followed: FollowedRun }) {
   const { run, story } = followed;
   const path = `/runs/${encodeURIComponent(run)}/branches`;
@@ -22,11 +22,11 @@ export function Branches({ followed }: { followed: FollowedRun }) {
     return <Empty title="Nothing tried yet">What an agent tries before it changes the notebook appears here.</Empty>;
   return (
     <div className={css.scroll} tabIndex={0} role="region" aria-label="What was tried in branches">
-      {groups.map(({ key, lanes }) => (
-        <div key={key} className={css.lanes} data-many={lanes.length > 1}>
-          {lanes.length > 1 && <p className={css.beside}>{lanes.length} tried side by side</p>}
-          {lanes.map((branch) => (
-            <Lane key={branch.branch} branch={branch} by={agentName(story, branch.agent)} deciding={deciding} />
+      {groups.map(({ key, members }) => (
+        <div key={key} className={css.group} data-many={members.length > 1}>
+          {members.length > 1 && <p className={css.beside}>{members.length} tried side by side</p>}
+          {members.map((branch) => (
+            <BranchCard key={branch.branch} branch={branch} by={agentName(story, branch.agent)} deciding={deciding} />
           ))}
         </div>
       ))}
@@ -34,13 +34,13 @@ export function Branches({ followed }: { followed: FollowedRun }) {
   );
 }
 
-function Lane({ branch, by, deciding }: { branch: Branch; by: string; deciding: Deciding }) {
+function BranchCard({ branch, by, deciding }: { branch: Branch; by: string; deciding: Deciding }) {
   const name = branch.purpose || branch.branch;
   // Two branches may be for the same purpose.
   const label = `${name} (${branch.branch})`;
   return (
     <section
-      className={css.lane}
+      className={css.card}
       data-kept={branch.is_kept}
       data-status={branch.status}
       data-state={branch.state}

@@ -1,4 +1,4 @@
-"""Who is connected now: what keeps a daemon awake, and what ends when a token is revoked or the door closes."""
+"""Who is connected now: what keeps a daemon awake, and what ends when a token is revoked or the server closes."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from cellwright.journal import Records, RunStatus
 from cellwright.journal.run_control import known_run
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope
-from cellwright.server.http.problems import Conflict, NotAdmitted, ResourceNotFound
+from cellwright.server.http.errors import Conflict, NotAdmitted, ResourceNotFound
 
 CALLER: Final = "cellwright.caller"
-"""Under this name the gates leave, in a request's scope, whose token it bears."""
+"""Under this name the middleware leaves, in a request's scope, whose token it bears."""
 
-# What the document of the API says about tokens; the gates have read the token already.
+# What the document of the API says about tokens; the middleware has read the token already.
 _Bearer = Annotated[
     HTTPAuthorizationCredentials | None,
     Depends(HTTPBearer(auto_error=False, scheme_name="token", description="`cw_…`, see `cellwright serve tokens`.")),

@@ -21,15 +21,8 @@ from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.active_requests import ActiveRequest, ActiveRequests
 from cellwright.server.http.auth.dependencies import CALLER
 from cellwright.server.http.auth.tokens import ApiCaller, TokenStore
-from cellwright.server.http.problems import (
-    Mask,
-    NotAdmitted,
-    RequestTimedOut,
-    TooLarge,
-    TooMany,
-    error_response,
-    unknown_error_response,
-)
+from cellwright.server.http.errors import NotAdmitted, RequestTimedOut, TooLarge, TooMany
+from cellwright.server.http.problems import Mask, error_response, unknown_error_response
 
 _MAX_KEYS: Final = 10_000
 
@@ -114,7 +107,7 @@ class RequestLimits:
 
 
 class ResponseMiddleware:
-    """Outermost: headers on every answer, and whatever the gates within refuse, or fail at, as an answer."""
+    """Outermost: headers on every answer, and whatever the middleware within refuses, or fails at, as an answer."""
 
     def __init__(self, app: ASGIApp, mask: Mask, editor_origin: str = "") -> None:
         self._app = app

@@ -14,16 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy import Person
-from cellwright.policy.approvals import Interface
+from cellwright.policy.approvals import Interface, Person
 from cellwright.server.http.errors import ResourceNotFound
 
 Scope = Literal["read", "steer", "approve", "admin"]
@@ -76,6 +75,10 @@ class Token:
     expires_ms: int | None = None
     last_used_ms: int | None = None
     """To the minute."""
+
+    def json(self) -> dict[str, Any]:
+        """What may be shown of it."""
+        return {name: value for name, value in asdict(self).items() if name != "digest"}
 
     def as_caller(self) -> ApiCaller:
         """Whoever bears it."""
@@ -196,14 +199,14 @@ class TokenStore:
             found = self._path.stat()
         except FileNotFoundError:
             return {}
-        sight = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if sight != self._seen:
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if seen != self._seen:
             try:
                 self._by_digest = self._read()
             except UserError as problem:
                 logger.error("%s Nobody is let in. %s", problem.message, problem.hint)
                 self._by_digest = {}
-            self._seen = sight
+            self._seen = seen
         return self._by_digest
 
     def _read(self) -> dict[str, Token]:

@@ -17,11 +17,10 @@ from starlette.responses import Response
 from cellwright.errors import UserError
 from cellwright.runs.views.progress import delivery_of, read_progress
 from cellwright.server.http.auth.dependencies import Reader, RunName, status_of
-from cellwright.server.http.problems import ResourceNotFound
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.runs import Artifact, ArtifactKind, Artifacts
 
-_TAGS: Final = ["artifacts"]
 _MOST_BYTES: Final = 256 << 20
 _TYPES: Final[dict[ArtifactKind, str]] = {
     "notebook": "text/x-python; charset=utf-8",
@@ -41,14 +40,14 @@ class _ArtifactFile:
     path: Path
 
 
-def artifacts_routes(house: ApiResources) -> APIRouter:
+def artifacts_routes(resources: ApiResources) -> APIRouter:
     """The files of a run."""
-    router = APIRouter(tags=[*_TAGS])
+    router = APIRouter(tags=["artifacts"])
 
     @router.get("/runs/{run}/artifacts", operation_id="list_artifacts", summary="What a run made")
     async def list_artifacts(_: Reader, run: RunName) -> Artifacts:
-        places = await _artifact_files(house, run)
-        return Artifacts(artifacts=await anyio.to_thread.run_sync(_sizes, places))
+        files = await _artifact_files(resources, run)
+        return Artifacts(artifacts=await anyio.to_thread.run_sync(_sizes, files))
 
     @router.get(
         "/runs/{run}/artifacts/{name}",
@@ -58,20 +57,20 @@ def artifacts_routes(house: ApiResources) -> APIRouter:
         responses={200: {"description": "The file", "content": _OF_FILES}},
     )
     async def read_artifact(_: Reader, run: RunName, name: ArtifactName, inline: Inline = False) -> Response:
-        place = next((each for each in await _artifact_files(house, run) if each.name == name), None)
-        if place is None:
+        artifact = next((each for each in await _artifact_files(resources, run) if each.name == name), None)
+        if artifact is None:
             raise ResourceNotFound(f"The run has no file {name!r}.", hint="See /artifacts for what it has.")
-        content = await anyio.to_thread.run_sync(_read, place)
-        return Response(content, headers=_headers(place, is_inline=inline and place.kind == "report"))
+        content = await anyio.to_thread.run_sync(_read, artifact)
+        return Response(content, headers=_headers(artifact, is_inline=inline and artifact.kind == "report"))
 
     return router
 
 
-async def _artifact_files(house: ApiResources, run: str) -> list[_ArtifactFile]:
+async def _artifact_files(resources: ApiResources, run: str) -> list[_ArtifactFile]:
     """Where the run's files are or will be, as its own stream tells. Raises `ResourceNotFound`."""
-    status = await status_of(house.live.records, run)
-    picture = await read_progress(house.live.records, run)
-    delivery, goal = delivery_of(status.standing, picture), picture.view.goal
+    status = await status_of(resources.live.records, run)
+    progress = await read_progress(resources.live.records, run)
+    delivery, goal = delivery_of(status.standing, progress), progress.view.goal
     if goal is None:
         return []
     notebook = Path(goal.notebook)
@@ -84,38 +83,38 @@ async def _artifact_files(house: ApiResources, run: str) -> list[_ArtifactFile]:
     return found
 
 
-def _sizes(places: list[_ArtifactFile]) -> list[Artifact]:
+def _sizes(files: list[_ArtifactFile]) -> list[Artifact]:
     """Those that are there, as files and nothing else. Blocking."""
     found: list[Artifact] = []
-    for place in places:
+    for artifact in files:
         try:
-            seen = place.path.lstat()
+            seen = artifact.path.lstat()
         except OSError:
             continue
         if stat.S_ISREG(seen.st_mode):
-            found.append(Artifact(name=place.name, kind=place.kind, bytes=seen.st_size))
+            found.append(Artifact(name=artifact.name, kind=artifact.kind, bytes=seen.st_size))
     return found
 
 
-def _read(place: _ArtifactFile) -> bytes:
+def _read(artifact: _ArtifactFile) -> bytes:
     """The whole file. A link in its place is not followed: the notebook's code may have put it there. Blocking."""
     try:
-        descriptor = os.open(place.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(artifact.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:
         raise ResourceNotFound(
-            f"{place.name!r} is not there any more.", hint="See /artifacts for what is."
+            f"{artifact.name!r} is not there any more.", hint="See /artifacts for what is."
         ) from problem
     with os.fdopen(descriptor, "rb") as file:
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):
-            raise ResourceNotFound(f"{place.name!r} is no file any more.", hint="See /artifacts for what is.")
+            raise ResourceNotFound(f"{artifact.name!r} is no file any more.", hint="See /artifacts for what is.")
         if seen.st_size > _MOST_BYTES:
-            raise UserError(f"{place.name!r} is too large to be sent.", hint="Copy it from the folder.")
+            raise UserError(f"{artifact.name!r} is too large to be sent.", hint="Copy it from the folder.")
         return file.read(_MOST_BYTES)
 
 
-def _headers(place: _ArtifactFile, *, is_inline: bool) -> dict[str, str]:
-    headers = {"content-type": _TYPES[place.kind], "x-content-type-options": "nosniff"}
+def _headers(artifact: _ArtifactFile, *, is_inline: bool) -> dict[str, str]:
+    headers = {"content-type": _TYPES[artifact.kind], "x-content-type-options": "nosniff"}
     if is_inline:
         return headers | {"content-disposition": "inline", "content-security-policy": _SANDBOX}
-    return headers | {"content-disposition": f"attachment; filename*=UTF-8''{quote(place.name, safe='')}"}
+    return headers | {"content-disposition": f"attachment; filename*=UTF-8''{quote(artifact.name, safe='')}"}

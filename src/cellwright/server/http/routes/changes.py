@@ -6,7 +6,8 @@ What a run tried and changed, and what people decide about it.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Annotated, Final, assert_never
+from dataclasses import asdict
+from typing import Annotated, Any, assert_never
 
 from fastapi import APIRouter, Path
 
@@ -36,102 +37,82 @@ from cellwright.runs.views.branches import (
 from cellwright.runs.views.questions import run_inbox
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
-from cellwright.server.http.problems import Conflict, ResourceNotFound
+from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.run_revisions import RunRevisions
-from cellwright.server.http.schemas.changes import (
-    BranchDecided,
-    Branches,
-    BranchShape,
-    CellChangeShape,
-    Changes,
-    ChangeShape,
-    RedoneShape,
-    UndoBody,
-    UndoneShape,
-    VerdictBody,
-)
-from cellwright.tools.history.moves import Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
+from cellwright.server.http.schemas import changes as shapes
+from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
 
 BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
-_BRANCH_TAGS: Final = ["changes"]
 
 
-def branches_routes(house: ApiResources) -> APIRouter:
+def branches_routes(resources: ApiResources) -> APIRouter:
     """What was tried, and what is decided about it."""
-    router = APIRouter(tags=[*_BRANCH_TAGS])
-    lanes = RunProjections(house.live.records.log, begin=lambda run: BranchViews(), add=add_branch_event)
+    router = APIRouter(tags=["changes"])
+    records, inbox = resources.live.records, run_inbox(resources.live.records, resources.masker)
+    views = RunProjections(records.log, begin=lambda run: BranchViews(), add=add_branch_event)
 
     @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
-    async def list_branches(_: Reader, run: RunName) -> Branches:
-        await check_run(house.live.records, run)
-        # The questions first: one that was answered meanwhile is then decided in the lanes.
-        choices = await open_choices(house.live.records, run)
-        found = (await lanes.of(run)).lanes
-        return Branches(branches=[BranchShape.model_validate(branch_view_json(lane, choices)) for lane in found])
-
-    _add_decisions(router, house)
-    return router
-
-
-def _add_decisions(router: APIRouter, house: ApiResources) -> None:
-    records, inbox = house.live.records, run_inbox(house.live.records, house.masker)
+    async def list_branches(_: Reader, run: RunName) -> shapes.Branches:
+        await check_run(records, run)
+        # The questions first: one that was answered meanwhile is then decided in the views.
+        choices = await open_choices(records, run)
+        found = (await views.of(run)).lanes
+        return shapes.Branches(
+            branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
+        )
 
     @router.post(
         "/runs/{run}/branches/{branch:path}/accept", operation_id="accept_branch", summary="Keep a branch that waits"
     )
-    async def accept_branch(caller: Approver, run: RunName, branch: BranchName) -> BranchDecided:
+    async def accept_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
         await check_run(records, run)
         return await _branch_decided(branches.accept(inbox, run, branch, caller.as_person))
 
     @router.post(
         "/runs/{run}/branches/{branch:path}/drop", operation_id="drop_branch", summary="Drop a branch that waits"
     )
-    async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> BranchDecided:
+    async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
         await check_run(records, run)
         return await _branch_decided(branches.drop(inbox, run, branch, caller.as_person))
 
+    return router
 
-async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> BranchDecided:
+
+async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> shapes.BranchDecided:
     try:
-        return BranchDecided.model_validate((await deciding).json())
+        return shapes.BranchDecided.model_validate((await deciding).json())
     except NoSuchBranch as problem:
         raise ResourceNotFound(problem.message, hint=problem.hint) from problem
     except NotWaiting as problem:
         raise Conflict(problem.message, hint=problem.hint) from problem
 
 
-_TAGS: Final = ["changes"]
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="A change, as `/changes` numbers it.")]
 CellName = Annotated[str, Path(min_length=1, max_length=100, description="A cell's id.")]
 
 
-def changes_routes(house: ApiResources) -> APIRouter:
+def changes_routes(resources: ApiResources) -> APIRouter:
     """What a run changed."""
-    router = APIRouter(tags=[*_TAGS])
-    reviewing = RunRevisions(house)
-    books = RunProjections(house.live.records.log, begin=lambda run: CellReviews(), add=add_review_event)
-    _add_list(router, house, reviewing, books)
-    _add_verdict(router, house, reviewing, books)
-    _add_undo(router, house, reviewing)
-    _add_redo(router, house, reviewing)
+    router = APIRouter(tags=["changes"])
+    reviewing = RunRevisions(resources)
+    books = RunProjections(resources.live.records.log, begin=lambda run: CellReviews(), add=add_review_event)
+
+    @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
+    async def list_changes(_: Reader, run: RunName) -> shapes.Changes:
+        await check_run(resources.live.records, run)
+        timeline, book = await reviewing.timeline(run), await books.of(run)
+        changes = [_change(change, book) for change in changes_of(timeline)]
+        return shapes.Changes(changes=changes, can_redo=timeline.redoable is not None)
+
+    _add_verdict(router, resources, reviewing, books)
+    _add_moves(router, resources, reviewing)
     return router
 
 
-def _add_list(
-    router: APIRouter, house: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
-) -> None:
-    @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
-    async def list_changes(_: Reader, run: RunName) -> Changes:
-        await check_run(house.live.records, run)
-        timeline, book = await reviewing.timeline(run), await books.of(run)
-        changes = [_change(change, book) for change in changes_of(timeline)]
-        return Changes(changes=changes, can_redo=timeline.redoable is not None)
-
-
-def _change(change: NotebookChange, book: CellReviews) -> ChangeShape:
-    return ChangeShape(
+def _change(change: NotebookChange, book: CellReviews) -> shapes.ChangeShape:
+    return shapes.ChangeShape(
         number=change.number,
         agent=change.agent,
         is_undone=change.is_undone,
@@ -140,23 +121,16 @@ def _change(change: NotebookChange, book: CellReviews) -> ChangeShape:
     )
 
 
-def _cell(cell: CellChange, review: CellReview | None) -> CellChangeShape:
-    return CellChangeShape(
-        cell=cell.cell,
-        name=cell.name,
-        kind=cell.kind,
-        before=cell.before,
-        after=cell.after,
-        review="open" if review is None else review.verdict,
-        comment="" if review is None else review.comment,
-    )
+def _cell(cell: CellChange, review: CellReview | None) -> shapes.CellChangeShape:
+    verdict, comment = ("open", "") if review is None else (review.verdict, review.comment)
+    return shapes.CellChangeShape(**asdict(cell), review=verdict, comment=comment)
 
 
 # ── one cell ──
 
 
 def _add_verdict(
-    router: APIRouter, house: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
+    router: APIRouter, resources: ApiResources, reviewing: RunRevisions, books: RunProjections[CellReviews]
 ) -> None:
     @router.post(
         "/runs/{run}/changes/{number}/cells/{cell}",
@@ -164,9 +138,9 @@ def _add_verdict(
         summary="Accept one cell's change, or take it back",
     )
     async def review_change(
-        caller: Steerer, run: RunName, number: Number, cell: CellName, said: VerdictBody
-    ) -> CellChangeShape:
-        await check_run(house.live.records, run)
+        caller: Steerer, run: RunName, number: Number, cell: CellName, said: shapes.VerdictBody
+    ) -> shapes.CellChangeShape:
+        await check_run(resources.live.records, run)
         change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
         before = (await books.of(run)).find(change.key, cell)
         if said.verdict == "reject":
@@ -178,8 +152,8 @@ def _add_verdict(
             raise Conflict("This change was taken back.", hint="It cannot be accepted any more.")
         verdict = "rejected" if said.verdict == "reject" else "accepted"
         review = CellReview(verdict=verdict, comment=said.comment, by=caller.person)
-        await house.live.records.log.append(stream_of(run), review_event(change.key, cell, review))
-        await _tell_agents(house, run, changed, review, caller)
+        await resources.live.records.log.append(stream_of(run), review_event(change.key, cell, review))
+        await _tell_agents(resources, run, changed, review, caller)
         return _cell(changed, review)
 
 
@@ -194,39 +168,49 @@ def _found(history: tuple[NotebookChange, ...], number: int, cell: str) -> tuple
 
 
 async def _tell_agents(
-    house: ApiResources, run: str, changed: CellChange, review: CellReview, caller: ApiCaller
+    resources: ApiResources, run: str, changed: CellChange, review: CellReview, caller: ApiCaller
 ) -> None:
     """Those at work hear of it before their next step."""
-    if run not in house.live.desks or (review.verdict == "accepted" and not review.comment):
+    if run not in resources.live.editors or (review.verdict == "accepted" and not review.comment):
         return
     name = f"{changed.cell}{f' ({changed.name})' if changed.name else ''}"
     about = {"rejected": "I took back your change of", "accepted": "I accept your change of"}[review.verdict]
     became = " It is as it was before it." if review.verdict == "rejected" else ""
     text = f"{about} the cell {name}.{became}\n{review.comment}".strip()
-    await steering.say(house.live.records.log, run, text, caller.as_person)
+    await steering.say(resources.live.records.log, run, text, caller.as_person)
 
 
 # ── whole changes ──
 
 
-def _add_undo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -> None:
+def _add_moves(router: APIRouter, resources: ApiResources, reviewing: RunRevisions) -> None:
     @router.post("/runs/{run}/undo", operation_id="undo_run", summary="Take back one change, or all of them")
-    async def undo(caller: Steerer, run: RunName, said: UndoBody | None = None) -> UndoneShape:
-        await check_run(house.live.records, run)
-        target = await _undo_target(reviewing, run, said or UndoBody(), caller)
+    async def undo(caller: Steerer, run: RunName, said: shapes.UndoBody | None = None) -> shapes.UndoneShape:
+        await check_run(resources.live.records, run)
+        target = await _undo_target(reviewing, run, said or shapes.UndoBody(), caller)
         outcome = await reviewing.move(run, target, caller.as_person)
-        match outcome:
-            case Moved(revisions=revisions, cells=cells, kept=kept, by=by):
-                return UndoneShape(run=run, turns=[*revisions], cells=[*cells], kept=[*kept], by=by, why="")
-            case NothingToMove(why=why):
-                return UndoneShape(run=run, turns=[], cells=[], kept=[], by=None, why=why)
-            case MoveRefused(why=why):
-                raise Conflict(why, hint="Nothing was changed.")
-            case _:
-                assert_never(outcome)
+        return shapes.UndoneShape(run=run, **_moved(outcome, hint="Nothing was changed."))
+
+    @router.post("/runs/{run}/redo", operation_id="redo_run", summary="Take back the last undo")
+    async def redo(caller: Steerer, run: RunName) -> shapes.RedoneShape:
+        await check_run(resources.live.records, run)
+        outcome = await reviewing.move(run, Redo(), caller.as_person)
+        return shapes.RedoneShape(run=run, **_moved(outcome, hint=REDO_HINT))
 
 
-async def _undo_target(reviewing: RunRevisions, run: str, said: UndoBody, caller: ApiCaller) -> Target:
+def _moved(outcome: HistoryOutcome, *, hint: str) -> dict[str, Any]:
+    match outcome:
+        case Moved(revisions=revisions, cells=cells, kept=kept, by=by):
+            return {"turns": revisions, "cells": cells, "kept": kept, "by": by, "why": ""}
+        case NothingToMove(why=why):
+            return {"turns": [], "cells": [], "kept": [], "by": None, "why": why}
+        case MoveRefused(why=why):
+            raise Conflict(why, hint=hint)
+        case _:
+            assert_never(outcome)
+
+
+async def _undo_target(reviewing: RunRevisions, run: str, said: shapes.UndoBody, caller: ApiCaller) -> Target:
     if said.before is not None:
         if said.step is not None:
             raise UserError("`step` takes back a change, `before` goes to before a cell.", hint="Give one of them.")
@@ -235,19 +219,3 @@ async def _undo_target(reviewing: RunRevisions, run: str, said: UndoBody, caller
     if said.step is not None and all(change.number != said.step for change in history):
         raise ResourceNotFound(f"The run has no change {said.step}.", hint="See /changes for what it has.")
     return undo_target(said.step)
-
-
-def _add_redo(router: APIRouter, house: ApiResources, reviewing: RunRevisions) -> None:
-    @router.post("/runs/{run}/redo", operation_id="redo_run", summary="Take back the last undo")
-    async def redo(caller: Steerer, run: RunName) -> RedoneShape:
-        await check_run(house.live.records, run)
-        outcome = await reviewing.move(run, Redo(), caller.as_person)
-        match outcome:
-            case Moved(cells=cells, by=by):
-                return RedoneShape(run=run, cells=[*cells], by=by, why="")
-            case NothingToMove(why=why):
-                return RedoneShape(run=run, cells=[], by=None, why=why)
-            case MoveRefused(why=why):
-                raise Conflict(why, hint=REDO_HINT)
-            case _:
-                assert_never(outcome)

@@ -29,7 +29,7 @@ _POLL_INTERVAL_SECONDS: Final = 3.0
 _POLLS_PER_KEEPALIVE: Final = 5
 
 
-def notebook_event_routes(house: ApiResources, places: NotebookIndex) -> APIRouter:
+def notebook_event_routes(resources: ApiResources, index: NotebookIndex) -> APIRouter:
     """The stream of a notebook's events."""
     router = APIRouter()
 
@@ -37,24 +37,25 @@ def notebook_event_routes(house: ApiResources, places: NotebookIndex) -> APIRout
         "/notebooks/{id}/events",
         operation_id="follow_notebook",
         summary="What happens in a notebook's kernel",
-        tags=["notebooks"],
         response_class=StreamingResponse,
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
     )
     async def follow_notebook(_: Reader, id: Annotated[str, Path(min_length=1, max_length=200)]) -> StreamingResponse:
-        notebook = await places.get(id)
-        return event_stream(_follow(house, places, id, notebook))
+        notebook = await index.get(id)
+        return event_stream(_follow(resources, index, id, notebook))
 
     return router
 
 
-async def _follow(house: ApiResources, places: NotebookIndex, id: str, notebook: OpenNotebook) -> AsyncGenerator[bytes]:
+async def _follow(
+    resources: ApiResources, index: NotebookIndex, id: str, notebook: OpenNotebook
+) -> AsyncGenerator[bytes]:
     """Until whoever reads has gone, or falls far behind, or the notebook is closed."""
-    with places.watching(id):
+    with index.watching(id):
         async with notebook.observe() as events:
             yield _event("state", _state(notebook))
             looks = 0
-            while places.live().get(id) is notebook:
+            while index.live().get(id) is notebook:
                 found = await _next(events)
                 if isinstance(found, bool):
                     looks += 1
@@ -63,7 +64,7 @@ async def _follow(house: ApiResources, places: NotebookIndex, id: str, notebook:
                     if looks % _POLLS_PER_KEEPALIVE == 0:
                         yield b": still here\n\n"
                 else:
-                    yield _event(*views.event_shape(found, house.masker))
+                    yield _event(*views.event_shape(found, resources.masker))
             yield _event("closed", {"id": id})
 
 
@@ -86,11 +87,10 @@ def _state(notebook: OpenNotebook) -> dict[str, Any]:
     return {"version": views.version_of(notebook.document), "cells": cells}
 
 
-def _event(name: str, told: dict[str, Any]) -> bytes:
-    return f"event: {name}\ndata: {json.dumps(told)}\n\n".encode()
+def _event(name: str, view: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(view)}\n\n".encode()
 
 
-_TAGS: Final = ["events"]
 _HIGHEST: Final = (1 << 63) - 1
 After = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only events with a higher number.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
@@ -100,15 +100,15 @@ LastEventId = Annotated[
 ]
 
 
-def events_routes(house: ApiResources) -> APIRouter:
+def events_routes(resources: ApiResources) -> APIRouter:
     """Events."""
-    router = APIRouter(tags=[*_TAGS])
-    log = house.live.records.log
-    pages, news = StreamPages(log), RunListFeed(house.live.records)
+    router = APIRouter(tags=["events"])
+    log = resources.live.records.log
+    pages, news = StreamPages(log), RunListFeed(resources.live.records)
 
     @router.get("/runs/{run}/timeline", operation_id="read_timeline", summary="What happened in a run")
     async def read_timeline(_: Reader, run: RunName, after: After = 0, limit: Limit = 200) -> Timeline:
-        await check_run(house.live.records, run)
+        await check_run(resources.live.records, run)
         found = await log.read(stream_of(run), after, limit)
         events = [RecordedEvent.model_validate(recorded.json()) for recorded in found]
         return Timeline(events=events, last=events[-1].sequence if events else after)
@@ -123,7 +123,7 @@ def events_routes(house: ApiResources) -> APIRouter:
     async def follow_run(
         _: Reader, run: RunName, after: After = 0, last_event_id: LastEventId = None
     ) -> StreamingResponse:
-        await check_run(house.live.records, run)
+        await check_run(resources.live.records, run)
         start = after if last_event_id is None else last_event_id
         return event_stream(pages.follow(stream_of(run), start))
 

@@ -12,7 +12,7 @@ from cellwright.errors import UserError
 from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
-from cellwright.server.http.served_folder import Upload, list_folder
+from cellwright.server.http.served_folder import FileEntry, Upload, list_folder
 
 _WRITE_BYTES: Final = 1 << 20
 """Written at a time: one trip to a thread for each."""
@@ -23,17 +23,6 @@ _BODY: Final = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-
-
-class FileEntry(ResponseModel):
-    """A file or folder."""
-
-    name: str
-    path: str
-    """Relative to the folder that is served."""
-    is_folder: bool
-    bytes: int
-    changed_ms: int
 
 
 class Listing(ResponseModel):
@@ -50,24 +39,13 @@ class KeptFile(ResponseModel):
     bytes: int
 
 
-def files_routes(house: ApiResources) -> APIRouter:
+def files_routes(resources: ApiResources) -> APIRouter:
     """The folder's files."""
     router = APIRouter(tags=["files"])
 
     @router.get("/files", operation_id="list_files", summary="What lies in the folder that is served")
     async def list_files(_: Reader, path: Annotated[str, Query(max_length=4_000)] = "") -> Listing:
-        found = await anyio.to_thread.run_sync(list_folder, house.folder, path)
-        entries = [
-            FileEntry(
-                name=entry.name,
-                path=entry.path,
-                is_folder=entry.is_folder,
-                bytes=entry.bytes,
-                changed_ms=entry.changed_ms,
-            )
-            for entry in found
-        ]
-        return Listing(path=path, entries=entries)
+        return Listing(path=path, entries=await anyio.to_thread.run_sync(list_folder, resources.folder, path))
 
     @router.put(
         "/files/{name}",
@@ -80,7 +58,7 @@ def files_routes(house: ApiResources) -> APIRouter:
         name: Annotated[str, Path(min_length=1, max_length=255)],
         request: Request,
     ) -> KeptFile:
-        arriving = await anyio.to_thread.run_sync(Upload.at, house.folder, name)
+        arriving = await anyio.to_thread.run_sync(Upload.at, resources.folder, name)
         try:
             size = await _receive(request, arriving)
             return KeptFile(path=await anyio.to_thread.run_sync(arriving.keep), bytes=size)

@@ -7,7 +7,6 @@ from typing import Final, Literal
 
 import anyio
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict
 
 from cellwright.app.doctor import DoctorReport, examine_machine
 from cellwright.server.http.auth.dependencies import Reader
@@ -17,10 +16,8 @@ from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
 
 
-class Health(BaseModel):
+class Health(ResponseModel):
     """How the web door is."""
-
-    model_config = ConfigDict(frozen=True)
 
     status: Literal["ok"]
     version: str
@@ -32,7 +29,7 @@ class Health(BaseModel):
     """Why notebooks cannot be shown in marimo's editor; empty: they can."""
 
 
-def health_routes(house: ApiResources) -> APIRouter:
+def health_routes(resources: ApiResources) -> APIRouter:
     """Health."""
     router = APIRouter(tags=["health"])
 
@@ -43,7 +40,7 @@ def health_routes(house: ApiResources) -> APIRouter:
             version=version("cellwright"),
             api=API_VERSION,
             page_built=is_built(),
-            editor_problem=house.editor_problem,
+            editor_problem=resources.editor_problem,
         )
 
     return router
@@ -75,23 +72,23 @@ class Findings(ResponseModel):
 class _Doctor:
     """Looks once for everybody who asks at about the same time."""
 
-    def __init__(self, house: ApiResources) -> None:
-        self._house = house
-        self._turn = anyio.Lock()
+    def __init__(self, resources: ApiResources) -> None:
+        self._resources = resources
+        self._examining = anyio.Lock()
         self._last: tuple[float, Findings] | None = None
 
     async def look(self) -> Findings:
-        async with self._turn:
+        async with self._examining:
             if self._last is None or anyio.current_time() - self._last[0] > _FRESH_SECONDS:
-                found = _findings(await examine_machine(self._house.settings, launch=self._house.launch))
+                found = _findings(await examine_machine(self._resources.settings, launch=self._resources.launch))
                 self._last = (anyio.current_time(), found)
             return self._last[1]
 
 
-def doctor_routes(house: ApiResources) -> APIRouter:
+def doctor_routes(resources: ApiResources) -> APIRouter:
     """What `cellwright doctor` says."""
     router = APIRouter(tags=["settings"])
-    doctor = _Doctor(house)
+    doctor = _Doctor(resources)
 
     @router.get("/doctor", operation_id="examine_machine", summary="What this machine can do, and what it lacks")
     async def examine_machine(_: Reader) -> Findings:

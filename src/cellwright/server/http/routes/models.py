@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Path
-from pydantic import SecretStr
+from pydantic import BeforeValidator, SecretStr
 
-from cellwright.app.doctor import configuration_at
 from cellwright.errors import UserError
 from cellwright.models.client.gateway_client import Models
+from cellwright.models.config.configuration import configuration_at
 from cellwright.models.config.keys import Store, remove_key, set_key
 from cellwright.models.config.names import TIERS
-from cellwright.models.reports import ListedModel, ProviderState
 from cellwright.server.http.auth.dependencies import Admin, Reader
-from cellwright.server.http.problems import ResourceNotFound
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources, open_models
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 Health = Literal["closed", "open", "half-open"]
 ProviderName = Annotated[str, Path(min_length=1, max_length=100)]
+Price = Annotated[str | None, BeforeValidator(lambda amount: None if amount is None else f"{amount:f}")]
 _LONGEST_KEY: Final = 10_000
 
 
@@ -36,9 +35,9 @@ class ModelShape(ResponseModel):
     is_local: bool
     abilities: list[str]
     context_tokens: int | None
-    input_price_per_million: str | None
+    input_price_per_million: Price
     """Nobody knows it: null, never 0."""
-    output_price_per_million: str | None
+    output_price_per_million: Price
     currency: str
     health: Health
     """open: it failed so often that it is left alone for a while."""
@@ -85,20 +84,20 @@ class RemovedKey(ResponseModel):
     removed_from: list[Store]
 
 
-def models_routes(house: ApiResources) -> APIRouter:
+def models_routes(resources: ApiResources) -> APIRouter:
     """Models and their keys."""
     router = APIRouter(tags=["models"])
 
     @router.get("/models", operation_id="list_models", summary="Models, their prices, and which are ready")
     async def list_models(_: Reader) -> ModelsList:
-        configuration = await anyio.to_thread.run_sync(configuration_at, house.settings.home)
-        async with open_models(house) as models:
+        configuration = await anyio.to_thread.run_sync(configuration_at, resources.settings.home)
+        async with open_models(resources) as models:
             listed, providers = await models.listed(), await models.providers()
         ready = frozenset(provider.name for provider in providers.providers if provider.is_ready)
         return ModelsList(
             tiers={tier: [str(name) for name in configuration.chain(tier, ready)] for tier in TIERS},
-            models=[_model(model) for model in listed.models],
-            providers=[_provider(provider) for provider in providers.providers],
+            models=[ModelShape.model_validate(model) for model in listed.models],
+            providers=[ProviderShape.model_validate(provider) for provider in providers.providers],
         )
 
     @router.put(
@@ -108,17 +107,17 @@ def models_routes(house: ApiResources) -> APIRouter:
         value = body.key.get_secret_value()
         if len(value) > _LONGEST_KEY:
             raise UserError("That is too long for a key.", hint="Send the key and nothing else.")
-        async with open_models(house) as models:
+        async with open_models(resources) as models:
             await _check_provider(models, provider)
-            kept = await anyio.to_thread.run_sync(set_key, house.settings.ready_home(), provider, value)
+            kept = await anyio.to_thread.run_sync(set_key, resources.settings.ready_home(), provider, value)
             await models.keys_changed(forget=[provider])
         return KeptKey(provider=provider, kept_in=kept)
 
     @router.delete("/models/keys/{provider}", operation_id="remove_key", summary="Forget a provider's API key")
     async def remove_provider_key(_: Admin, provider: ProviderName) -> RemovedKey:
-        async with open_models(house) as models:
+        async with open_models(resources) as models:
             await _check_provider(models, provider)
-            removed = await anyio.to_thread.run_sync(remove_key, house.settings.home, provider)
+            removed = await anyio.to_thread.run_sync(remove_key, resources.settings.home, provider)
             await models.keys_changed(forget=[provider])
         return RemovedKey(provider=provider, removed_from=[*removed])
 
@@ -129,36 +128,3 @@ async def _check_provider(models: Models, name: str) -> None:
     known = sorted(provider.name for provider in (await models.providers()).providers)
     if name not in known:
         raise ResourceNotFound(f"No provider is called {name!r}.", hint=f"Known: {', '.join(known)}.")
-
-
-def _model(model: ListedModel) -> ModelShape:
-    return ModelShape(
-        name=model.name,
-        tiers=[*model.tiers],
-        is_ready=model.is_ready,
-        needs=model.needs,
-        is_local=model.is_local,
-        abilities=[*model.abilities],
-        context_tokens=model.context_tokens,
-        input_price_per_million=_price(model.input_price_per_million),
-        output_price_per_million=_price(model.output_price_per_million),
-        currency=model.currency,
-        health=model.health,
-    )
-
-
-def _provider(state: ProviderState) -> ProviderShape:
-    return ProviderShape(
-        name=state.name,
-        kind=state.kind,
-        is_ready=state.is_ready,
-        key_from=state.key_from,
-        needs=state.needs,
-        is_local=state.is_local,
-        base_url=state.base_url,
-        health=state.health,
-    )
-
-
-def _price(amount: Decimal | None) -> str | None:
-    return None if amount is None else f"{amount:f}"

@@ -13,9 +13,9 @@ from cellwright.runs.goal.goal import ANALYST, Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks
 from cellwright.server.http.auth.dependencies import Reader, Steerer
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.notebook_index import NotebookIndex
 from cellwright.server.http.notebook_views import shown_path
-from cellwright.server.http.problems import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
 from cellwright.server.http.schemas.notebooks import NotebookName
@@ -47,19 +47,16 @@ class Begun(ResponseModel):
     run: str
 
 
-def onboarding_routes(house: ApiResources) -> APIRouter:
+def onboarding_routes(resources: ApiResources) -> APIRouter:
     """First steps."""
     router = APIRouter(tags=["onboarding"])
-    places = NotebookIndex(house)
+    index = NotebookIndex(resources)
 
     @router.get("/onboarding", operation_id="read_onboarding", summary="What a newcomer is offered")
     async def read_onboarding(_: Reader) -> Onboarding:
         return Onboarding(
-            is_first=not any(status.name == RUN_WORKFLOW for status in await house.live.records.runs()),
-            datasets=[
-                DatasetShape(id=each.id, title=each.title, files=[*each.files], question=each.question)
-                for each in DATASETS
-            ],
+            is_first=not any(status.name == RUN_WORKFLOW for status in await resources.live.records.runs()),
+            datasets=[DatasetShape.model_validate(each) for each in DATASETS],
             tutorial=TUTORIAL_TITLE,
         )
 
@@ -68,8 +65,8 @@ def onboarding_routes(house: ApiResources) -> APIRouter:
         "/onboarding/tutorial", operation_id="open_tutorial", summary="Write the tutorial notebook and open it"
     )
     async def open_tutorial(_: Steerer) -> NotebookName:
-        path = await anyio.to_thread.run_sync(write_tutorial, house.folder)
-        return NotebookName(id=await places.open(shown_path(path, house.folder)))
+        path = await anyio.to_thread.run_sync(write_tutorial, resources.folder)
+        return NotebookName(id=await index.open(shown_path(path, resources.folder)))
 
     @router.post("/onboarding/{id}", operation_id="try_dataset", summary="Let the analyst work on a bundled data set")
     async def try_dataset(caller: Steerer, id: Annotated[str, Path(min_length=1, max_length=100)]) -> Begun:
@@ -77,15 +74,15 @@ def onboarding_routes(house: ApiResources) -> APIRouter:
             dataset = dataset_named(id)
         except UserError as error:
             raise ResourceNotFound(error.message, hint=error.hint) from None
-        taken = await active_notebooks(house.live.records)
-        goal = await anyio.to_thread.run_sync(_goal, house, dataset, caller.person, taken)
-        return Begun(run=await house.live.start(goal))
+        taken = await active_notebooks(resources.live.records)
+        goal = await anyio.to_thread.run_sync(_goal, resources, dataset, caller.person, taken)
+        return Begun(run=await resources.live.start(goal))
 
     return router
 
 
-def _goal(house: ApiResources, dataset: Dataset, person: str, taken: set[str]) -> Goal:
+def _goal(resources: ApiResources, dataset: Dataset, person: str, taken: set[str]) -> Goal:
     """The data in the folder, and what is to be found out about it. Blocking."""
-    files = copy_dataset(dataset, house.folder)
+    files = copy_dataset(dataset, resources.folder)
     typed = GoalRequest(words=dataset.question, data=[str(path) for path in files], models=[ANALYST])
-    return read_goal(typed, person=person, here=house.folder, taken=taken)
+    return read_goal(typed, person=person, here=resources.folder, taken=taken)

@@ -9,8 +9,8 @@ from typing import Final
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.page_build import INDEX, STATIC, is_built
-from cellwright.server.http.problems import ResourceNotFound
 
 _NAME: Final = re.compile(r"(?:assets/)?[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _HASHED: Final = re.compile(r"assets/.*-[A-Za-z0-9_-]{8,}\.[a-z0-9]+")

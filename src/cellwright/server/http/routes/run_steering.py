@@ -16,120 +16,115 @@ from cellwright.runs.goal.request import read_budget
 from cellwright.runs.plan.plan import RetryTask, edited, parse_edit
 from cellwright.runs.views.run_view import read_view
 from cellwright.server.http.auth.dependencies import RunName, Steerer, active_run, status_of
-from cellwright.server.http.problems import Conflict, ResourceNotFound
+from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.schemas.runs import (
-    ForkBody,
-    GoalBody,
-    Nothing,
-    PlanEditBody,
-    Reason,
-    RetryBody,
-    RunNote,
-    SayBody,
-)
+from cellwright.server.http.schemas import runs as shapes
 
 
-def add_steering(router: APIRouter, house: ApiResources) -> None:
+def add_steering(router: APIRouter, resources: ApiResources) -> None:
     """What can be said to a run."""
-    _add_pausing(router, house)
-    _add_ending(router, house)
-    _add_again(router, house)
-    _add_words(router, house)
+    _add_pausing(router, resources)
+    _add_ending(router, resources)
+    _add_again(router, resources)
+    _add_words(router, resources)
 
 
-def _add_pausing(router: APIRouter, house: ApiResources) -> None:
+def _add_pausing(router: APIRouter, resources: ApiResources) -> None:
     @router.post("/runs/{run}/pause", operation_id="pause_run", summary="Pause before the next step")
-    async def pause_run(caller: Steerer, run: RunName, _: Nothing | None = None) -> RunNote:
-        await active_run(house.live.records, run)
-        await steering_commands.pause(house.live.records, run, caller.as_person)
-        return RunNote(run=run, note="It pauses before its next step; everything is kept.")
+    async def pause_run(caller: Steerer, run: RunName, _: shapes.Nothing | None = None) -> shapes.RunNote:
+        await active_run(resources.live.records, run)
+        await steering_commands.pause(resources.live.records, run, caller.as_person)
+        return shapes.RunNote(run=run, note="It pauses before its next step; everything is kept.")
 
     @router.post("/runs/{run}/resume", operation_id="resume_run", summary="Go on: paused, cancelled or given up")
-    async def resume_run(caller: Steerer, run: RunName, _: Nothing | None = None) -> RunNote:
-        status = await status_of(house.live.records, run)
+    async def resume_run(caller: Steerer, run: RunName, _: shapes.Nothing | None = None) -> shapes.RunNote:
+        status = await status_of(resources.live.records, run)
         if status.is_going:
-            was_paused = await steering_commands.resume(house.live.records, run, caller.as_person)
-            return RunNote(run=run, note="It goes on." if was_paused else "It was not paused; it goes on.")
+            was_paused = await steering_commands.resume(resources.live.records, run, caller.as_person)
+            return shapes.RunNote(run=run, note="It goes on." if was_paused else "It was not paused; it goes on.")
         if status.standing not in {"cancelled", "dead"}:
             raise Conflict(f"The run {run!r} is {status.standing} already.", hint="Retry a task of it, or fork it.")
-        await house.live.resume(run, person=caller.person)
-        return RunNote(run=run, note="It goes on from where it was.")
+        await resources.live.resume(run, person=caller.person)
+        return shapes.RunNote(run=run, note="It goes on from where it was.")
 
 
-def _add_ending(router: APIRouter, house: ApiResources) -> None:
+def _add_ending(router: APIRouter, resources: ApiResources) -> None:
     @router.post("/runs/{run}/cancel", operation_id="cancel_run", summary="Stop at once, for good")
-    async def cancel_run(caller: Steerer, run: RunName, said: Reason | None = None) -> RunNote:
-        await active_run(house.live.records, run)
+    async def cancel_run(caller: Steerer, run: RunName, said: shapes.Reason | None = None) -> shapes.RunNote:
+        await active_run(resources.live.records, run)
         reason = said.reason if said is not None and said.reason else f"stopped by {caller.person}"
-        await house.live.cancel(run, reason=reason)
-        return RunNote(run=run, note="It is stopped; what is done stays.")
+        await resources.live.cancel(run, reason=reason)
+        return shapes.RunNote(run=run, note="It is stopped; what is done stays.")
 
     @router.post("/runs/{run}/stop", operation_id="stop_run", summary="Hand over what there is, before the next step")
-    async def stop_run(caller: Steerer, run: RunName, said: Reason | None = None) -> RunNote:
-        await active_run(house.live.records, run)
+    async def stop_run(caller: Steerer, run: RunName, said: shapes.Reason | None = None) -> shapes.RunNote:
+        await active_run(resources.live.records, run)
         reason = said.reason if said is not None else ""
-        await steering.stop(house.live.records.log, run, caller.as_person, reason)
-        return RunNote(run=run, note="Its agents stop before their next step and hand over what there is.")
+        await steering.stop(resources.live.records.log, run, caller.as_person, reason)
+        return shapes.RunNote(run=run, note="Its agents stop before their next step and hand over what there is.")
 
 
-def _add_again(router: APIRouter, house: ApiResources) -> None:
+def _add_again(router: APIRouter, resources: ApiResources) -> None:
     @router.post("/runs/{run}/retry", operation_id="retry_run", summary="Do a task again")
-    async def retry_run(caller: Steerer, run: RunName, said: RetryBody) -> RunNote:
-        status = await status_of(house.live.records, run)
+    async def retry_run(caller: Steerer, run: RunName, said: shapes.RetryBody) -> shapes.RunNote:
+        status = await status_of(resources.live.records, run)
         if said.budget_usd is None:
-            again = await house.live.retry(run, said.task, person=caller.person)
+            again = await resources.live.retry(run, said.task, person=caller.person)
         elif status.is_going:
             raise Conflict(f"The run {run!r} is at work.", hint="Raise its cap when it asks.")
         else:
-            again = await _continued(house, run, said.task, read_budget(said.budget_usd))
+            again = await _continued(resources, run, said.task, read_budget(said.budget_usd))
         note = f"It does {said.task} again." if again == run else f"A new run continues it with {said.task}."
-        return RunNote(run=again, note=note)
+        return shapes.RunNote(run=again, note=note)
 
     @router.post("/runs/{run}/fork", operation_id="fork_run", summary="A new run with the steps of this one")
-    async def fork_run(_: Steerer, run: RunName, said: ForkBody | None = None) -> RunNote:
-        status = await status_of(house.live.records, run)
+    async def fork_run(_: Steerer, run: RunName, said: shapes.ForkBody | None = None) -> shapes.RunNote:
+        status = await status_of(resources.live.records, run)
         from_step = None if said is None else said.from_step
         last = max((step.number for step in status.steps), default=0)
         if from_step is not None and from_step > last + 1:
             raise ResourceNotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
-        forked = await house.live.fork(run, from_step=from_step)
-        return RunNote(run=forked, note=f"It goes on from {run}.")
+        forked = await resources.live.fork(run, from_step=from_step)
+        return shapes.RunNote(run=forked, note=f"It goes on from {run}.")
 
 
-async def _continued(house: ApiResources, run: str, task: str, cap: Decimal) -> RunId:
+async def _continued(resources: ApiResources, run: str, task: str, cap: Decimal) -> RunId:
     """A new run that goes on from where an ended one stood, under another cap. Raises `UserError`."""
-    seen = await read_view(house.live.records.log.read_all, run)
+    seen = await read_view(resources.live.records.log.read_all, run)
     if seen.goal is None or seen.plan is None:
         raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
     plan = edited(seen.plan, RetryTask(task=task))
-    return await house.live.start(replace(seen.goal, plan=plan, continues=run, budget_usd=cap))
+    return await resources.live.start(replace(seen.goal, plan=plan, continues=run, budget_usd=cap))
 
 
-def _add_words(router: APIRouter, house: ApiResources) -> None:
+def _add_words(router: APIRouter, resources: ApiResources) -> None:
     @router.post("/runs/{run}/say", operation_id="say_to_run", summary="Tell its agents something")
-    async def say_to_run(caller: Steerer, run: RunName, said: SayBody) -> RunNote:
-        await active_run(house.live.records, run)
-        text = said.text if said.cell is None else f"{_about(house, run, said.cell)}\n{said.text}"
-        await steering.say(house.live.records.log, run, text, caller.as_person)
-        return RunNote(run=run, note="They read it before their next step.")
+    async def say_to_run(caller: Steerer, run: RunName, said: shapes.SayBody) -> shapes.RunNote:
+        await active_run(resources.live.records, run)
+        text = said.text if said.cell is None else f"{_about(resources, run, said.cell)}\n{said.text}"
+        await steering.say(resources.live.records.log, run, text, caller.as_person)
+        return shapes.RunNote(run=run, note="They read it before their next step.")
 
     @router.post("/runs/{run}/goal", operation_id="change_goal", summary="Another goal; the rest is planned anew")
-    async def change_goal(caller: Steerer, run: RunName, said: GoalBody) -> RunNote:
-        await active_run(house.live.records, run)
-        await steering_commands.change_goal(house.live.records, run, said.words, caller.as_person)
-        return RunNote(run=run, note="It plans anew before its next step; what is done stays.")
+    async def change_goal(caller: Steerer, run: RunName, said: shapes.GoalBody) -> shapes.RunNote:
+        await active_run(resources.live.records, run)
+        await steering_commands.change_goal(resources.live.records, run, said.words, caller.as_person)
+        return shapes.RunNote(run=run, note="It plans anew before its next step; what is done stays.")
 
     @router.post("/runs/{run}/plan", operation_id="change_plan", summary="One task more, one less, or another one")
-    async def change_plan(caller: Steerer, run: RunName, edit: Annotated[PlanEditBody, Body()]) -> RunNote:
-        await active_run(house.live.records, run)
-        await steering_commands.change_plan(house.live.records, run, parse_edit(edit.model_dump()), caller.as_person)
-        return RunNote(run=run, note="It hears of it before its next task.")
+    async def change_plan(
+        caller: Steerer, run: RunName, edit: Annotated[shapes.PlanEditBody, Body()]
+    ) -> shapes.RunNote:
+        await active_run(resources.live.records, run)
+        await steering_commands.change_plan(
+            resources.live.records, run, parse_edit(edit.model_dump()), caller.as_person
+        )
+        return shapes.RunNote(run=run, note="It hears of it before its next task.")
 
 
-def _about(house: ApiResources, run: str, cell: str) -> str:
+def _about(resources: ApiResources, run: str, cell: str) -> str:
     """The cell a person has selected, as an agent knows it. Raises `ResourceNotFound`."""
-    notebook = house.live.notebooks.get(run)
+    notebook = resources.live.notebooks.get(run)
     known = None if notebook is None else next((each for each in notebook.document.cells if each.id == cell), None)
     if notebook is None or known is None:
         raise ResourceNotFound(f"The run's notebook has no cell {cell!r} now.", hint="Say it without naming a cell.")

@@ -5,6 +5,7 @@ Starting a new one in a notebook of its own, inside the folder that is served.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,39 +17,104 @@ from fastapi import APIRouter, Query
 from cellwright.analyst.data_search import project_files
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
-from cellwright.journal import RunId, RunStatus
+from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id
+from cellwright.notebook import read
 from cellwright.runs import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
+from cellwright.runs.verify import Signer, parse
+from cellwright.runs.verify.proof import KEY_FILE
+from cellwright.runs.verify.proof_status import code_changes, trust_in
 from cellwright.runs.views.progress import ProgressView, delivery_of, run_json_of, run_summary_json, update_progress
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first
 from cellwright.server.http.auth.dependencies import Reader, RunName, Steerer, status_of
-from cellwright.server.http.problems import ResourceNotFound
-from cellwright.server.http.proof_cache import ProofCache
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.questions import asked_now
 from cellwright.server.http.routes.run_steering import add_steering
 from cellwright.server.http.run_projections import RunProjections
 from cellwright.server.http.schemas import runs as shapes
-from cellwright.server.http.schemas.runs import NewRun
+from cellwright.server.http.schemas.runs import NewRun, ProofShape
+from cellwright.settings import Settings
 from cellwright.tools.project_files import ProjectFiles
+
+_MAX_PROOFS: Final = 200
+_Seen = tuple[int, ...]
+"""A file as it was; empty: it was not there."""
+
+
+class ProofCache:
+    """Reads proofs, each once for as long as nothing it rests on has changed. From several threads."""
+
+    def __init__(self, settings: Settings, most: int = _MAX_PROOFS) -> None:
+        self._settings = settings
+        self._most = most
+        self._known: OrderedDict[tuple[str, str], tuple[tuple[_Seen, ...], ProofShape]] = OrderedDict()
+        self.read = 0
+        """How often one was really read."""
+
+    def of(self, proof: str, notebook: str) -> ProofShape | None:
+        """None: the run was not proven. Blocking."""
+        if not proof:
+            return None
+        # Looked at before it is read: what changes in between is read again the next time.
+        seen = tuple(_seen(path) for path in (Path(proof), Path(notebook), self._settings.home / KEY_FILE))
+        known = self._known.get((proof, notebook))
+        if known is None or known[0] != seen:
+            self.read += 1
+            known = self._known[proof, notebook] = seen, _read_proof(proof, notebook, self._settings)
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return known[1]
+
+
+def _seen(path: Path) -> _Seen:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    # Whoever may write a file may also set its mtime back; its ctime nobody can.
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read_proof(proof: str, notebook: str, settings: Settings) -> ProofShape:
+    try:
+        problem = _problem(Path(proof), Path(notebook), settings)
+    except FileNotFoundError:
+        problem = "The proof, or its notebook, is not there any more."
+    except (UserError, OSError) as error:
+        problem = error.message if isinstance(error, UserError) else "The proof cannot be read."
+    says = problem or "Signed with our own key; the notebook's code is what was proven."
+    return ProofShape(path=proof, is_valid=not problem, says=says)
+
+
+def _problem(proof: Path, notebook: Path, settings: Settings) -> str:
+    signed, ours = parse(proof.read_bytes(), "The proof"), Signer.known_at(settings.home)
+    match trust_in(signed, ours.key if ours is not None else None):
+        case "not signed":
+            return "The proof's signature does not hold: it is not what was signed."
+        case "unknown key":
+            return "The proof is signed with a key that is not ours."
+        case "ours":
+            changes = code_changes(signed.proof, read(notebook))
+            return f"Changed since: {'; '.join(change.text for change in changes[:5])}." if changes else ""
 
 
 class RunStarter:
     """Begins runs, one after the other: two of the same words must not get the same notebook."""
 
-    def __init__(self, house: ApiResources) -> None:
-        self._house = house
-        self._turn = anyio.Lock()
+    def __init__(self, resources: ApiResources) -> None:
+        self._resources = resources
+        self._starting = anyio.Lock()
         self._promised = set[str]()
         """Notebooks of runs that may not have told of them yet."""
 
     async def start(self, asked: NewRun, *, person: str) -> RunId:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
-        async with self._turn:
-            taken = await active_notebooks(self._house.live.records) | self._promised
-            goal = await anyio.to_thread.run_sync(goal_of_request, asked, self._house.folder, person, taken)
-            run = await self._house.live.start(goal, run=new_run_id())
+        async with self._starting:
+            taken = await active_notebooks(self._resources.live.records) | self._promised
+            goal = await anyio.to_thread.run_sync(goal_of_request, asked, self._resources.folder, person, taken)
+            run = await self._resources.live.start(goal, run=new_run_id())
             self._promised.add(goal.notebook)
             return run
 
@@ -83,7 +149,6 @@ def _has_data(project: Path) -> bool:
     return bool(project_files(project)[0])
 
 
-_TAGS: Final = ["runs"]
 Search = Annotated[str, Query(max_length=200, description="In the goal, the names of run and notebook, the person.")]
 Status = Annotated[
     shapes.StatusFilter,
@@ -96,24 +161,31 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Before = Annotated[str | None, Query(max_length=100, description="`next` of the page before.")]
 
 
-def runs_routes(house: ApiResources) -> APIRouter:
+def runs_routes(resources: ApiResources) -> APIRouter:
     """Runs."""
-    router = APIRouter(tags=[*_TAGS])
-    pictures = RunProjections(house.live.records.log, begin=lambda run: ProgressView(run=run), add=update_progress)
-    _add_list(router, house, pictures)
-    _add_show(router, house, pictures, ProofCache(house.settings))
-    _add_start(router, house)
-    add_steering(router, house)
+    router = APIRouter(tags=["runs"])
+    progress_views = RunProjections(
+        resources.live.records.log, begin=lambda run: ProgressView(run=run), add=update_progress
+    )
+    _add_list(router, resources, progress_views)
+    _add_show(router, resources, progress_views, ProofCache(resources.settings))
+    starts = RunStarter(resources)
+
+    @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
+    async def start_run(caller: Steerer, asked: shapes.NewRun) -> shapes.RunName:
+        return shapes.RunName(run=await starts.start(asked, person=caller.person))
+
+    add_steering(router, resources)
     return router
 
 
-def _add_list(router: APIRouter, house: ApiResources, pictures: RunProjections[ProgressView]) -> None:
+def _add_list(router: APIRouter, resources: ApiResources, progress_views: RunProjections[ProgressView]) -> None:
     @router.get("/runs", operation_id="list_runs", summary="Runs, the newest first")
     async def list_runs(
         _: Reader, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
     ) -> shapes.RunLines:
         found: list[shapes.RunLine] = []
-        async for line in _lines(house, pictures, before):
+        async for line in _lines(resources, progress_views, before):
             if _is_meant(line, search, status):
                 found.append(line)
             if len(found) > limit:
@@ -122,58 +194,39 @@ def _add_list(router: APIRouter, house: ApiResources, pictures: RunProjections[P
 
 
 async def _lines(
-    house: ApiResources, pictures: RunProjections[ProgressView], before: str | None
+    resources: ApiResources, progress_views: RunProjections[ProgressView], before: str | None
 ) -> AsyncIterator[shapes.RunLine]:
-    records = house.live.records
+    records = resources.live.records
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     names = [str(each.run) for each in runs]
     if before is not None and before not in names:
         raise ResourceNotFound(f"No run {before!r}.", hint="Begin again with the first page.")
     for status in runs[names.index(before) + 1 :] if before is not None else runs:
-        yield await line_of_run(status, pictures)
-
-
-async def line_of_run(status: RunStatus, pictures: RunProjections[ProgressView]) -> shapes.RunLine:
-    """One run of many."""
-    return shapes.RunLine.model_validate(run_summary_json(status, await pictures.of(status.run)))
+        yield shapes.RunLine.model_validate(run_summary_json(status, await progress_views.of(status.run)))
 
 
 def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) -> bool:
-    words = search.casefold().split()
+    # `done` and `failed` are a status and a standing: a run that is done with a partial result is not `done`.
+    has_status = not status or status == (line.status if status in shapes.STATUSES else line.standing)
     text = f"{line.run} {line.goal} {line.notebook.rpartition('/')[2]} {line.person}".casefold()
-    return _has(line, status) and all(word in text for word in words)
-
-
-def _has(line: shapes.RunLine, status: shapes.StatusFilter) -> bool:
-    """`done` and `failed` are a status and a standing: a run that is done with a partial result is not `done`."""
-    if not status:
-        return True
-    return status == (line.status if status in shapes.STATUSES else line.standing)
+    return has_status and all(word in text for word in search.casefold().split())
 
 
 def _add_show(
-    router: APIRouter, house: ApiResources, pictures: RunProjections[ProgressView], proofs: ProofCache
+    router: APIRouter, resources: ApiResources, progress_views: RunProjections[ProgressView], proofs: ProofCache
 ) -> None:
     @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
     async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
-        records = house.live.records
-        status, picture = await status_of(records, run), await pictures.of(run)
-        delivery = delivery_of(status.standing, picture)
-        view = run_json_of(records, house.masker, status, picture)
+        records = resources.live.records
+        status, progress = await status_of(records, run), await progress_views.of(run)
+        delivery = delivery_of(status.standing, progress)
+        view = run_json_of(records, resources.masker, status, progress)
         proof = None
         if delivery is not None:
             proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
         known = {
-            "questions": asked_now(house, status.questions),
+            "questions": asked_now(resources, status.questions),
             "proof": proof,
-            "notebook_is_live": run in house.live.notebooks,
+            "notebook_is_live": run in resources.live.notebooks,
         }
         return shapes.RunDetail.model_validate({**view, **known})
-
-
-def _add_start(router: APIRouter, house: ApiResources) -> None:
-    starts = RunStarter(house)
-
-    @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
-    async def start_run(caller: Steerer, asked: shapes.NewRun) -> shapes.RunName:
-        return shapes.RunName(run=await starts.start(asked, person=caller.person))

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.background import current_person
 from cellwright.server.http.auth.dependencies import Admin, Reader
-from cellwright.server.http.auth.tokens import ApiCaller, Scope, Token, TokenStore
-from cellwright.server.http.problems import NotAdmitted
+from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
+from cellwright.server.http.errors import NotAdmitted
 
 _DAY_SECONDS = 86_400
 Text = Annotated[str, Field(min_length=1, max_length=200)]
@@ -126,7 +126,7 @@ def _add_session(router: APIRouter, tokens: TokenStore) -> None:
 def _add_tokens(router: APIRouter, tokens: TokenStore) -> None:
     @router.get("/tokens", operation_id="list_tokens", summary="Every token that counts", tags=["tokens"])
     def list_tokens(caller: Admin) -> TokenList:
-        return TokenList(tokens=[_line(token, caller) for token in tokens.all()])
+        return TokenList(tokens=[TokenLine(**token.json(), is_own=token.id == caller.token) for token in tokens.all()])
 
     @router.post("/tokens", operation_id="create_token", summary="A new token, shown once", tags=["tokens"])
     def create_token(caller: Admin, body: NewToken) -> CreatedToken:
@@ -146,16 +146,3 @@ def _add_tokens(router: APIRouter, tokens: TokenStore) -> None:
 
 def _session(token: Token) -> Session:
     return Session(token_id=token.id, person=token.person, scope=token.scope, expires_ms=token.expires_ms)
-
-
-def _line(token: Token, caller: ApiCaller) -> TokenLine:
-    return TokenLine(
-        id=token.id,
-        name=token.name,
-        person=token.person,
-        scope=token.scope,
-        created_ms=token.created_ms,
-        expires_ms=token.expires_ms,
-        last_used_ms=token.last_used_ms,
-        is_own=token.id == caller.token,
-    )

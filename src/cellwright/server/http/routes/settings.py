@@ -1,10 +1,11 @@
-"""`/settings`, `/roles`, `/skills`, `/rules`: how this house is set up, and why something would be asked."""
+"""`/settings`, `/roles`, `/skills`, `/rules`: how this server is set up, and why something would be asked."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Literal
+from typing import Any, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter
@@ -14,16 +15,16 @@ from cellwright.agents import read_roles
 from cellwright.agents.role import built_in_roles
 from cellwright.agents.skills import read_skills
 from cellwright.models.config.names import Tier
-from cellwright.policy import Rules, judge, parse_action
 from cellwright.policy.actions import Kind
-from cellwright.policy.audit import saying
+from cellwright.policy.judgement import judge
 from cellwright.policy.rules import Layer, RuleEffect
-from cellwright.sandbox import probe
+from cellwright.policy.serialization import parse_action
+from cellwright.sandbox.host.tiers import probe
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools import read_grants, standing_rules
-from cellwright.tools.approval.rule_files import rule_files
+from cellwright.tools.approval.rule_files import rules_view
 
 
 class SettingsShape(ResponseModel):
@@ -133,21 +134,21 @@ class Why(ResponseModel):
     """What would happen, as a person would be asked."""
 
 
-def settings_routes(house: ApiResources) -> APIRouter:
+def settings_routes(resources: ApiResources) -> APIRouter:
     """Settings, roles, skills and rules."""
     router = APIRouter(tags=["settings"])
-    _add_settings(router, house)
-    _add_rules(router, house)
+    _add_settings(router, resources)
+    _add_rules(router, resources)
     return router
 
 
-def _add_settings(router: APIRouter, house: ApiResources) -> None:
+def _add_settings(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/settings", operation_id="read_settings", summary="Where things are and how code is contained")
     async def read_settings(_: Reader) -> SettingsShape:
-        settings, report = house.settings, await anyio.to_thread.run_sync(probe)
+        settings, report = resources.settings, await anyio.to_thread.run_sync(probe)
         return SettingsShape(
             version=version("cellwright"),
-            folder=str(house.folder),
+            folder=str(resources.folder),
             state_directory=str(settings.home),
             cache=str(settings.cache),
             team_rules=None if settings.team_rules is None else str(settings.team_rules),
@@ -159,74 +160,51 @@ def _add_settings(router: APIRouter, house: ApiResources) -> None:
 
     @router.get("/roles", operation_id="list_roles", summary="What kinds of agents there are here")
     async def list_roles(_: Reader) -> Roles:
-        return Roles(roles=await anyio.to_thread.run_sync(_roles, house))
+        return Roles(roles=await anyio.to_thread.run_sync(_roles, resources))
 
     @router.get("/skills", operation_id="list_skills", summary="What the folder has written down how to do")
     async def list_skills(_: Reader) -> Skills:
-        found = await anyio.to_thread.run_sync(read_skills, house.folder)
+        found, mask = await anyio.to_thread.run_sync(read_skills, resources.folder), resources.masker.mask
         return Skills(
-            skills=[
-                SkillShape(name=skill.name, description=skill.description, body=house.masker.mask(skill.body).text)
-                for skill in found
-            ]
+            skills=[SkillShape.model_validate(asdict(skill) | {"body": mask(skill.body).text}) for skill in found]
         )
 
 
-def _roles(house: ApiResources) -> list[RoleShape]:
+def _roles(resources: ApiResources) -> list[RoleShape]:
     ours = built_in_roles()
     return [
-        RoleShape(
-            name=role.name,
-            description=role.description,
-            prompt=house.masker.mask(role.prompt).text,
-            tools=[*role.tools],
-            tier=role.tier,
-            style=role.style,
-            steps=role.steps,
-            tokens=role.tokens,
-            context_tokens=role.context_tokens,
-            temperature=role.temperature,
-            is_own=ours.get(role.name) != role,
+        RoleShape.model_validate(
+            asdict(role) | {"prompt": resources.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
         )
-        for role in read_roles(house.folder).values()
+        for role in read_roles(resources.folder).values()
     ]
 
 
-def _add_rules(router: APIRouter, house: ApiResources) -> None:
+def _add_rules(router: APIRouter, resources: ApiResources) -> None:
     @router.get("/rules", operation_id="list_rules", summary="Every rule and limit that holds here")
     async def list_rules(_: Reader) -> RulesShape:
-        return await anyio.to_thread.run_sync(_rules_shape, house)
+        return RulesShape(**await anyio.to_thread.run_sync(lambda: rules_view(**_locations(resources))))
 
     @router.post("/rules/why", operation_id="explain_rules", summary="What would be said to an action, and why")
     async def explain_rules(_: Reader, body: WantedAction) -> Why:
         action = parse_action(body.model_dump())
-        rules = await anyio.to_thread.run_sync(_rules, house)
-        grants = await read_grants(house.live.records.log.read_all)
+        rules = await anyio.to_thread.run_sync(lambda: standing_rules(**_locations(resources)))
+        grants = await read_grants(resources.live.records.log.read_all)
         verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
         return Why(
-            verdict=saying(verdict),
+            verdict=verdict.says,
             basis=str(verdict.basis),
             says=verdict.reason,
-            describes=house.masker.mask(action.describe()).text,
+            describes=resources.masker.mask(action.describe()).text,
         )
 
 
-def _rules(house: ApiResources) -> Rules:
-    settings = house.settings
-    return standing_rules(state=settings.home, project=house.folder, home=settings.user_home, team=settings.team_rules)
-
-
-def _rules_shape(house: ApiResources) -> RulesShape:
-    rules, settings = _rules(house), house.settings
-    files = rule_files(state=settings.home, project=house.folder, team=settings.team_rules)
-    return RulesShape(
-        project=str(house.folder),
-        layers=[LayerShape(layer=layer, file=str(path), is_there=path.exists()) for layer, path in files],
-        rules=[
-            RuleShape(
-                layer=rule.layer, says=rule.says, actions=sorted(rule.kinds), where=rule.where, reason=rule.reason
-            )
-            for rule in rules.rules
-        ],
-        limits=[LimitShape(limit=limit.describe(), where=limit.where) for limit in rules.limits],
-    )
+def _locations(resources: ApiResources) -> dict[str, Any]:
+    """Whose rules hold here."""
+    settings = resources.settings
+    return {
+        "state": settings.home,
+        "project": resources.folder,
+        "home": settings.user_home,
+        "team": settings.team_rules,
+    }

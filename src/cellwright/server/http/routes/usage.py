@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Final
@@ -12,7 +13,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
+from cellwright.models.reports import UsageBy, UsageRow
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources, open_models
@@ -79,24 +80,24 @@ class Usage(ResponseModel):
     latency: list[Latency]
 
 
-def usage_routes(house: ApiResources) -> APIRouter:
+def usage_routes(resources: ApiResources) -> APIRouter:
     """What models cost, and how fast they are."""
     router = APIRouter(tags=["usage"])
 
     @router.get("/usage", operation_id="read_usage", summary="Cost per day, model and run; latency per model")
     async def read_usage(_: Reader, days: Days = 30) -> Usage:
-        sums = await _sums(house, _since(days))
-        async with open_models(house) as models:
+        sums = await _sums(resources, _since(days))
+        async with open_models(resources) as models:
             latency = (await models.latency(since=_since(days))).rows
         return Usage(
             since=_since(days),
             by_day=[SpentOnDay(day=row.what, **_spent(row).model_dump()) for row in reversed(sums["day"])],
             by_model=[SpentOnModel(model=row.what, **_spent(row).model_dump()) for row in sums["model"]],
             by_run=[
-                SpentOnRun(run=row.what, goal=await _goal(house, row.what), **_spent(row).model_dump())
+                SpentOnRun(run=row.what, goal=await _goal(resources, row.what), **_spent(row).model_dump())
                 for row in sums["run"][:_MOST_RUNS]
             ],
-            latency=[_latency(each) for each in latency],
+            latency=[Latency.model_validate(each) for each in latency],
         )
 
     @router.get(
@@ -107,7 +108,7 @@ def usage_routes(house: ApiResources) -> APIRouter:
         responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
     async def export_usage(_: Reader, days: Days = 30) -> Response:
-        sums = await _sums(house, _since(days))
+        sums = await _sums(resources, _since(days))
         return Response(
             _csv(sums),
             media_type="text/csv; charset=utf-8",
@@ -117,13 +118,13 @@ def usage_routes(house: ApiResources) -> APIRouter:
     return router
 
 
-async def _sums(house: ApiResources, since: str) -> dict[UsageBy, Sequence[UsageRow]]:
-    async with open_models(house) as models:
+async def _sums(resources: ApiResources, since: str) -> dict[UsageBy, Sequence[UsageRow]]:
+    async with open_models(resources) as models:
         return {by: (await models.usage(by=by, since=since)).rows for by in _SUMS}
 
 
-async def _goal(house: ApiResources, run: str) -> str:
-    goal = await first_goal(house.live.records, run) if run else None
+async def _goal(resources: ApiResources, run: str) -> str:
+    goal = await first_goal(resources.live.records, run) if run else None
     return "" if goal is None else goal.words
 
 
@@ -132,20 +133,9 @@ def _since(days: int) -> str:
 
 
 def _spent(row: UsageRow) -> Spent:
-    return Spent(
-        microdollars=round(row.paid.get("USD", Decimal(0)) * _MICRO),
-        other_money={currency: f"{amount:f}" for currency, amount in sorted(row.paid.items()) if currency != "USD"},
-        input_tokens=row.input_tokens,
-        output_tokens=row.output_tokens,
-        cache_read_tokens=row.cache_read_tokens,
-        calls=row.calls,
-        unpriced_calls=row.unpriced_calls,
-        unknown_calls=row.unknown_calls,
-    )
-
-
-def _latency(each: LatencyRow) -> Latency:
-    return Latency(model=each.model, p50_ms=each.p50_ms, p95_ms=each.p95_ms, calls=each.calls, failures=each.failures)
+    dollars = round(row.paid.get("USD", Decimal(0)) * _MICRO)
+    other = {currency: f"{amount:f}" for currency, amount in sorted(row.paid.items()) if currency != "USD"}
+    return Spent.model_validate(asdict(row) | {"microdollars": dollars, "other_money": other})
 
 
 def _csv(sums: Mapping[UsageBy, Sequence[UsageRow]]) -> str:

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 
 class ResponseModel(BaseModel):
-    """What is answered."""
+    """What is answered; made of any value that has its fields."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class RequestModel(BaseModel):

@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from cellwright.kernel.observation import CellStatus
-from cellwright.server.http.kernel_usage import KernelState
 from cellwright.server.http.schemas.model import PlainText, RequestModel, ResponseModel
+
+KernelState = Literal["running", "idle"]
 
 
 class KernelShape(ResponseModel):

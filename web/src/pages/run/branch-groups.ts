@@ -2,20 +2,20 @@
 
 import type { Branch } from "../../api/types";
 
-export interface LaneGroup {
+export interface BranchGroup {
   key: string;
   /** Tried side by side, in the order in which they came to an end; most stand alone. */
-  lanes: Branch[];
+  members: Branch[];
 }
 
 /** The newest first. */
-export function groupsOf(branches: readonly Branch[]): LaneGroup[] {
-  const groups = new Map<string, LaneGroup>();
+export function groupsOf(branches: readonly Branch[]): BranchGroup[] {
+  const groups = new Map<string, BranchGroup>();
   for (const branch of branches) {
     const key = branch.group === "" ? `alone ${branch.branch}` : `group ${branch.group}`;
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { key, lanes: [branch] });
-    else group.lanes.push(branch);
+    if (group === undefined) groups.set(key, { key, members: [branch] });
+    else group.members.push(branch);
   }
   return [...groups.values()].reverse();
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 from fastapi import FastAPI
 
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.server.daemon.web_server import serve_http
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application
@@ -27,8 +27,8 @@ EDITOR = "http://127.0.0.1:8999"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
-    """An open web door, and browsers and programs at it."""
+class OpenServer:
+    """An open web server, and browsers and programs at it."""
 
     client: httpx.AsyncClient
     """Somebody without a token."""
@@ -55,31 +55,31 @@ class Door:
 
 
 @asynccontextmanager
-async def open_door(
+async def open_server(
     folder: Path,
     template: Path,
     *,
     limits: RequestLimits | None = None,
     head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
-) -> AsyncGenerator[Door]:
-    """A door to a house where nothing runs yet; `template` is a journal with its tables."""
+) -> AsyncGenerator[OpenServer]:
+    """A server to a house where nothing runs yet; `template` is a journal with its tables."""
     async with (
         tiny_runs(folder, template) as house,
-        door_to(house, limits=limits, head_seconds=head_seconds, with_routes=with_routes) as door,
+        server_of(house, limits=limits, head_seconds=head_seconds, with_routes=with_routes) as server,
     ):
-        yield door
+        yield server
 
 
 @asynccontextmanager
-async def door_to(
+async def server_of(
     house: HouseWithRuns,
     *,
     limits: RequestLimits | None = None,
     head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
-) -> AsyncGenerator[Door]:
-    """A door to this house; it may have others."""
+) -> AsyncGenerator[OpenServer]:
+    """A server to this house; it may have others."""
     settings, live = house
     folder, presence, tokens = settings.home.parent, ActiveRequests(), TokenStore(settings.home)
     served = ApiResources(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
@@ -92,4 +92,4 @@ async def door_to(
             serve_http(app, listener, presence, head_seconds=head_seconds),
             plain_client(addresses.origin) as client,
         ):
-            yield Door(client=client, tokens=tokens, addresses=addresses, presence=presence)
+            yield OpenServer(client=client, tokens=tokens, addresses=addresses, presence=presence)

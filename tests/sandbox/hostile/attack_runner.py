@@ -1,6 +1,7 @@
 """Runs hostile programs as notebook cells, in real cages, from a real host that is a process of its own.
 
-A hall is one such host: a tier, and the user it runs as. It is started once and takes one attack after the other.
+An attack runner is one such host: a tier, and the user it runs as. It is started once and takes one attack after the
+other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cellwright.sandbox import probe
+from cellwright.sandbox.host.tiers import probe
 
 from .sighting import Sighting, survivors, sweep, watch
 from .victim import CAGE_UID, HERE, Stage
@@ -37,7 +38,7 @@ DYING_SECONDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where the notebooks of a hall run, and who opens them."""
+    """Where the notebooks of an attack runner run, and who opens them."""
 
     tier: Literal["A", "B", "C"]
     user: User
@@ -64,7 +65,7 @@ def plain_settings() -> list[Setting]:
     return [Setting(tier="B", user="plain"), Setting(tier="C", user="plain without namespaces")]
 
 
-class Hall:
+class AttackRunner:
     """A running host."""
 
     def __init__(self, setting: Setting) -> None:
@@ -178,7 +179,7 @@ class Hall:
 
 
 def _cache_directory(closing: ExitStack) -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="cw-hall-"))
+    directory = Path(tempfile.mkdtemp(prefix="cw-attack-runner-"))
     closing.callback(shutil.rmtree, directory, ignore_errors=True)
     if os.geteuid() == 0:
         os.chown(directory, CAGE_UID, CAGE_UID)

@@ -1,4 +1,4 @@
-"""What agents tried in branches, seen in the control room: lanes with outcome and what differs, as they happen."""
+"""What agents tried in branches, seen in the control room: each with its outcome and what differs, as they happen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 
 from cellwright.cli.journal_options import open_records
 from cellwright.journal import stream_of
-from cellwright.policy import Masker
+from cellwright.policy.masking.masker import Masker
 from cellwright.testing import Fault
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable, trial_event
 from tests.runs.factory import apply, create, finish, plan, task
@@ -79,10 +79,10 @@ async def tell(home: Path, run: str, *tried: TrialRecord) -> None:
             await records.log.append(stream_of(run), trial_event(each))
 
 
-async def test_branches_appear_as_lanes_while_one_looks_with_outcome_and_what_differs(
+async def test_branches_appear_while_one_looks_with_outcome_and_what_differs(
     room: ControlRoom, chromium: Browser
 ) -> None:
-    run = await at_work(room, "lanes.py")
+    run = await at_work(room, "branches.py")
     async with room.person(chromium) as page:
         await see_run(page, run)
         await expect(page.get_by_role("tab", name="Activity")).to_be_visible()
@@ -112,8 +112,8 @@ async def test_branches_appear_as_lanes_while_one_looks_with_outcome_and_what_di
         assert await violations(page) == []
 
 
-async def test_lanes_of_hostile_words_are_text_and_fit_on_a_phone(room: ControlRoom, chromium: Browser) -> None:
-    run = await at_work(room, "hostile-lanes.py")
+async def test_branches_of_hostile_words_are_text_and_fit_on_a_phone(room: ControlRoom, chromium: Browser) -> None:
+    run = await at_work(room, "hostile-branches.py")
     await tell(room.home, run, MEAN, DROP, replace(DROP, branch="call-8", group=""), HOSTILE)
     async with room.person(chromium, width=390, height=844, theme="dark") as page:
         await see_run(page, run)

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { emptyStory, fateOf, groupsOf, layoutOf, sidesOf, tellAll, wayWords } from "../node_modules/.tests/units.js";
 
 const tried = (branch, group = "") => ({ branch, group });
-const names = (groups) => groups.map(({ lanes }) => lanes.map(({ branch }) => branch));
+const names = (groups) => groups.map(({ members }) => members.map(({ branch }) => branch));
 
-test("branches tried side by side are one row of lanes, the newest row first", () => {
+test("branches tried side by side are one group, the newest group first", () => {
   const told = [tried("1"), tried("2.1", "2"), tried("3"), tried("2.2", "2"), tried("2")];
   assert.deepEqual(names(groupsOf(told)), [["2"], ["3"], ["2.1", "2.2"], ["1"]]);
   assert.deepEqual(groupsOf([]), []);
@@ -49,7 +49,7 @@ test("a story counts the branches it is told of, and gives them no line of their
   assert.deepEqual([story.branches, story.entries], [1, []]);
 });
 
-test("a lane says what became of it, or that somebody has to say", () => {
+test("a branch says what became of it, or that somebody has to say", () => {
   const fates = [
     ["waits", false, "", "waits for you"],
     ["accepted", true, "ada", "✓ accepted by ada"],

@@ -1,1 +1,0 @@
-import{o as e,r as t}from"./jsx-runtime-wueXrvll.js";var n=e(t(),1);function r(e){(0,n.useEffect)(()=>(document.title=`${e} · Cellwright`,()=>{document.title=`Cellwright`}),[e])}export{r as t};
