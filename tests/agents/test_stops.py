@@ -11,7 +11,7 @@ import pytest
 from cellwright.agents.model_call import OverBudget, limits_after
 from cellwright.journal import EffectFound, EffectNotFound
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.gateway.lifetime import GatewayCrash
+from cellwright.models.gateway.in_flight import GatewayCrash
 from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import No, Yes
 from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, UseId, leave_uncounted, price

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, ModelCall, Payer, Request, TokenUsage
 from cellwright.models.config.names import CallId
-from cellwright.models.money import Ledger
+from cellwright.models.money.ledger import Ledger
 from cellwright.policy.budgets import Limit
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.money import Money, Price, UnknownPrice
@@ -41,7 +41,7 @@ def noon() -> datetime:
 
 
 def opened(folder: Path, clock: Callable[[], datetime] = noon) -> Ledger:
-    return Ledger.open(folder / "models.db", mask=mask, price_of=at_a_cent, clock=clock, wait_seconds=0)
+    return Ledger(folder / "models.db", mask=mask, price_of=at_a_cent, clock=clock, wait_seconds=0)
 
 
 def asking(text: str) -> Request:

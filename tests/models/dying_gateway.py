@@ -6,7 +6,7 @@ import os
 import signal
 
 from cellwright.models.gateway.__main__ import main
-from cellwright.models.gateway.lifetime import GatewayCrash, carry_on
+from cellwright.models.gateway.in_flight import GatewayCrash, carry_on
 
 
 def start(arguments: list[str]) -> None:

@@ -18,7 +18,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from cellwright.models.calls import Choice, ModelCall, Payer, Request
 from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.names import CallId, ModelName
-from cellwright.models.gateway.lifetime import GatewayCrash
+from cellwright.models.gateway.in_flight import GatewayCrash
 from cellwright.testing import ProviderServer
 
 ROOT = Path(__file__).parents[2]

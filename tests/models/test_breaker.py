@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from cellwright.models.calls import FailureKind
+from cellwright.models.calls import ENDPOINT_FAILURES, FailureKind
 from cellwright.models.routing.breaker import (
-    ENDPOINT_FAILURES,
     NEVER_ASKED,
     BreakerRules,
     Breakers,
@@ -148,7 +147,7 @@ class OneProbeAtATime(RuleBasedStateMachine):
 
     @rule()
     def a_call_comes(self) -> None:
-        match self.breakers.enter("x"):
+        match self.breakers.admit("x"):
             case CallAllowed():
                 self.calls += 1
             case Probe():
@@ -198,7 +197,7 @@ async def test_who_waits_for_an_endpoint_is_woken_by_its_change() -> None:
     breakers = Breakers(clock=lambda: now[0], rules=RULES)
     breakers.failed("x", "rate-limited", 5)
     now[0] = 5.0
-    assert breakers.enter("x") == Probe()
+    assert breakers.admit("x") == Probe()
     woken: list[str] = []
 
     async def wait() -> None:

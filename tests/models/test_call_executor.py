@@ -16,14 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cellwright.background import listen
 from cellwright.errors import UserError
 from cellwright.framing import MAX_FRAME, pack, pack_json, receive_json
 from cellwright.models.calls import BudgetReached, Choice, ModelAnswer, ModelCall
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.client.gateway_process import connect_or_start, listen, running_pid
+from cellwright.models.client.gateway_process import connect_or_start, gateway_at, running_pid
 from cellwright.models.client.protocol import SubmitCall, pack_request
 from cellwright.models.config.keys import KeyRing
-from cellwright.models.gateway.lifetime import IdleTimer
+from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.openai_access import standing_limits
 from cellwright.models.gateway.server import Server
 from cellwright.policy.budgets import Limit
@@ -120,7 +121,7 @@ def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: House
     assert is_alive(shared, pid)
 
 
-async def test_a_door_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(models: Models, shared: House) -> None:
+async def test_a_client_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(models: Models, shared: House) -> None:
     whole = pack_request(SubmitCall(number=1, call=a_call("half", id="half/1")))
     for cut in (1, 4, 5, len(whole) // 2, len(whole) - 1):
         with door(shared) as connection:
@@ -129,7 +130,7 @@ async def test_a_door_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(mode
     assert isinstance(await models.ask(a_call("whole", id="half/1")), ModelAnswer)
 
 
-async def test_a_door_that_does_not_read_holds_up_nobody_else(models: Models, shared: House) -> None:
+async def test_a_client_that_does_not_read_holds_up_nobody_else(models: Models, shared: House) -> None:
     words = " ".join(["word"] * 200_000)
     shared.provider.when(lambda asked: "a book" in str(asked.body), Say(words, chunks=2_000))
     with door(shared) as deaf:
@@ -142,10 +143,10 @@ async def test_a_door_that_does_not_read_holds_up_nobody_else(models: Models, sh
 
 
 async def test_a_process_of_another_user_is_turned_away(tmp_path: Path) -> None:
-    with listen(tmp_path) as listener:
+    with listen(gateway_at(tmp_path)) as listener:
         async with anyio.create_task_group() as tasks:
             work: Any = None
-            server = Server(work=work, keys=KeyRing(tmp_path), idle=IdleTimer(60), stop=print, uid=os.getuid() + 1)
+            server = Server(executor=work, keys=KeyRing(tmp_path), idle=IdleTimer(60), stop=print, uid=os.getuid() + 1)
             tasks.start_soon(server.serve, listener)
             async with await anyio.connect_unix(tmp_path / "gateway.sock") as stranger:
                 with anyio.fail_after(120), pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):

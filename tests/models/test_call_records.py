@@ -11,8 +11,7 @@ from pydantic_ai.messages import FinishReason, ModelResponse, TextPart
 
 from cellwright.models.calls import ModelAnswer, TokenUsage
 from cellwright.models.config.names import CallId
-from cellwright.models.money import EndedCall
-from cellwright.models.money.call_records import is_worth_keeping
+from cellwright.models.money.call_records import EndedCall, is_worth_keeping
 from tests.models.accounts import ANN, NOON, answer, at_most, call, dollars, failed, opened, send
 
 FIRST = "openai:gpt-5"

@@ -9,15 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellwright.models.calls import FailureKind
-from cellwright.models.routing.fallback import (
-    MAX_RETRIES,
-    MAX_WAIT_WITH_FALLBACK_SECONDS,
-    GiveUp,
-    Move,
-    NextModel,
-    RetryAfter,
-    next_move,
-)
+from cellwright.models.routing.fallback import MAX_RETRIES, MAX_WAIT_WITH_FALLBACK_SECONDS, seconds_until_retry
 
 PROPERTY = settings(deadline=None, derandomize=True, database=None)
 
@@ -28,7 +20,7 @@ seconds = st.floats(min_value=0, max_value=3600)
 tries = st.integers(min_value=1, max_value=5)
 
 
-def move(
+def wait(
     failing: FailureKind = "server-error",
     *,
     tries: int = 1,
@@ -36,8 +28,8 @@ def move(
     left: float = 600,
     jitter: float = 0.5,
     is_last: bool = False,
-) -> Move:
-    return next_move(
+) -> float | None:
+    return seconds_until_retry(
         failing,
         tries_on_this_model=tries,
         retry_after_seconds=named,
@@ -49,31 +41,27 @@ def move(
 
 @pytest.mark.parametrize("failing", ["unauthorised", "not-found", "rejected", "context-too-long", "not-ready"])
 def test_what_would_fail_again_goes_to_the_next_model_at_once(failing: FailureKind) -> None:
-    assert move(failing) == NextModel()
+    assert wait(failing) is None
 
 
 def test_an_ill_endpoint_is_asked_twice_again_and_then_left() -> None:
-    assert [move(tries=tries) for tries in (1, 2, 3)] == [
-        RetryAfter(seconds=0.25),
-        RetryAfter(seconds=0.5),
-        NextModel(),
-    ]
+    assert [wait(tries=tries) for tries in (1, 2, 3)] == [0.25, 0.5, None]
 
 
 @pytest.mark.parametrize("failing", ["timed-out", "broken-answer"])
 def test_what_cost_a_deadline_or_an_answer_is_asked_once_again(failing: FailureKind) -> None:
-    assert isinstance(move(failing), RetryAfter)
-    assert move(failing, tries=2) == NextModel()
+    assert wait(failing) is not None
+    assert wait(failing, tries=2) is None
 
 
 def test_a_wait_that_a_provider_named_is_kept_to_if_it_fits_the_deadline() -> None:
-    assert move("rate-limited", named=4, jitter=0) == RetryAfter(seconds=4)
-    assert move("rate-limited", named=4, left=3) == NextModel()
+    assert wait("rate-limited", named=4, jitter=0) == 4
+    assert wait("rate-limited", named=4, left=3) is None
 
 
 def test_a_long_wait_is_for_the_last_model_only() -> None:
-    assert move("rate-limited", named=60) == NextModel()
-    assert move("rate-limited", named=60, is_last=True, jitter=0) == RetryAfter(seconds=60)
+    assert wait("rate-limited", named=60) is None
+    assert wait("rate-limited", named=60, is_last=True, jitter=0) == 60
 
 
 @given(failings, tries, st.none() | seconds, jitters, st.booleans())
@@ -81,7 +69,7 @@ def test_a_long_wait_is_for_the_last_model_only() -> None:
 def test_after_the_deadline_nothing_is_asked(
     failing: FailureKind, tries: int, named: float | None, jitter: float, is_last: bool
 ) -> None:
-    assert move(failing, tries=tries, named=named, left=0, jitter=jitter, is_last=is_last) == GiveUp()
+    assert wait(failing, tries=tries, named=named, left=0, jitter=jitter, is_last=is_last) is None
 
 
 @given(failings, tries, st.none() | seconds, seconds, jitters, st.booleans())
@@ -89,19 +77,15 @@ def test_after_the_deadline_nothing_is_asked(
 def test_a_wait_is_never_shorter_than_named_nor_longer_than_the_time_left(
     failing: FailureKind, tries: int, named: float | None, left: float, jitter: float, is_last: bool
 ) -> None:
-    match move(failing, tries=tries, named=named, left=left, jitter=jitter, is_last=is_last):
-        case RetryAfter(seconds=wait):
-            assert (named or 0) <= wait < left
-            assert is_last or wait <= MAX_WAIT_WITH_FALLBACK_SECONDS
-            assert tries <= MAX_RETRIES[failing] <= 2
-        case NextModel():
-            assert left > 0
-        case GiveUp():
-            assert left == 0
+    waited = wait(failing, tries=tries, named=named, left=left, jitter=jitter, is_last=is_last)
+    if waited is not None:
+        assert (named or 0) <= waited < left
+        assert is_last or waited <= MAX_WAIT_WITH_FALLBACK_SECONDS
+        assert tries <= MAX_RETRIES[failing] <= 2
 
 
 @given(failings, seconds, st.data())
 @PROPERTY
 def test_every_model_is_left_after_three_tries_at_most(failing: FailureKind, left: float, data: st.DataObject) -> None:
-    moves = [move(failing, tries=tries, left=left, jitter=data.draw(jitters)) for tries in (1, 2, 3)]
-    assert not isinstance(moves[-1], RetryAfter)
+    waits = [wait(failing, tries=tries, left=left, jitter=data.draw(jitters)) for tries in (1, 2, 3)]
+    assert waits[-1] is None

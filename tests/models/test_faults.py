@@ -32,7 +32,7 @@ from cellwright.models.config.names import ModelName
 from cellwright.models.providers.providers import Providers
 from cellwright.models.routing.attempt import Deadlines
 from cellwright.models.routing.breaker import BreakerRules, Breakers
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.models.routing.route import Route
 from cellwright.testing import FAULTS, Answer, CallTool, Fault, FaultKind, ProviderServer, Received, Say
 from tests.leaping import leap
@@ -215,7 +215,9 @@ class Trial:
             group.start_soon(self.leap_over_silence)
             with anyio.fail_after(10 * LEAP_SECONDS):
                 outcome = await self.attempts.run(
-                    self.request(), route, stream=self.stream, deadline_seconds=60, tell=self.tell
+                    RoutedCall(
+                        request=self.request(), route=route, stream=self.stream, deadline_seconds=60, emit=self.emit
+                    )
                 )
             group.cancel_scope.cancel()
             return outcome
@@ -227,7 +229,7 @@ class Trial:
             self.silence = anyio.Event()
             leap(LEAP_SECONDS)
 
-    def tell(self, update: Update) -> None:
+    def emit(self, update: Update) -> None:
         self.told.append(update)
         if isinstance(update, Piece) and self.fault == "stall" and self.is_ill_now():
             self.silence.set()

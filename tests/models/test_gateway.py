@@ -21,7 +21,7 @@ from cellwright.errors import UserError
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.gateway.openai_access import ADDRESS_FILE, bind_endpoint, read_address
 from cellwright.testing import CallTool, Fault, Say, SayJson
-from tests.models.gateway_house import KEY, House, launch
+from tests.models.running_gateway import KEY, RunningGateway, launch
 
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Say hello."}]
 ADD: ChatCompletionToolParam = {
@@ -35,8 +35,8 @@ ADD: ChatCompletionToolParam = {
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("home") / "state") as opened:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningGateway]:
+    with RunningGateway.open(tmp_path_factory.mktemp("home") / "state") as opened:
         yield opened
 
 
@@ -48,9 +48,9 @@ async def words(stream: openai.AsyncStream[Any]) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_openais_client_gets_an_answer_and_what_it_cost(house: House) -> None:
-    house.provider.script(Say("Hello there."))
-    async with house.client() as client:
+async def test_openais_client_gets_an_answer_and_what_it_cost(gateway: RunningGateway) -> None:
+    gateway.provider.script(Say("Hello there."))
+    async with gateway.client() as client:
         answer = await client.chat.completions.create(model="smart", messages=HELLO, max_tokens=100)
     assert answer.choices[0].message.content == "Hello there."
     assert (answer.model, answer.choices[0].finish_reason) == ("near:one", "stop")
@@ -66,13 +66,13 @@ async def test_openais_client_gets_an_answer_and_what_it_cost(house: House) -> N
             "tried_before": [],
         }
     )
-    received = house.provider.requests[-1]
+    received = gateway.provider.requests[-1]
     assert (received.credential, received.body["model"]) == (KEY, "one")
 
 
-async def test_openais_client_streams_an_answer_word_by_word(house: House) -> None:
-    house.provider.script(Say("one two three"))
-    async with house.client() as client:
+async def test_openais_client_streams_an_answer_word_by_word(gateway: RunningGateway) -> None:
+    gateway.provider.script(Say("one two three"))
+    async with gateway.client() as client:
         stream = await client.chat.completions.create(
             model="near:two", messages=HELLO, stream=True, stream_options={"include_usage": True}
         )
@@ -87,9 +87,9 @@ async def test_openais_client_streams_an_answer_word_by_word(house: House) -> No
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
-async def test_a_tool_is_called_and_its_result_told(house: House, is_stream: bool) -> None:
-    house.provider.script(CallTool("add", {"a": 2}), Say("Two."))
-    async with house.client() as client:
+async def test_a_tool_is_called_and_its_result_told(gateway: RunningGateway, is_stream: bool) -> None:
+    gateway.provider.script(CallTool("add", {"a": 2}), Say("Two."))
+    async with gateway.client() as client:
         if is_stream:
             async with client.chat.completions.stream(model="smart", messages=HELLO, tools=[ADD]) as stream:
                 message = (await stream.get_final_completion()).choices[0].message
@@ -117,7 +117,7 @@ async def test_a_tool_is_called_and_its_result_told(house: House, is_stream: boo
         ]
         answer = await client.chat.completions.create(model="smart", messages=told, tools=[ADD])
     assert answer.choices[0].message.content == "Two."
-    assert [message["role"] for message in house.provider.requests[-1].body["messages"]] == [
+    assert [message["role"] for message in gateway.provider.requests[-1].body["messages"]] == [
         "user",
         "assistant",
         "tool",
@@ -125,8 +125,8 @@ async def test_a_tool_is_called_and_its_result_told(house: House, is_stream: boo
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
-async def test_an_answer_keeps_to_a_json_schema(house: House, is_stream: bool) -> None:
-    house.provider.script(SayJson({"n": 7}))
+async def test_an_answer_keeps_to_a_json_schema(gateway: RunningGateway, is_stream: bool) -> None:
+    gateway.provider.script(SayJson({"n": 7}))
     asked: Any = {
         "type": "json_schema",
         "json_schema": {
@@ -140,7 +140,7 @@ async def test_an_answer_keeps_to_a_json_schema(house: House, is_stream: bool) -
             },
         },
     }
-    async with house.client() as client:
+    async with gateway.client() as client:
         answer: Any = await client.chat.completions.create(
             model="smart",
             messages=HELLO,
@@ -149,11 +149,11 @@ async def test_an_answer_keeps_to_a_json_schema(house: House, is_stream: bool) -
         )
         text = "".join(await words(answer)) if is_stream else answer.choices[0].message.content
     assert json.loads(text) == {"n": 7}
-    assert house.provider.requests[-1].body["response_format"]["json_schema"]["schema"]["required"] == ["n"]
+    assert gateway.provider.requests[-1].body["response_format"]["json_schema"]["schema"]["required"] == ["n"]
 
 
-async def test_texts_are_embedded_and_models_are_listed(house: House) -> None:
-    async with house.client() as client:
+async def test_texts_are_embedded_and_models_are_listed(gateway: RunningGateway) -> None:
+    async with gateway.client() as client:
         vectors = (await client.embeddings.create(model="embed", input=["a", "b"])).data
         plain = (await client.embeddings.create(model="embed", input="a", encoding_format="float")).data
         models = [model.id async for model in client.models.list()]
@@ -164,22 +164,22 @@ async def test_texts_are_embedded_and_models_are_listed(house: House) -> None:
     )
 
 
-async def test_another_model_answers_when_the_first_fails(house: House) -> None:
-    house.provider.when(lambda request: request.model == "one", Fault("bad-request"))
-    house.provider.script(Say("From the second."))
-    async with house.client() as client:
+async def test_another_model_answers_when_the_first_fails(gateway: RunningGateway) -> None:
+    gateway.provider.when(lambda request: request.model == "one", Fault("bad-request"))
+    gateway.provider.script(Say("From the second."))
+    async with gateway.client() as client:
         answer = await client.chat.completions.create(model="smart", messages=HELLO)
     assert (answer.model, answer.choices[0].message.content) == ("near:two", "From the second.")
     assert answer.model_extra is not None
     assert answer.model_extra["cellwright"]["tried_before"] == ["near:one"]
 
 
-async def test_a_stream_that_breaks_off_is_an_error_and_never_spliced(house: House) -> None:
-    house.provider.when(
+async def test_a_stream_that_breaks_off_is_an_error_and_never_spliced(gateway: RunningGateway) -> None:
+    gateway.provider.when(
         lambda request: request.model == "one", Fault("drop", answer=Say("a b c d e f"), after_chunks=3)
     )
     heard: list[str] = []
-    async with house.client() as client:
+    async with gateway.client() as client:
         stream = await client.chat.completions.create(model="smart", messages=HELLO, stream=True)
         with pytest.raises(openai.APIError, match="broke off"):
             async for chunk in stream:
@@ -187,25 +187,25 @@ async def test_a_stream_that_breaks_off_is_an_error_and_never_spliced(house: Hou
     assert "".join(heard).split() == ["a", "b", "c"]
 
 
-async def test_when_every_model_fails_the_client_is_told_once_and_does_not_try_again(house: House) -> None:
-    house.provider.when(lambda request: True, Fault("bad-request"), Fault("bad-request"))
-    before = len(house.provider.requests)
-    async with house.client() as client:
+async def test_when_every_model_fails_the_client_is_told_once_and_does_not_try_again(gateway: RunningGateway) -> None:
+    gateway.provider.when(lambda request: True, Fault("bad-request"), Fault("bad-request"))
+    before = len(gateway.provider.requests)
+    async with gateway.client() as client:
         with pytest.raises(openai.APIStatusError) as refused:
             await client.chat.completions.create(model="smart", messages=HELLO)
     assert refused.value.status_code == 503
     assert "near:one" in refused.value.message
     assert "near:two" in refused.value.message
     assert KEY not in refused.value.message
-    assert len(house.provider.requests) - before == 2
+    assert len(gateway.provider.requests) - before == 2
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
-async def test_the_same_idempotency_key_is_paid_once(house: House, is_stream: bool) -> None:
-    house.provider.script(Say("Paid once."))
-    before, headers = len(house.provider.charged), {"Idempotency-Key": f"order-66-{is_stream}"}
+async def test_the_same_idempotency_key_is_paid_once(gateway: RunningGateway, is_stream: bool) -> None:
+    gateway.provider.script(Say("Paid once."))
+    before, headers = len(gateway.provider.charged), {"Idempotency-Key": f"order-66-{is_stream}"}
     said: list[str] = []
-    async with house.client() as client:
+    async with gateway.client() as client:
         for _ in range(3):
             answer: Any = await client.chat.completions.create(
                 model="smart", messages=HELLO, extra_headers=headers, stream=is_stream
@@ -216,50 +216,50 @@ async def test_the_same_idempotency_key_is_paid_once(house: House, is_stream: bo
                 model="smart", messages=[{"role": "user", "content": "Else."}], extra_headers=headers
             )
     assert said == ["Paid once."] * 3
-    assert len(house.provider.charged) - before == 1
+    assert len(gateway.provider.charged) - before == 1
 
 
-async def left_alone(house: House, key: str | None) -> None:
+async def left_alone(gateway: RunningGateway, key: str | None) -> None:
     """A program that hangs up after the first word."""
-    before = len(house.provider.charged)
-    house.provider.script(Fault("stall", answer=Say("one two three four"), after_chunks=1))
+    before = len(gateway.provider.charged)
+    gateway.provider.script(Fault("stall", answer=Say("one two three four"), after_chunks=1))
     headers = {"idempotency-key": key} if key else {}
-    async with house.http(**headers) as client:
+    async with gateway.http(**headers) as client:
         body = {"model": "smart", "messages": HELLO, "stream": True}
         async with client.stream("POST", "/chat/completions", json=body) as response:
             async for line in response.aiter_lines():
                 if "one" in line:
                     break
-    await house.provider.until(lambda server: len(server.charged) == before + 1)
+    await gateway.provider.until(lambda server: len(server.charged) == before + 1)
 
 
-async def test_a_program_that_goes_away_stops_its_call_and_the_paying(house: House) -> None:
-    await left_alone(house, None)
-    async with Models.open(house.home, launch=launch(house.home)) as models:
+async def test_a_program_that_goes_away_stops_its_call_and_the_paying(gateway: RunningGateway) -> None:
+    await left_alone(gateway, None)
+    async with Models.open(gateway.home, launch=launch(gateway.home)) as models:
         with anyio.fail_after(120):
             while (await models.status()).calls_in_flight:  # noqa: ASYNC110 (the gateway is another process)
                 await anyio.sleep(0.02)
-    house.provider.release()
-    assert house.provider.charged[-1].is_finished is False
+    gateway.provider.release()
+    assert gateway.provider.charged[-1].is_finished is False
 
 
-async def test_a_call_with_a_name_goes_on_without_its_caller_and_is_there_for_it(house: House) -> None:
-    await left_alone(house, "named")
-    charged = len(house.provider.charged)
-    house.provider.release()
-    async with house.client() as client:
+async def test_a_call_with_a_name_goes_on_without_its_caller_and_is_there_for_it(gateway: RunningGateway) -> None:
+    await left_alone(gateway, "named")
+    charged = len(gateway.provider.charged)
+    gateway.provider.release()
+    async with gateway.client() as client:
         stream = await client.chat.completions.create(
             model="smart", messages=HELLO, stream=True, extra_headers={"Idempotency-Key": "named"}
         )
         assert "".join(await words(stream)) == "one two three four"
-    assert len(house.provider.charged) == charged
+    assert len(gateway.provider.charged) == charged
 
 
-async def test_a_reached_budget_is_a_402_and_nothing_is_sent(house: House) -> None:
-    rules, before = house.home / "rules.toml", len(house.provider.requests)
+async def test_a_reached_budget_is_a_402_and_nothing_is_sent(gateway: RunningGateway) -> None:
+    rules, before = gateway.home / "rules.toml", len(gateway.provider.requests)
     rules.write_text('[[limit]]\nof = "money"\nper = "person"\nat_most = "0.0000000001 USD"\n')
     try:
-        async with house.client() as client:
+        async with gateway.client() as client:
             for is_stream in (False, True):
                 with pytest.raises(openai.APIStatusError) as refused:
                     await client.chat.completions.create(model="smart", messages=HELLO, stream=is_stream)
@@ -271,7 +271,7 @@ async def test_a_reached_budget_is_a_402_and_nothing_is_sent(house: House) -> No
                 await client.chat.completions.create(model="smart", messages=HELLO)
     finally:
         rules.unlink()
-    assert len(house.provider.requests) == before
+    assert len(gateway.provider.requests) == before
 
 
 @pytest.mark.parametrize(
@@ -286,10 +286,10 @@ async def test_a_reached_budget_is_a_402_and_nothing_is_sent(house: House) -> No
     ],
 )
 async def test_whoever_has_no_token_or_is_a_page_is_not_heard(
-    house: House, headers: dict[str, str], status: int, code: str
+    gateway: RunningGateway, headers: dict[str, str], status: int, code: str
 ) -> None:
-    before = len(house.provider.requests)
-    async with house.http(**headers) as client:
+    before = len(gateway.provider.requests)
+    async with gateway.http(**headers) as client:
         for refused in (
             await client.post("/chat/completions", json={"model": "smart", "messages": HELLO}),
             await client.get("/models"),
@@ -297,11 +297,11 @@ async def test_whoever_has_no_token_or_is_a_page_is_not_heard(
         ):
             assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
             assert "access-control-allow-origin" not in refused.headers
-    assert len(house.provider.requests) == before
+    assert len(gateway.provider.requests) == before
 
 
-async def test_what_makes_no_sense_is_answered_in_openais_shape(house: House) -> None:
-    async with house.http() as client:
+async def test_what_makes_no_sense_is_answered_in_openais_shape(gateway: RunningGateway) -> None:
+    async with gateway.http() as client:
         assert [
             (answer.status_code, answer.json()["error"]["type"])
             for answer in (
@@ -324,12 +324,12 @@ async def test_what_makes_no_sense_is_answered_in_openais_shape(house: House) ->
         )
 
 
-async def test_the_gateway_serves_on_loopback_only(house: House) -> None:
+async def test_the_gateway_serves_on_loopback_only(gateway: RunningGateway) -> None:
     hosts = {address[4][0] for address in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
     for host in hosts - {"127.0.0.1"}:
         with pytest.raises(httpx2.ConnectError):
             async with httpx2.AsyncClient(trust_env=False) as client:
-                await client.get(f"http://{host}:{house.address.port}/v1/models")
+                await client.get(f"http://{host}:{gateway.address.port}/v1/models")
 
 
 # ── its address ──

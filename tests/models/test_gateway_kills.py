@@ -8,7 +8,7 @@ import pytest
 
 from cellwright.models.calls import AnswerUnknown, ModelAnswer, Outcome, Piece, Restarted
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.gateway.lifetime import GatewayCrash
+from cellwright.models.gateway.in_flight import GatewayCrash
 from cellwright.testing import Fault, Say
 from tests.models.houses import House, a_call
 from tests.sampling import every, some

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from cellwright import background
 from cellwright.errors import RefusedByPolicy, Unavailable
 from cellwright.framing import pack_json, receive_json
 from cellwright.models.client.gateway_client import Models
@@ -24,16 +25,15 @@ from cellwright.models.client.gateway_process import (
     GatewayLaunch,
     connect,
     connect_or_start,
+    gateway_at,
     greet,
-    listen,
     running_pid,
-    sole_gateway,
 )
 from cellwright.testing import Fault
 from tests.models.houses import KEY, ROOT, House, Warm, a_call, eventually
-from tests.models.peeper import NOBODY
+from tests.models.memory_reader import NOBODY
 
-DOORS = 8
+CLIENTS = 8
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -45,8 +45,8 @@ def test_doors_that_start_at_once_start_one_gateway(house: House) -> None:
     started = house.home / "started"
     script = f"echo >> {started}; exec " + " ".join(house.warm.command("gateway"))
     launch = GatewayLaunch(home=house.home, command=("/bin/sh", "-c", script))
-    with ThreadPoolExecutor(DOORS) as doors:
-        connections = list(doors.map(connect_or_start, [launch] * DOORS))
+    with ThreadPoolExecutor(CLIENTS) as doors:
+        connections = list(doors.map(connect_or_start, [launch] * CLIENTS))
     for connection in connections:
         connection.close()
     assert len(started.read_text().splitlines()) == 1
@@ -55,7 +55,7 @@ def test_doors_that_start_at_once_start_one_gateway(house: House) -> None:
 def test_two_gateways_never_share_a_state_directory(house: House) -> None:
     connect_or_start(house.launch()).close()
     pid = running_pid(house.home)
-    with sole_gateway(house.home, wait_seconds=0) as is_sole:
+    with background.sole(gateway_at(house.home), wait_seconds=0) as is_sole:
         assert not is_sole
     assert running_pid(house.home) == pid
 
@@ -71,7 +71,7 @@ async def test_a_gateway_nobody_needs_ends_and_leaves_no_socket(house: House) ->
         assert len(house.provider.charged) == 1
 
 
-async def test_a_gateway_with_a_door_or_a_call_does_not_end(house: House) -> None:
+async def test_a_gateway_with_a_client_or_a_call_does_not_end(house: House) -> None:
     house.provider.script(Fault("slow-first-byte"))
     async with Models.open(house.home, launch=house.launch(idle_seconds=0.1)) as models:
         pid = (await models.status()).pid
@@ -83,6 +83,16 @@ async def test_a_gateway_with_a_door_or_a_call_does_not_end(house: House) -> Non
         await models.ask(a_call("hello", id="run/1", stream=True))
         assert len(house.provider.charged) == 1
     assert pid
+
+
+async def test_a_gateway_told_twice_to_stop_ends_at_once(house: House) -> None:
+    house.provider.script(Fault("slow-first-byte"))
+    async with Models.open(house.home, launch=house.launch()) as models:
+        house.kill_asker("run/1", "hello", "asked")
+        await house.provider.until(lambda provider: provider.silent == 1)
+        await models.stop_gateway()
+        await models.stop_gateway()
+        eventually(lambda: running_pid(house.home) is None)
 
 
 async def test_a_gateway_told_to_stop_finishes_what_is_in_flight(house: House) -> None:
@@ -141,7 +151,7 @@ def receive_all(connection: socket.socket) -> object:
 
 def test_no_other_process_of_the_person_can_look_into_the_gateway(warm: Warm) -> None:
     def peeped_at(pid: int) -> list[str]:
-        ran = subprocess.run(warm.command("peeper", str(pid)), capture_output=True, text=True, check=True)
+        ran = subprocess.run(warm.command("memory_reader", str(pid)), capture_output=True, text=True, check=True)
         return ran.stdout.split()
 
     with subprocess.Popen(warm.command("open"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -200,7 +210,7 @@ def test_a_gateway_that_never_gets_ready_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_socket_of_another_user_is_not_spoken_to(tmp_path: Path) -> None:
-    with listen(tmp_path) as listener, socket.socket(socket.AF_UNIX) as door:
+    with background.listen(gateway_at(tmp_path)) as listener, socket.socket(socket.AF_UNIX) as door:
         door.connect(str(tmp_path / "gateway.sock"))
         with pytest.raises(RefusedByPolicy):
             greet(door, os.getuid() + 1)

@@ -14,14 +14,14 @@ from cellwright.models.client.gateway_process import MARKER, connect_or_start, h
 from tests.models.houses import ROOT, House, a_call
 
 KEY = "sk-handover-0123456789abcdef"
-DOOR = ROOT / "tests/models/a_door.py"
+CLIENT = ROOT / "tests/models/key_client.py"
 
 
 def run_door(house: House, *arguments: str, command: tuple[str, ...], **variables: str) -> Any:
     """What a door sees of itself after it handed over its keys."""
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     ran = subprocess.run(
-        [sys.executable, "-W", "error", str(DOOR), str(house.home), json.dumps(command), *arguments],
+        [sys.executable, "-W", "error", str(CLIENT), str(house.home), json.dumps(command), *arguments],
         env={**environment, **variables},
         cwd=house.home,
         input="what was piped in",
@@ -33,7 +33,7 @@ def run_door(house: House, *arguments: str, command: tuple[str, ...], **variable
     return {**json.loads(ran.stdout), "stderr": ran.stderr}
 
 
-async def test_a_door_hands_its_keys_to_the_gateway_and_begins_again_without_them(house: House) -> None:
+async def test_a_client_hands_its_keys_to_the_gateway_and_begins_again_without_them(house: House) -> None:
     seen = run_door(
         house,
         "two words",
@@ -66,13 +66,13 @@ def test_keys_go_to_a_gateway_that_runs_already(house: House) -> None:
     assert "OPENAI_API_KEY" not in seen["environment"]
 
 
-def test_a_door_without_keys_goes_on_as_it_is(house: House) -> None:
+def test_a_client_without_keys_goes_on_as_it_is(house: House) -> None:
     seen = run_door(house, command=("/bin/false",))
     assert seen["starts"] == 1
     assert seen["stderr"] == ""
 
 
-def test_a_door_whose_gateway_cannot_start_goes_on_without_its_keys_and_says_so_once(house: House) -> None:
+def test_a_client_whose_gateway_cannot_start_goes_on_without_its_keys_and_says_so_once(house: House) -> None:
     seen = run_door(house, "word", command=("/bin/false",), OPENAI_API_KEY=KEY)
     assert seen["arguments"] == ["word"]
     assert seen["stdin"] == "what was piped in"
@@ -80,7 +80,7 @@ def test_a_door_whose_gateway_cannot_start_goes_on_without_its_keys_and_says_so_
     assert seen["stderr"].count("OPENAI_API_KEY") == 1
 
 
-def test_a_door_that_finds_keys_again_does_not_begin_again_for_ever(tmp_path: Path) -> None:
+def test_a_client_that_finds_keys_again_does_not_begin_again_for_ever(tmp_path: Path) -> None:
     environment = {"OPENAI_API_KEY": KEY, "PATH": "/bin", MARKER: str(os.getpid())}
     told: list[str] = []
     clean = hand_over_keys(environment, tmp_path, sys.orig_argv, warn=told.append)

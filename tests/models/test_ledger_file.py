@@ -21,7 +21,8 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.models.calls import Cancelled, ModelAnswer
 from cellwright.models.config.names import CallId
 from cellwright.models.gateway.ledger_sync import AnswerSync
-from cellwright.models.money import EndedCall, Ledger, LostCall, NewCall
+from cellwright.models.money.call_records import EndedCall, NewCall, SentCall
+from cellwright.models.money.ledger import Ledger
 from tests.house.places import ROOT
 from tests.models.accounts import ANN, answer, at_most, call, cancelled, opened, send, send_and_answer
 
@@ -62,9 +63,9 @@ def _check_truth(ledger: Ledger, told: list[tuple[str, ...]]) -> None:
             assert isinstance(begun.outcome, ENDINGS[ended[name]])
         else:
             assert is_last
-            assert isinstance(begun, EndedCall) or (isinstance(begun, LostCall) and name in lost)
+            assert isinstance(begun, EndedCall) or (isinstance(begun, SentCall) and name in lost)
     after = ledger.begin(call(f"call-{len(sent)}", text=f"Question {len(sent)}?"))
-    assert isinstance(after, NewCall | LostCall)
+    assert isinstance(after, NewCall | SentCall)
     rows = {row.what: row for row in ledger.usage()}
     attempted = sum(what == "attempted" for what, _ in told)
     paid_attempts = rows["anthropic:claude-sonnet-4-5"].calls if "anthropic:claude-sonnet-4-5" in rows else 0
@@ -92,7 +93,7 @@ def test_a_record_cut_off_by_a_power_failure_opens_at_an_earlier_truth(tmp_path:
             kept = [isinstance(one, EndedCall) for one in begun]
             assert kept == sorted(kept, reverse=True)
             assert len(lost) <= 1
-            assert sum(isinstance(one, LostCall) for one in begun) == len(lost)
+            assert sum(isinstance(one, SentCall) for one in begun) == len(lost)
             assert sum(row.calls for row in ledger.usage()) == sum(kept) + len(lost)
             known.append(sum(kept))
     assert known == sorted(known)
@@ -133,7 +134,7 @@ def test_what_a_method_wrote_is_on_the_disk_when_it_returns(tmp_path: Path, monk
         for number in range(60):
             name, long = f"call-{number}", answer("long " * 4_000)
             send(ledger, call(name))
-            assert after_a_power_cut(name) == "LostCall"
+            assert after_a_power_cut(name) == "SentCall"
             if number % 2:
                 ledger.answered(CallId(name), long)
                 assert after_a_power_cut(name) == "ModelAnswer"

@@ -12,7 +12,8 @@ from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.configuration import Configuration, Endpoint
 from cellwright.models.config.names import ModelName
 from cellwright.models.gateway.model_probe import probe
-from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.failures import failure_of
+from cellwright.models.providers.providers import Providers
 from cellwright.testing import Answer, CallTool, Fault, ProviderServer, Say, SayJson
 
 NAME = ModelName("local", "unheard-of")

@@ -15,7 +15,7 @@ from cellwright.errors import Defect, UserError
 from cellwright.models.calls import ModelAnswer, Payer, TokenUsage
 from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.names import CallId, ModelName
-from cellwright.models.money import CallMismatch, EndedCall, InFlight, LostCall, NewCall, SentCall
+from cellwright.models.money.call_records import CallMismatch, EndedCall, InFlight, NewCall, SentCall
 from cellwright.models.reports import UsageRow
 from cellwright.policy.money import UnknownPrice
 from tests.models.accounts import (
@@ -162,7 +162,7 @@ def test_what_a_dead_gateway_sent_is_unknown_and_counted_at_its_estimate(tmp_pat
     with opened(tmp_path) as ledger:
         assert ledger.adopt() == (lost,)
         assert ledger.adopt() == ()
-        assert ledger.begin(call()) == LostCall(sent=lost)
+        assert ledger.begin(call()) == lost
         assert [(row.calls, row.unknown_calls, row.paid, row.input_tokens) for row in ledger.usage()] == [(1, 1, {}, 0)]
         standing = ledger.policy_ledger(ANN, [at_most("1")])
         assert list(standing.totals.values()) == [Decimal("0.50")]
@@ -222,7 +222,7 @@ def test_a_call_let_go_after_it_was_sent_is_unknown(tmp_path: Path) -> None:
     with opened(tmp_path) as ledger:
         send(ledger, call())
         ledger.let_go(CallId("one"))
-        assert isinstance(ledger.begin(call()), LostCall)
+        assert isinstance(ledger.begin(call()), SentCall)
         assert [row.unknown_calls for row in ledger.usage()] == [1]
         assert ledger.adopt() == ()
 
@@ -324,18 +324,13 @@ def test_the_totals_of_a_day_are_of_that_day(tmp_path: Path) -> None:
         }
 
 
-def test_an_unpriced_call_stays_unpriced_until_somebody_puts_a_price_on_it(tmp_path: Path) -> None:
+def test_an_unpriced_call_is_named_to_whoever_pays_for_it(tmp_path: Path) -> None:
     unknown = answer(price=UnknownPrice(why="no list"), attempts=(failed("strange:y"),))
     with opened(tmp_path) as ledger:
         send_and_answer(ledger, call(), unknown)
         (use, day), *more = ledger.policy_ledger(ANN, [at_most("1")]).unpriced.values()
         assert (use.id, str(day), more) == ("one", "2026-11-15", [])
         assert ledger.policy_ledger(Payer(run="run-2"), [at_most("1")]).unpriced == {}
-        assert ledger.put_price(CallId("one"), dollars("0.30"))
-        assert not ledger.put_price(CallId("one"), dollars("0.30"))
-        assert not ledger.put_price(CallId("none"), dollars("0.30"))
-        standing = ledger.policy_ledger(ANN, [at_most("1")])
-        assert (list(standing.totals.values()), standing.unpriced) == ([Decimal("0.30")], {})
 
 
 def test_only_what_the_gateway_measures_is_limited_here(tmp_path: Path) -> None:

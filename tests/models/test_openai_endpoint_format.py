@@ -303,13 +303,13 @@ def test_tool_calls_and_a_cut_answer_say_why_it_ended() -> None:
 
 
 def streamed(chunks: Chunks, *events: ModelResponseStreamEvent) -> list[Any]:
-    told = [chunk for event in events for chunk in chunks.told(Piece(event=event))]
+    told = [chunk for event in events for chunk in chunks.add(Piece(event=event))]
     return [chunk["choices"][0]["delta"] for chunk in told]
 
 
 def test_a_stream_tells_text_then_tool_calls_counted_among_themselves() -> None:
     chunks = Chunks(identity="i", created=0, include_usage=True)
-    assert chunks.told(Started(model="openai:gpt-5", reason="first")) == []
+    assert chunks.add(Started(model="openai:gpt-5", reason="first")) == []
     assert streamed(
         chunks,
         PartStartEvent(index=0, part=TextPart("")),
@@ -342,7 +342,7 @@ def test_a_stream_tells_text_then_tool_calls_counted_among_themselves() -> None:
             },
         ]
     )
-    last, usage = chunks.ended(answered(ToolCallPart("add", "{}", "call_1")))
+    last, usage = chunks.finish(answered(ToolCallPart("add", "{}", "call_1")))
     assert last["choices"][0]["finish_reason"] == "tool_calls"
     assert (usage["choices"], usage["usage"]["total_tokens"]) == ([], 15)
     assert chunks.is_over
@@ -350,7 +350,7 @@ def test_a_stream_tells_text_then_tool_calls_counted_among_themselves() -> None:
 
 def test_an_answer_from_the_record_is_streamed_as_one_piece() -> None:
     chunks = Chunks(identity="i", created=0, include_usage=False)
-    told = [chunk["choices"][0] for chunk in chunks.ended(answered(TextPart("Hello!"), source="record"))]
+    told = [chunk["choices"][0] for chunk in chunks.finish(answered(TextPart("Hello!"), source="record"))]
     assert [choice["delta"].get("content") for choice in told] == ["Hello!", None]
     assert told[-1]["finish_reason"] == "stop"
 
@@ -358,15 +358,15 @@ def test_an_answer_from_the_record_is_streamed_as_one_piece() -> None:
 def test_a_restart_before_the_first_word_is_not_seen() -> None:
     chunks = Chunks(identity="i", created=0, include_usage=False)
     failed = FailedAttempt(model="openai:gpt-5", failing="overloaded", detail="busy")
-    assert chunks.told(Restarted(failed=failed)) == []
+    assert chunks.add(Restarted(failed=failed)) == []
     assert not chunks.is_over
 
 
 def test_text_of_two_models_is_never_spliced() -> None:
     chunks = Chunks(identity="i", created=0, include_usage=False)
-    chunks.told(Piece(event=PartStartEvent(index=0, part=TextPart("Once upon"))))
+    chunks.add(Piece(event=PartStartEvent(index=0, part=TextPart("Once upon"))))
     failed = FailedAttempt(model="openai:gpt-5", failing="connection", detail="reset")
-    [error] = chunks.told(Restarted(failed=failed))
+    [error] = chunks.add(Restarted(failed=failed))
     assert error["error"]["code"] == "cellwright_broke_off"
     assert chunks.is_over
 

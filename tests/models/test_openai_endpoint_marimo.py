@@ -20,15 +20,15 @@ from websockets.asyncio.client import connect
 from cellwright.cli.render import model_tables
 from cellwright.testing import CallTool, Say
 from tests.conftest import notebook_source
-from tests.models.gateway_house import KEY, House
+from tests.models.running_gateway import KEY, RunningGateway
 
 SESSION = {"Marimo-Session-Id": "s_test"}
 SECONDS = 240
 
 
-def settings_for_marimo(house: House, capsys: pytest.CaptureFixture[str]) -> str:
+def settings_for_marimo(gateway: RunningGateway, capsys: pytest.CaptureFixture[str]) -> str:
     """What `cellwright models endpoint --marimo` prints."""
-    model_tables.marimo_settings({"base_url": house.address.base_url, "token": house.address.token})
+    model_tables.marimo_settings({"base_url": gateway.address.base_url, "token": gateway.address.token})
     return capsys.readouterr().out
 
 
@@ -88,31 +88,31 @@ def message(text: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Generator[House]:
-    with House.open(tmp_path / "state") as opened:
+def gateway(tmp_path: Path) -> Generator[RunningGateway]:
+    with RunningGateway.open(tmp_path / "state") as opened:
         yield opened
 
 
 @pytest.mark.slow
 async def test_marimos_chat_and_its_generated_cells_come_from_our_gateway(
-    house: House, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gateway: RunningGateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = settings_for_marimo(house, capsys)
-    assert tomllib.loads(settings)["ai"]["custom_providers"]["cellwright"]["base_url"] == house.address.base_url
+    settings = settings_for_marimo(gateway, capsys)
+    assert tomllib.loads(settings)["ai"]["custom_providers"]["cellwright"]["base_url"] == gateway.address.base_url
     async with editor(tmp_path, settings) as marimo:
-        house.provider.script(Say("Use polars for this."))
+        gateway.provider.script(Say("Use polars for this."))
         asked = {"includeOtherCode": "", "uiMessages": [message("How?")], "options": {}}
         chatted = events(await marimo.post("/api/ai/chat", headers=SESSION, json=asked))
         assert "".join(event.get("delta", "") for event in chatted) == "Use polars for this."
 
-        house.provider.script(CallTool("final_result", {"code": "y = x + 1"}))
+        gateway.provider.script(CallTool("final_result", {"code": "y = x + 1"}))
         asked = {"prompt": "Add one.", "includeOtherCode": "", "code": "", "language": "python"}
         written = events(await marimo.post("/api/ai/completion", headers=SESSION, json=asked))
         assert [event["data"]["code"] for event in written if "data" in event][-1] == "y = x + 1"
 
-        (house.home / "rules.toml").write_text('[[limit]]\nof = "tokens"\nper = "person"\nat_most = 1\n')
+        (gateway.home / "rules.toml").write_text('[[limit]]\nof = "tokens"\nper = "person"\nat_most = 1\n')
         asked = {"includeOtherCode": "", "uiMessages": [message("More?")], "options": {}}
         refused = events(await marimo.post("/api/ai/chat", headers=SESSION, json=asked))
         assert "1 tokens per person" in "".join(event.get("errorText", "") for event in refused)
-    assert [request.credential for request in house.provider.requests] == [KEY, KEY]
-    assert {request.model for request in house.provider.requests} == {"one"}
+    assert [request.credential for request in gateway.provider.requests] == [KEY, KEY]
+    assert {request.model for request in gateway.provider.requests} == {"one"}

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from cellwright.models.calls import TokenUsage
-from cellwright.models.config.configuration import BUILT_IN_CHAINS, Configuration, ModelOverrides, read_configuration
+from cellwright.models.config.configuration import BUILT_IN_CHAINS, Configuration, read_configuration
 from cellwright.models.config.names import ModelName
 from cellwright.models.money.prices import Prices, Rates
 from cellwright.policy.money import Money, Price, UnknownPrice
@@ -76,13 +76,6 @@ def test_a_price_nobody_knows_is_unknown_and_says_why(name: str, why: str) -> No
     assert why in price.why
 
 
-def test_a_price_told_in_part_is_unknown() -> None:
-    name = ModelName("openai", "gpt-4o")
-    prices = Prices(Configuration(models={name: ModelOverrides(input_price_per_million=dollars("2"))}))
-    assert isinstance(prices.price_of(name, USED), UnknownPrice)
-    assert prices.rates(name) is None
-
-
 def test_use_that_was_not_counted_has_no_known_price_unless_it_ran_here() -> None:
     assert isinstance(PRICES.price_of("openai:gpt-5", TokenUsage()), UnknownPrice)
     assert isinstance(PRICES.price_of("corp:priced", TokenUsage()), UnknownPrice)
@@ -143,7 +136,6 @@ def test_rates_are_told_per_million_tokens() -> None:
 
 def test_every_model_of_our_own_chains_has_a_price() -> None:
     prices = Prices(Configuration())
-    prices.load()
     chosen = {name for chain in BUILT_IN_CHAINS.values() for name in chain}
     assert [name for name in sorted(chosen) if prices.rates(name) is None] == []
 

@@ -102,7 +102,7 @@ CALL = ModelCall(
         output=OutputSchema(name="o", schema={"type": "object", "properties": {}}),
         settings={"max_tokens": 10, "thinking": True},
     ),
-    choice=Choice(models=(ModelName("near", "one"),), needs=frozenset({"tools"}), private=True),
+    choice=Choice(models=(ModelName("near", "one"),), private=True),
     limits=(Limit(measure="money", per="run", at_most=Decimal("0.10"), currency="USD"),),
     stream=True,
     if_unknown="again",
@@ -173,7 +173,7 @@ def payload(frame: bytes) -> bytes:
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_what_a_door_says_arrives_as_it_was_said(message: ToGateway) -> None:
+def test_what_a_client_says_arrives_as_it_was_said(message: ToGateway) -> None:
     assert read_request(payload(pack_request(message))) == message
 
 

@@ -11,7 +11,8 @@ import pytest
 from cellwright.errors import UserError
 from cellwright.models.config.configuration import Configuration, Endpoint
 from cellwright.models.config.names import ModelName
-from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.failures import failure_of
+from cellwright.models.providers.providers import Providers
 from cellwright.testing import ProviderServer, Say
 from tests.models.asked import KEY, configured, hear, model_of, put_together, saying
 

@@ -8,7 +8,8 @@ import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
 from cellwright.models.config.configuration import KINDS, Kind
-from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.failures import failure_of
+from cellwright.models.providers.providers import Providers
 from cellwright.testing import Fault, ProviderServer
 from tests.models.asked import KEY, configured, hear, model_of, saying
 

@@ -13,7 +13,8 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.models.config.configuration import KINDS, Configuration, Endpoint, Kind
 from cellwright.models.config.names import ModelName
-from cellwright.models.providers.providers import Providers, failure_of
+from cellwright.models.providers.failures import failure_of
+from cellwright.models.providers.providers import Providers
 from cellwright.models.providers.sdk_clients import connecting_by
 from cellwright.testing import ProviderServer, Say
 from cellwright.testing.wire.formats import BASE_PATHS
@@ -164,7 +165,7 @@ async def test_addresses_in_the_environment_do_not_lead_a_key_elsewhere(
     providers = Providers(Configuration())
 
     addresses = {
-        name: providers.model(ModelName(name, "m"), KEY).base_url
+        name: (await providers.load(ModelName(name, "m"), KEY)).base_url
         for name in ("openai", "anthropic", "groq", "google", "mistral")
     }
 

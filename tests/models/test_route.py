@@ -22,7 +22,7 @@ from pydantic_ai.tools import ToolDefinition
 from cellwright.errors import ModelUnavailable, RefusedByPolicy
 from cellwright.models.calls import OutputSchema, Request
 from cellwright.models.config.catalogue import Traits
-from cellwright.models.config.names import ABILITIES, Ability, ModelName
+from cellwright.models.config.names import Ability, ModelName
 from cellwright.models.routing.route import Candidate, Route, RouteRefusal, RouteRequest, can, needs_of, route
 from cellwright.policy.money import Money
 
@@ -75,15 +75,13 @@ def chain(**more: Any) -> list[Candidate]:
     ]
 
 
-def test_a_hard_task_keeps_the_chain_and_a_simple_one_takes_the_cheapest_first() -> None:
-    assert names(route(RouteRequest(complexity="hard", context_tokens=1000), chain())) == [STRONG, CHEAP, LOCAL]
+def test_a_chain_is_asked_in_its_order() -> None:
     assert names(route(RouteRequest(context_tokens=1000), chain())) == [STRONG, CHEAP, LOCAL]
-    assert names(route(RouteRequest(complexity="simple", context_tokens=1000), chain())) == [LOCAL, CHEAP, STRONG]
 
 
 def test_named_models_keep_their_order_whatever_they_cost_and_however_they_fare() -> None:
     ill = [candidate(STRONG, 0, price="10", health="open"), candidate(CHEAP, 1)]
-    assert names(route(RouteRequest(complexity="simple", named=True), ill)) == [STRONG, CHEAP]
+    assert names(route(RouteRequest(named=True), ill)) == [STRONG, CHEAP]
 
 
 def test_an_endpoint_that_failed_lately_comes_last_but_is_not_dropped() -> None:
@@ -177,7 +175,7 @@ def test_an_image_anywhere_needs_eyes(part: Any) -> None:
 
 
 prices = st.none() | st.decimals(min_value=0, max_value=1000, places=4)
-abilities: st.SearchStrategy[frozenset[Ability]] = st.frozensets(st.sampled_from(ABILITIES))
+abilities: st.SearchStrategy[frozenset[Ability]] = st.frozensets(st.sampled_from(["tools", "schema", "images"]))
 any_traits = st.builds(
     Traits,
     tools=st.booleans(),
@@ -205,7 +203,6 @@ any_candidates = st.lists(
 )
 any_question = st.builds(
     RouteRequest,
-    complexity=st.sampled_from(["simple", "normal", "hard"]),
     needs=abilities,
     context_tokens=st.integers(min_value=0, max_value=20_000),
     answer_tokens=st.integers(min_value=0, max_value=2_000),
@@ -262,7 +259,6 @@ def test_the_order_in_which_candidates_are_given_does_not_matter(
 @PROPERTY
 def test_more_money_never_drops_a_model(question: RouteRequest, some: list[Candidate]) -> None:
     richer = RouteRequest(
-        complexity=question.complexity,
         needs=question.needs,
         context_tokens=question.context_tokens,
         answer_tokens=question.answer_tokens,

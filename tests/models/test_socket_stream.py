@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from cellwright.models.client.socket_stream import open_stream
+from cellwright.models.client.gateway_client import open_stream
 
 
 async def test_what_is_found_after_its_task_was_cancelled_natively_is_closed() -> None:

@@ -18,9 +18,9 @@ from collections.abc import Callable
 PROGRAMS = {
     "gateway": ("dying_gateway", "start"),
     "asker": ("asker", "start"),
-    "peeper": ("peeper", "start"),
-    "open": ("peeper", "start_open"),
-    "gateway-of-somebody": ("peeper", "start_gateway"),
+    "memory_reader": ("memory_reader", "start"),
+    "open": ("memory_reader", "start_open"),
+    "gateway-of-somebody": ("memory_reader", "start_gateway"),
 }
 """What can be started: modules beside this one, and their functions."""
 

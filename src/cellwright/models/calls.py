@@ -1,4 +1,4 @@
-"""One call to a model: what is asked, what is told while it is answered, and how it can end.
+"""One call to a model: what is asked, what is emitted while it is answered, and how it can end.
 
 These values cross the socket between a caller and the gateway whole; pydantic-ai's messages travel inside them.
 """
@@ -15,11 +15,10 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from cellwright.models.config.names import Ability, CallId, ModelName, Tier
+from cellwright.models.config.names import CallId, ModelName, Tier
 from cellwright.policy.budgets import Limit
 from cellwright.policy.money import Price
 
-Complexity = Literal["simple", "normal", "hard"]
 Source = Literal["provider", "record", "cache", "replay"]
 
 
@@ -63,9 +62,6 @@ class Choice:
 
     models: tuple[ModelName, ...] = ()
     tier: Tier = "smart"
-    complexity: Complexity = "normal"
-    needs: frozenset[Ability] = frozenset()
-    """Beyond what the request itself shows."""
     private: bool = False
     """Nothing may leave this machine."""
 
@@ -94,14 +90,14 @@ class ModelCall:
     deadline_seconds: float = 600
     """For everything together: retries and fallbacks included."""
     stream: bool = False
-    """Whether pieces are told while the answer is made."""
+    """Whether pieces are emitted while the answer is made."""
     cache: bool = False
     """Whether an equal request answered before may answer this one."""
     if_unknown: Literal["tell", "again"] = "tell"
     """What to do if it was sent once and nobody knows what came of it: tell, or risk paying again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TokenUsage:
     """What a call used, as the provider counted it, or as we estimated before."""
 
@@ -110,6 +106,11 @@ class TokenUsage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     is_estimate: bool = False
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Input, output, and what of the input was read from a cache and written to one."""
+        return self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens
 
     @property
     def tokens(self) -> int:
@@ -122,6 +123,11 @@ FailureKind = Literal[
     "connection", "broken-answer", "context-too-long", "breaker-open", "not-ready",
 ]  # fmt: skip
 """Why an attempt gave no answer."""
+
+ENDPOINT_FAILURES: Final[frozenset[FailureKind]] = frozenset(
+    {"server-error", "overloaded", "connection", "timed-out", "rate-limited"}
+)
+"""What says that the endpoint is unwell. Every other answer, a refusal too, says that it is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +218,7 @@ Outcome = ModelAnswer | BudgetReached | AnswerUnknown | Cancelled
 """How a call ends, unless every model failed: that raises `ModelUnavailable`."""
 
 Update = Started | Piece | Restarted
-"""What is told while a call goes on."""
+"""What is emitted while a call goes on."""
 
 
 def call_id(*, run: str, step: str, request: Request) -> CallId:

@@ -8,12 +8,12 @@ Never:  a real provider, a real key, anything a product process imports.
 `accounting` counts, `fixtures` are for pytest.
 """
 
-from cellwright.testing.accounting import Charge
+from cellwright.testing.accounting import Charge, Received
 from cellwright.testing.answers import FAULTS, Answer, CallTool, CallTools, Fault, FaultKind, Say, SayJson, Tokens
 from cellwright.testing.process import ProviderProcess
-from cellwright.testing.requests import WIRE_KINDS, Received, WireKind
 from cellwright.testing.scripts import ScriptFile, read_script
 from cellwright.testing.server import ProviderServer
+from cellwright.testing.wire.formats import WIRE_KINDS, WireKind
 
 __all__ = [
     "FAULTS",

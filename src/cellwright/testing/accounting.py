@@ -4,11 +4,42 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cellwright.testing.answers import Tokens
-from cellwright.testing.requests import Received
+from cellwright.testing.wire.formats import WireKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One request for an answer."""
+
+    id: str
+    kind: WireKind
+    path: str
+    model: str
+    is_stream: bool
+    prompt: str
+    """The last text of the user."""
+    tools: tuple[str, ...]
+    body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(repr=False)
+    """Names in lower case. The credential is among them: not shown when printed."""
+
+    @property
+    def credential(self) -> str | None:
+        """The key it came with, without the scheme."""
+        for name in ("authorization", "x-api-key", "x-goog-api-key", "api-key"):
+            if value := self.headers.get(name):
+                return value.removeprefix("Bearer ")
+        return None
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """What names this request for a provider that answers a repeated one from memory."""
+        return self.headers.get("idempotency-key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +61,8 @@ class Charge:
 class OpenCharge:
     """One open charge: the input is paid at once, the output as it is made."""
 
-    def __init__(self, *, opened: Charge, tokens: Tokens) -> None:
-        self._opened = opened
+    def __init__(self, received: Received, tokens: Tokens) -> None:
+        self._received = received
         self._tokens = tokens
         self._share = 0.0
         self._is_finished = False
@@ -52,20 +83,14 @@ class OpenCharge:
     @property
     def charge(self) -> Charge:
         """What it comes to so far."""
-        tokens = Tokens(
-            input_tokens=self._tokens.input_tokens,
-            output_tokens=int(self._tokens.output_tokens * self._share),
-            cache_read_tokens=self._tokens.cache_read_tokens,
-            cache_write_tokens=self._tokens.cache_write_tokens,
-        )
-        opened = self._opened
+        received = self._received
         return Charge(
-            request_id=opened.request_id,
-            kind=opened.kind,
-            model=opened.model,
-            idempotency_key=opened.idempotency_key,
-            is_stream=opened.is_stream,
-            tokens=tokens,
+            request_id=received.id,
+            kind=received.kind,
+            model=received.model,
+            idempotency_key=received.idempotency_key,
+            is_stream=received.is_stream,
+            tokens=replace(self._tokens, output_tokens=int(self._tokens.output_tokens * self._share)),
             is_finished=self._is_finished,
         )
 
@@ -83,29 +108,20 @@ class Counter:
         """A request came in."""
         with self._changed:
             self.requests.append(received)
-            self._tell()
+            self._notify()
 
     def open_account(self, received: Received, tokens: Tokens) -> OpenCharge:
         """Work on an answer begins: its input is paid from now on."""
-        opened = Charge(
-            request_id=received.id,
-            kind=received.kind,
-            model=received.model,
-            idempotency_key=received.idempotency_key,
-            is_stream=received.is_stream,
-            tokens=Tokens(),
-            is_finished=False,
-        )
+        account = OpenCharge(received, tokens)
         with self._changed:
-            account = OpenCharge(opened=opened, tokens=tokens)
             self._accounts.append(account)
-            self._tell()
-            return account
+            self._notify()
+        return account
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Something changed: an answer ended, or fell silent."""
         with self._changed:
-            self._tell()
+            self._notify()
 
     def forget(self) -> None:
         """Empty the books."""
@@ -131,6 +147,6 @@ class Counter:
                 if not self._changed.wait_for(lambda seen=seen: self._changes != seen, timeout=max(0.0, left)):
                     raise TimeoutError(f"The server did not come to that in {timeout_seconds:g} s.")
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changes += 1
         self._changed.notify_all()

@@ -86,10 +86,6 @@ class SayJson:
 Spoken = Say | CallTool | CallTools | SayJson
 
 
-def _five_words() -> Spoken:
-    return Say("one two three four five")
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One way to go wrong, around the answer that would have been right.
@@ -111,7 +107,7 @@ class Fault:
 
     kind: FaultKind
     _: KW_ONLY
-    answer: Spoken = field(default_factory=_five_words)
+    answer: Spoken = Say("one two three four five")
     after_chunks: int = 2
     """How many pieces of the answer come through first."""
     retry_after_seconds: float | None = None

@@ -17,7 +17,7 @@ from cellwright.testing.wire.openai_chat import error_body
 from cellwright.testing.wire.openai_responses import Status, response, response_id
 from cellwright.testing.wire.reply import Event, Reply, dump, pieces_in
 
-_PLACE: Final = "/openai/v1/responses/"
+_PATH: Final = "/openai/v1/responses/"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,60 +30,60 @@ class Job:
     status: Status = "queued"
     events: list[Event]
     """All it will tell."""
-    told: int = 0
+    ready: int = 0
     """How many of the events exist by now."""
     changed: anyio.Event = field(default_factory=anyio.Event)
 
-    def move(self, *, status: Status | None = None, told: int | None = None) -> None:
+    def move(self, *, status: Status | None = None, ready: int | None = None) -> None:
         """Go on, and wake who waits for it."""
         self.status = status or self.status
-        self.told = self.told if told is None else told
+        self.ready = self.ready if ready is None else ready
         self.changed.set()
         self.changed = anyio.Event()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
     """All responses made in the background."""
 
-    def __init__(self, *, work: TaskGroup, gate: SilenceBarrier, counter: Counter) -> None:
-        self._work = work
-        self._gate = gate
-        self._counter = counter
-        self._jobs: dict[str, Job] = {}
+    work: TaskGroup
+    barrier: SilenceBarrier
+    counter: Counter
+    _jobs: dict[str, Job] = field(default_factory=dict[str, Job], init=False)
 
     def owns(self, path: str) -> bool:
         """Whether a path is about one of them."""
-        return path.startswith(_PLACE)
+        return path.startswith(_PATH)
 
-    async def begin(self, answer: Answer, reply: Reply, stage: Playback, account: OpenCharge) -> None:
+    async def begin(self, answer: Answer, reply: Reply, playback: Playback, account: OpenCharge) -> None:
         """Start to make it, and tell what there is."""
         fault = answer if isinstance(answer, Fault) else None
-        events = list(stage.wire.events(reply, stage.asked))
+        events = list(playback.wire.events(reply, playback.asked))
         job = Job(reply=reply, account=account, scope=anyio.CancelScope(), events=events)
         self._jobs[response_id(reply.id)] = job
-        self._work.start_soon(self._make, job, fault)
-        if fault is not None and fault.kind == "drop" and not stage.asked.is_stream:
-            await stage.connection.reset()
-        elif stage.asked.is_stream:
+        self.work.start_soon(self._make, job, fault)
+        if fault is not None and fault.kind == "drop" and not playback.asked.is_stream:
+            await playback.connection.reset()
+        elif playback.asked.is_stream:
             drop_after = fault.after_chunks if fault is not None and fault.kind == "drop" else None
-            await _tell(job, stage.connection, since=0, drop_after=drop_after)
+            await _stream(job, playback.connection, since=0, drop_after=drop_after)
         else:
-            await _show(job, stage.connection)
+            await _respond(job, playback.connection)
 
     async def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
         """Fetch one, go on reading one, or cancel one."""
-        id, _, action = request.path.removeprefix(_PLACE).partition("/")
+        id, _, action = request.path.removeprefix(_PATH).partition("/")
         job, query = self._jobs.get(id), parse_qs(request.query)
         if job is None:
-            missing = error_body(f"Response with id '{id}' not found.", type="invalid_request_error", code=None)
+            missing = error_body(f"Response with id '{id}' not found.")
             return await connection.respond(404, dump(missing))
         if action == "cancel":
             job.scope.cancel()
             if job.status in {"queued", "in_progress"}:
                 job.move(status="cancelled")
         if query.get("stream") == ["true"]:
-            return await _tell(job, connection, since=int(query.get("starting_after", ["-1"])[0]) + 1)
-        await _show(job, connection)
+            return await _stream(job, connection, since=int(query.get("starting_after", ["-1"])[0]) + 1)
+        await _respond(job, connection)
 
     async def _make(self, job: Job, fault: Fault | None) -> None:
         kind = None if fault is None else fault.kind
@@ -96,34 +96,34 @@ class Background:
                 if fault is not None and event.is_piece and pieces == fault.after_chunks:
                     if kind == "error-event":
                         job.move(status="failed")
-                        return self._counter.tell()
+                        return self.counter.notify()
                     if kind == "stall":
                         await self._wait(fault)
                 pieces += event.is_piece
                 await anyio.sleep(job.reply.chunk_seconds if event.is_piece else 0)
                 job.account.deliver(pieces / max(count, 1))
-                job.move(told=number + 1)
+                job.move(ready=number + 1)
             job.account.finish()
             job.move(status="completed" if job.reply.stop == "end" else "incomplete")
-            self._counter.tell()
+            self.counter.notify()
 
     async def _wait(self, fault: Fault) -> None:
         if fault.seconds is None:
-            await self._gate.wait()
+            await self.barrier.wait()
         else:
             await anyio.sleep(fault.seconds)
 
 
-async def _show(job: Job, connection: HttpConnection) -> None:
+async def _respond(job: Job, connection: HttpConnection) -> None:
     await connection.respond(200, dump(response(job.reply, status=job.status, is_background=True)))
 
 
-async def _tell(job: Job, connection: HttpConnection, *, since: int, drop_after: int | None = None) -> None:
+async def _stream(job: Job, connection: HttpConnection, *, since: int, drop_after: int | None = None) -> None:
     """Its events from that number on, as they come to be."""
     await connection.begin(200, EVENT_STREAM)
     pieces = 0
     while since < len(job.events):
-        while since >= job.told:
+        while since >= job.ready:
             if job.status in {"cancelled", "failed"}:
                 return await connection.finish()
             await job.changed.wait()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
-from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -16,7 +16,6 @@ from cellwright.errors import UserError
 from cellwright.testing.accounting import Counter
 from cellwright.testing.http_connection import HttpRequest
 from cellwright.testing.playback import SilenceBarrier
-from cellwright.testing.requests import Received, read_json
 from cellwright.testing.scripts import Script, read_script
 from cellwright.testing.wire.openai_chat import error_body
 from cellwright.testing.wire.reply import Json
@@ -27,12 +26,15 @@ MODELS = ("small", "large")
 
 def answer_side_request(request: HttpRequest) -> tuple[int, Json]:
     """Status and body for a request that asks for no answer of a model."""
-    body = read_json(request.body) or {}
+    body = request.json() or {}
     match request.method, request.path:
         case "GET", ("/openai/v1/models" | "/ollama/v1/models" | "/groq/openai/v1/models" | "/mistral/v1/models"):
-            return 200, {"object": "list", "data": [_model(name) for name in MODELS]}
+            alike = {"object": "model", "created": 1_700_000_000, "owned_by": "cellwright"}
+            return 200, {"object": "list", "data": [{"id": name} | alike for name in MODELS]}
         case "GET", "/anthropic/v1/models":
-            return 200, _anthropic_models()
+            alike = {"type": "model", "created_at": "2025-01-01T00:00:00Z"}
+            models = [alike | {"id": name, "display_name": name} for name in MODELS]
+            return 200, {"data": models, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
         case "GET", "/google/v1beta/models":
             return 200, {"models": [{"name": f"models/{name}", "displayName": name} for name in MODELS]}
         case "POST", ("/openai/v1/embeddings" | "/ollama/v1/embeddings" | "/mistral/v1/embeddings"):
@@ -41,67 +43,45 @@ def answer_side_request(request: HttpRequest) -> tuple[int, Json]:
             texts = ["".join(part["text"] for part in each["content"]["parts"]) for each in body["requests"]]
             return 200, {"embeddings": [{"values": vector(text, 8)} for text in texts]}
         case method, path:
-            return 404, error_body(
-                f"Unknown request: {method} {path}", type="invalid_request_error", code="unknown_url"
-            )
+            return 404, error_body(f"Unknown request: {method} {path}", code="unknown_url")
 
 
 def vector(text: str, dimensions: int) -> list[float]:
     """The embedding of a text: always the same, between -1 and 1."""
-    numbers = list(_numbers(text, dimensions))
+    digests = [hashlib.sha256(f"{index}:{text}".encode()).digest() for index in range(dimensions)]
+    numbers = [int.from_bytes(digest[:4], "big") / 2**31 - 1 for digest in digests]
     length = sum(number * number for number in numbers) ** 0.5
     return [number / length for number in numbers]
-
-
-def _numbers(text: str, count: int) -> Iterator[float]:
-    for index in range(count):
-        digest = hashlib.sha256(f"{index}:{text}".encode()).digest()
-        yield int.from_bytes(digest[:4], "big") / 2**31 - 1
 
 
 def _embeddings(body: Json) -> Json:
     given: Any = body.get("input")
     texts = given if isinstance(given, list) else [given]
     vectors = [vector(str(text), int(body.get("dimensions") or 8)) for text in texts]
-    is_packed = body.get("encoding_format") == "base64"
+    if body.get("encoding_format") == "base64":
+        vectors = [base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode() for numbers in vectors]
     used = sum(len(str(text)) // 4 + 1 for text in texts)
     return {
         "id": "embd-cellwright",
         "object": "list",
         "model": body.get("model"),
         "data": [
-            {"object": "embedding", "index": index, "embedding": _packed(numbers) if is_packed else numbers}
-            for index, numbers in enumerate(vectors)
+            {"object": "embedding", "index": index, "embedding": numbers} for index, numbers in enumerate(vectors)
         ],
         "usage": {"prompt_tokens": used, "total_tokens": used, "completion_tokens": 0},
     }
 
 
-def _packed(numbers: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
-
-
-def _model(name: str) -> Json:
-    return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "cellwright"}
-
-
-def _anthropic_models() -> Json:
-    models = [
-        {"type": "model", "id": name, "display_name": name, "created_at": "2025-01-01T00:00:00Z"} for name in MODELS
-    ]
-    return {"data": models, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
-
-
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """Answers requests about the server itself."""
 
-    def __init__(self, *, script: Script, gate: SilenceBarrier, counter: Counter) -> None:
-        self._script = script
-        self._gate = gate
-        self._counter = counter
+    script: Script
+    barrier: SilenceBarrier
+    counter: Counter
 
     def owns(self, path: str) -> bool:
         """Whether a path is about the server itself."""
@@ -111,26 +91,22 @@ class Control:
         """Status and body."""
         match request.method, request.path:
             case "GET", "/_charges":
-                return 200, {"charges": [asdict(charge) for charge in self._counter.charged]}
+                return 200, {"charges": [asdict(charge) for charge in self.counter.charged]}
             case "GET", "/_requests":
-                return 200, {"requests": [_shown(received) for received in self._counter.requests]}
+                return 200, {"requests": [asdict(received) for received in self.counter.requests]}
             case "GET", "/_wait":
                 return await self._wait(parse_qs(request.query))
             case "POST", "/_script":
-                return self._add(request.body)
+                try:
+                    self.script.add_file(read_script(request.body))
+                except UserError as error:
+                    return 400, {"error": str(error)}
+                return 200, {}
             case "POST", "/_release":
-                self._gate.open()
+                self.barrier.open()
                 return 200, {}
             case method, path:
                 return 404, {"error": f"Unknown request: {method} {path}"}
-
-    def _add(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        try:
-            script = read_script(body)
-        except UserError as error:
-            return 400, {"error": str(error)}
-        self._script.add_file(script)
-        return 200, {}
 
     async def _wait(self, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
         """Until so many requests came in, charges were begun, and charges were finished."""
@@ -138,23 +114,16 @@ class Control:
         seconds = min(float(query.get("seconds", ["10"])[0]), _LONGEST_WAIT_SECONDS)
 
         def holds() -> bool:
-            charged = self._counter.charged
+            charged = self.counter.charged
             return (
-                len(self._counter.requests) >= requests
+                len(self.counter.requests) >= requests
                 and len(charged) >= charges
                 and sum(charge.is_finished for charge in charged) >= finished
             )
 
-        def wait() -> bool:
-            try:
-                self._counter.wait_until(holds, timeout_seconds=seconds)
-            except TimeoutError:
-                return False
-            return True
-
-        has_come = await anyio.to_thread.run_sync(wait, abandon_on_cancel=True)
-        return (200, {}) if has_come else (408, {"error": f"The server did not come to that in {seconds:g} s."})
-
-
-def _shown(received: Received) -> dict[str, Any]:
-    return asdict(received)
+        wait = partial(self.counter.wait_until, holds, timeout_seconds=seconds)
+        try:
+            await anyio.to_thread.run_sync(wait, abandon_on_cancel=True)
+        except TimeoutError as error:
+            return 408, {"error": str(error)}
+        return 200, {}

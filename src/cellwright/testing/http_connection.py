@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import anyio
@@ -29,6 +31,14 @@ class HttpRequest:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
+
+    def json(self) -> dict[str, Any] | None:
+        """The object in its body; None if it is none."""
+        try:
+            value = json.loads(self.body)
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
 
 
 class HttpConnection:
@@ -56,8 +66,9 @@ class HttpConnection:
         """The head of a response. Without a length the body comes in chunks."""
         self._is_chunked = length is None
         body = {"transfer-encoding": "chunked"} if length is None else {"content-length": str(length)}
-        told = {"content-type": "application/json"} | dict(headers) | body
-        lines = [f"HTTP/1.1 {status} {_phrase(status)}", *(f"{name}: {value}" for name, value in told.items())]
+        sent = {"content-type": "application/json"} | dict(headers) | body
+        phrase = next((known.phrase for known in HTTPStatus if known == status), "Unknown")
+        lines = [f"HTTP/1.1 {status} {phrase}", *(f"{name}: {value}" for name, value in sent.items())]
         await self._write("\r\n".join([*lines, "", ""]).encode("latin-1"))
 
     async def send(self, data: bytes) -> None:
@@ -140,10 +151,3 @@ class HttpConnection:
             await self._stream.send(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ClientGone from None
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Unknown"

@@ -55,7 +55,7 @@ class Playback:
     wire: Wire
     asked: WireRequest
     headers: dict[str, str]
-    gate: SilenceBarrier
+    barrier: SilenceBarrier
 
 
 def reply_for(answer: Spoken | Fault, asked: WireRequest, *, id: str, created: int) -> Reply:
@@ -82,37 +82,37 @@ def reply_for(answer: Spoken | Fault, asked: WireRequest, *, id: str, created: i
             return reply
 
 
-async def play(answer: Spoken | Fault, reply: Reply, stage: Playback, account: OpenCharge) -> None:
+async def play(answer: Spoken | Fault, reply: Reply, playback: Playback, account: OpenCharge) -> None:
     """Play the answer. Raises `ClientGone` where the client left before its end."""
     fault = answer if isinstance(answer, Fault) else None
     if fault is not None and fault.kind == "slow-first-byte":
-        await _be_silent(fault, stage)
-    if stage.asked.is_stream:
-        await _play_stream(fault, reply, stage, account)
+        await _be_silent(fault, playback)
+    if playback.asked.is_stream:
+        await _play_stream(fault, reply, playback, account)
     else:
-        await _play_whole(fault, reply, stage, account)
+        await _play_whole(fault, reply, playback, account)
 
 
-async def _play_whole(fault: Fault | None, reply: Reply, stage: Playback, account: OpenCharge) -> None:
-    await _pause(reply.chunk_seconds, stage)
+async def _play_whole(fault: Fault | None, reply: Reply, playback: Playback, account: OpenCharge) -> None:
+    await _pause(reply.chunk_seconds, playback)
     # Made before it is sent: an answer lost on the way is paid all the same.
     account.deliver(1.0)
-    connection, body = stage.connection, dump(stage.wire.whole(reply))
+    connection, body = playback.connection, dump(playback.wire.whole(reply))
     match fault.kind if fault else None:
         case "drop":
             return await connection.reset()
         case "bad-json":
             body = body[: len(body) // 2]
         case "error-event":
-            body = dump(stage.wire.refusal("server-error", reply.model, fault.message if fault else None, None).body)
+            body = dump(playback.wire.refusal("server-error", reply.model, fault.message if fault else None, None)[1])
         case _:
             pass
-    await connection.begin(200, stage.headers, length=len(body))
+    await connection.begin(200, playback.headers, length=len(body))
     if fault is not None and fault.kind in {"stall", "truncated-stream"}:
         await connection.send(body[: len(body) // 2])
         if fault.kind == "truncated-stream":
             return await connection.close()
-        await _be_silent(fault, stage)
+        await _be_silent(fault, playback)
         body = body[len(body) // 2 :]
     # Before the last bytes: who has the answer finds it in the accounts.
     account.finish()
@@ -120,30 +120,30 @@ async def _play_whole(fault: Fault | None, reply: Reply, stage: Playback, accoun
     await connection.finish()
 
 
-async def _play_stream(fault: Fault | None, reply: Reply, stage: Playback, account: OpenCharge) -> None:
-    connection, events = stage.connection, list(stage.wire.events(reply, stage.asked))
+async def _play_stream(fault: Fault | None, reply: Reply, playback: Playback, account: OpenCharge) -> None:
+    connection, events = playback.connection, list(playback.wire.events(reply, playback.asked))
     count = pieces_in(events)
     strikes_at = None if fault is None else min(fault.after_chunks, count)
-    await connection.begin(200, EVENT_STREAM | stage.headers)
-    told = 0
+    await connection.begin(200, EVENT_STREAM | playback.headers)
+    sent = 0
     for event in events:
-        if fault is not None and told == strikes_at and (event.is_piece or told == count):
+        if fault is not None and sent == strikes_at and (event.is_piece or sent == count):
             strikes_at = None
-            if await _strike(fault, event, stage):
+            if await _strike(fault, event, playback):
                 return
         if event.is_piece:
-            await _pause(reply.chunk_seconds, stage)
-            told += 1
-        account.deliver(told / max(count, 1))
+            await _pause(reply.chunk_seconds, playback)
+            sent += 1
+        account.deliver(sent / max(count, 1))
         if event is events[-1]:
             account.finish()
         await _send(event.data, fault, connection)
     await connection.finish()
 
 
-async def _strike(fault: Fault, event: Event, stage: Playback) -> bool:
-    """The fault in the middle of a stream, in place of this event; whether the stream is over."""
-    connection = stage.connection
+async def _strike(fault: Fault, event: Event, playback: Playback) -> bool:
+    """The fault in the middle of a stream, in offset of this event; whether the stream is over."""
+    connection = playback.connection
     match fault.kind:
         case "drop":
             await connection.reset()
@@ -153,10 +153,10 @@ async def _strike(fault: Fault, event: Event, stage: Playback) -> bool:
             await connection.send(event.data.rstrip()[:-2] + b"\n\n")
             await connection.finish()
         case "error-event":
-            await connection.send(stage.wire.error_event(fault.message or "The server had an error."))
+            await connection.send(playback.wire.error_event(fault.message or "The server had an error."))
             await connection.finish()
         case "stall":
-            await _be_silent(fault, stage)
+            await _be_silent(fault, playback)
             return False
         case _:
             return False
@@ -168,7 +168,7 @@ async def _send(data: bytes, fault: Fault | None, connection: HttpConnection) ->
         case "cut-unicode":
             parts = _cut_inside_characters(data)
         case "split-tool-call":
-            parts = [data[place : place + _SCRAP_BYTES] for place in range(0, len(data), _SCRAP_BYTES)]
+            parts = [data[offset : offset + _SCRAP_BYTES] for offset in range(0, len(data), _SCRAP_BYTES)]
         case _:
             parts = [data]
     for part in parts:
@@ -177,32 +177,32 @@ async def _send(data: bytes, fault: Fault | None, connection: HttpConnection) ->
 
 def _cut_inside_characters(data: bytes) -> list[bytes]:
     """Cut after the first byte of every character that has more than one."""
-    marks = [place + 1 for place, byte in enumerate(data) if byte >= 0xC0]
+    marks = [offset + 1 for offset, byte in enumerate(data) if byte >= 0xC0]
     return [data[start:end] for start, end in zip([0, *marks], [*marks, len(data)], strict=True)]
 
 
-async def _be_silent(fault: Fault, stage: Playback) -> None:
-    """Say nothing until the time is over, the gate opens, or the client leaves."""
+async def _be_silent(fault: Fault, playback: Playback) -> None:
+    """Say nothing until the time is over, the barrier opens, or the client leaves."""
     if fault.seconds is not None:
-        return await _pause(fault.seconds, stage)
+        return await _pause(fault.seconds, playback)
     is_gone = False
 
     async def watch() -> None:
         nonlocal is_gone
-        await stage.connection.wait_until_gone()
+        await playback.connection.wait_until_gone()
         is_gone = True
         either.cancel_scope.cancel()
 
     async with anyio.create_task_group() as either:
         either.start_soon(watch)
-        await stage.gate.wait()
+        await playback.barrier.wait()
         either.cancel_scope.cancel()
     if is_gone:
         raise ClientGone
 
 
-async def _pause(seconds: float, stage: Playback) -> None:
+async def _pause(seconds: float, playback: Playback) -> None:
     if seconds > 0:
         with anyio.move_on_after(seconds):
-            await stage.connection.wait_until_gone()
+            await playback.connection.wait_until_gone()
             raise ClientGone

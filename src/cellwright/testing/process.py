@@ -7,25 +7,25 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlencode
 
 from cellwright.errors import UserError
-from cellwright.testing.accounting import Charge
+from cellwright.testing.accounting import Charge, Received
 from cellwright.testing.answers import Answer, Tokens
-from cellwright.testing.requests import Received, WireKind
 from cellwright.testing.scripts import ScriptFile, write_script
-from cellwright.testing.wire.formats import BASE_PATHS
+from cellwright.testing.wire.formats import BASE_PATHS, WireKind
 
 _STOP_SECONDS = 10.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderProcess:
     """A provider server in another process. It ends with the block, or with whoever started it."""
 
-    def __init__(self, *, address: str, pid: int) -> None:
-        self.address = address
-        self.pid = pid
+    address: str
+    pid: int
 
     @classmethod
     @contextmanager
@@ -38,8 +38,8 @@ class ProviderProcess:
             assert process.stdin is not None
             assert process.stdout is not None
             try:
-                told = json.loads(process.stdout.readline())
-                yield cls(address=told["address"], pid=told["pid"])
+                started = json.loads(process.stdout.readline())
+                yield cls(address=started["address"], pid=started["pid"])
             finally:
                 process.stdin.close()
                 try:
@@ -94,5 +94,5 @@ class ProviderProcess:
             with opener.open(request, timeout=timeout_seconds) as response:
                 return json.loads(response.read())
         except HTTPError as error:
-            told = json.loads(error.read())["error"]
-            raise TimeoutError(told) if error.code == 408 else UserError(told) from None
+            problem = json.loads(error.read())["error"]
+            raise TimeoutError(problem) if error.code == 408 else UserError(problem) from None

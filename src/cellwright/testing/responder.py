@@ -6,20 +6,19 @@ import math
 import secrets
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from anyio.abc import TaskGroup
 
-from cellwright.testing.accounting import Counter, OpenCharge
+from cellwright.testing.accounting import Counter, OpenCharge, Received
 from cellwright.testing.answers import Answer, Fault, Spoken
 from cellwright.testing.background import Background
 from cellwright.testing.endpoints import Control, answer_side_request
 from cellwright.testing.http_connection import ClientGone, HttpConnection, HttpRequest
 from cellwright.testing.playback import Playback, SilenceBarrier, play, reply_for
-from cellwright.testing.requests import Received, WireKind, read_json
 from cellwright.testing.scripts import Script
-from cellwright.testing.wire.formats import WIRES, kind_of
-from cellwright.testing.wire.reply import Refusal, Reply, Wire, WireRequest, dump
+from cellwright.testing.wire.formats import WIRES, WireKind, kind_of
+from cellwright.testing.wire.reply import REFUSALS, Refusal, Reply, Wire, dump
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +35,10 @@ class Responder:
 
     def __init__(self, *, counter: Counter, work: TaskGroup, honours_idempotency_keys: bool) -> None:
         self.script = Script()
-        self.gate = SilenceBarrier(on_change=counter.tell)
+        self.barrier = SilenceBarrier(on_change=counter.notify)
         self._counter = counter
-        self._background = Background(work=work, gate=self.gate, counter=counter)
-        self._control = Control(script=self.script, gate=self.gate, counter=counter)
+        self._background = Background(work=work, barrier=self.barrier, counter=counter)
+        self._control = Control(script=self.script, barrier=self.barrier, counter=counter)
         self._remembered: dict[str, IdempotentReply] | None = {} if honours_idempotency_keys else None
 
     async def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
@@ -54,75 +53,60 @@ class Responder:
         await connection.respond(status, dump(body))
 
     async def _answer_model(self, kind: WireKind, request: HttpRequest, connection: HttpConnection) -> None:
-        wire, body = WIRES[kind], read_json(request.body)
-        asked = None if body is None else _read_request(wire, request.path, body)
+        wire, body = WIRES[kind], request.json()
+        try:
+            asked = wire.asked(request.path, body or {})
+        except (AttributeError, KeyError, TypeError):
+            # A shape the provider would not read either.
+            asked = None
         if body is None or asked is None:
-            return await _refuse("bad-request", Fault("bad-request"), "", wire, connection, {})
-        received = _received(kind, request, body, asked)
+            return await _refuse(Fault("bad-request"), "", wire, connection, {})
+        received = Received(
+            id=secrets.token_hex(12),
+            kind=kind,
+            path=request.path,
+            model=asked.model,
+            is_stream=asked.is_stream,
+            prompt=asked.prompt,
+            tools=asked.tools,
+            body=body,
+            headers=dict(request.headers),
+        )
         headers = {"x-request-id": f"req_{received.id}", "request-id": f"req_{received.id}"}
         self._counter.receive(received)
-        stage = Playback(connection=connection, wire=wire, asked=asked, headers=headers, gate=self.gate)
-        await self._play(received, stage)
+        playback = Playback(connection=connection, wire=wire, asked=asked, headers=headers, barrier=self.barrier)
+        await self._play(received, playback)
 
-    async def _play(self, received: Received, stage: Playback) -> None:
-        key, asked = received.idempotency_key, stage.asked
+    async def _play(self, received: Received, playback: Playback) -> None:
+        key, asked = received.idempotency_key, playback.asked
         if self._remembered is not None and key in self._remembered:
             before = self._remembered[key]
-            return await self._finish(before.answer, before.reply, stage, before.account)
+            return await self._finish(before.answer, before.reply, playback, before.account)
         answer = self.script.next_for(received, asked)
-        match answer:
-            case Fault(kind="bad-request" | "unauthorised" | "not-found" | "context-too-long" as refusal):
-                return await _refuse(refusal, answer, asked.model, stage.wire, stage.connection, stage.headers)
-            case Fault(kind="rate-limited" | "server-error" | "overloaded" as refusal):
-                return await _refuse(refusal, answer, asked.model, stage.wire, stage.connection, stage.headers)
-            case _:
-                pass
+        if isinstance(answer, Fault) and answer.kind in REFUSALS:
+            return await _refuse(answer, asked.model, playback.wire, playback.connection, playback.headers)
         reply = reply_for(answer, asked, id=received.id, created=int(time.time()))
         account = self._counter.open_account(received, reply.tokens)
         if self._remembered is not None and key is not None:
             spoken = answer.answer if isinstance(answer, Fault) else answer
             self._remembered[key] = IdempotentReply(answer=spoken, reply=reply, account=account)
         if asked.is_background:
-            return await self._background.begin(answer, reply, stage, account)
-        await self._finish(answer, reply, stage, account)
+            return await self._background.begin(answer, reply, playback, account)
+        await self._finish(answer, reply, playback, account)
 
-    async def _finish(self, answer: Answer, reply: Reply, stage: Playback, account: OpenCharge) -> None:
+    async def _finish(self, answer: Answer, reply: Reply, playback: Playback, account: OpenCharge) -> None:
         try:
-            await play(answer, reply, stage, account)
+            await play(answer, reply, playback, account)
         except ClientGone:
             account.lose()
             raise
         finally:
-            self._counter.tell()
+            self._counter.notify()
 
 
-async def _refuse(
-    refusal: Refusal, fault: Fault, model: str, wire: Wire, connection: HttpConnection, headers: dict[str, str]
-) -> None:
-    refused = wire.refusal(refusal, model, fault.message, fault.retry_after_seconds)
+async def _refuse(fault: Fault, model: str, wire: Wire, connection: HttpConnection, headers: dict[str, str]) -> None:
+    status, body = wire.refusal(cast("Refusal", fault.kind), model, fault.message, fault.retry_after_seconds)
     if fault.retry_after_seconds is not None:
         seconds = fault.retry_after_seconds
         headers = headers | {"retry-after": str(math.ceil(seconds)), "retry-after-ms": str(int(seconds * 1000))}
-    await connection.respond(fault.status or refused.status, dump(refused.body), headers)
-
-
-def _read_request(wire: Wire, path: str, body: dict[str, Any]) -> WireRequest | None:
-    """What the body asks for; None for a shape the provider would not read either."""
-    try:
-        return wire.asked(path, body)
-    except (AttributeError, KeyError, TypeError):
-        return None
-
-
-def _received(kind: WireKind, request: HttpRequest, body: dict[str, Any], asked: WireRequest) -> Received:
-    return Received(
-        id=secrets.token_hex(12),
-        kind=kind,
-        path=request.path,
-        model=asked.model,
-        is_stream=asked.is_stream,
-        prompt=asked.prompt,
-        tools=asked.tools,
-        body=body,
-        headers=dict(request.headers),
-    )
+    await connection.respond(fault.status or status, dump(body), headers)

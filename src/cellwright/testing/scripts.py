@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from cellwright.errors import UserError
+from cellwright.testing.accounting import Received
 from cellwright.testing.answers import Answer, CallTool, CallTools, Fault, Say, SayJson, Tokens
-from cellwright.testing.requests import Received
 from cellwright.testing.wire.reply import WireRequest
 
-_DEEDS: Final[dict[str, type[Answer]]] = {
+_KINDS: Final[dict[str, type[Answer]]] = {
     "say": Say,
     "call-tool": CallTool,
     "call-tools": CallTools,
     "say-json": SayJson,
     "fault": Fault,
 }
-_NAMES: Final = {type_: name for name, type_ in _DEEDS.items()}
+_NAMES: Final = {type_: name for name, type_ in _KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,9 @@ def read_script(text: str | bytes) -> ScriptFile:
         raise UserError(f"The script is no JSON: {error}.") from None
     match value:
         case list():
-            return ScriptFile(line=_answers(value))
+            return ScriptFile(line=tuple(map(_answer, value)))
         case {**lists} if set(lists) <= {"line", "always"}:
-            return ScriptFile(line=_answers(lists.get("line", [])), always=_answers(lists.get("always", [])))
+            return ScriptFile(**{name: tuple(map(_answer, values)) for name, values in lists.items()})
         case _:
             raise UserError("The script is neither a list nor an object with `line` and `always`.")
 
@@ -55,26 +55,22 @@ def write_script(script: ScriptFile) -> str:
     return json.dumps(written)
 
 
-def _answers(values: Sequence[Any]) -> tuple[Answer, ...]:
-    return tuple(_answer(value) for value in values)
-
-
 def _answer(value: Any) -> Answer:
     from pydantic import TypeAdapter, ValidationError
 
-    deed = _DEEDS.get(str(value.get("does"))) if isinstance(value, dict) else None
-    if deed is None:
-        raise UserError(f"{value!r} is no answer.", hint=f"`does` is one of: {', '.join(_DEEDS)}.")
+    kind = _KINDS.get(str(value.get("does"))) if isinstance(value, dict) else None
+    if kind is None:
+        raise UserError(f"{value!r} is no answer.", hint=f"`does` is one of: {', '.join(_KINDS)}.")
     given = {name: _inner(name, inner) for name, inner in value.items() if name != "does"}
-    known = [field.name for field in fields(deed) if field.name != "_"]
+    known = [field.name for field in fields(kind)]
     if unknown := set(given) - set(known):
-        raise UserError(f"{_NAMES[deed]} has no {sorted(unknown)[0]!r}.", hint=f"It has: {', '.join(known)}.")
+        raise UserError(f"{_NAMES[kind]} has no {sorted(unknown)[0]!r}.", hint=f"It has: {', '.join(known)}.")
     try:
-        return TypeAdapter[Answer](deed).validate_python(given)
+        return TypeAdapter[Answer](kind).validate_python(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UserError(f"{_NAMES[deed]}: {place}: {first['msg']}.") from None
+        path = ".".join(map(str, first["loc"]))
+        raise UserError(f"{_NAMES[kind]}: {path}: {first['msg']}.") from None
 
 
 def _inner(name: str, value: Any) -> Any:
@@ -93,22 +89,11 @@ def _inner(name: str, value: Any) -> Any:
 
 
 def _written(answer: Answer) -> dict[str, Any]:
-    written: dict[str, Any] = {"does": _NAMES[type(answer)]}
-    for field in fields(answer):
-        value = getattr(answer, field.name)
-        match value:
-            case Tokens():
-                value = asdict(value)
-            case Say() | CallTool() | CallTools() | SayJson():
-                value = _written(value)
-            case tuple():
-                value = [_written(each) for each in value]
-            case Mapping():
-                value = dict(value)
-            case _:
-                pass
-        written[field.name] = value
-    return written
+    from pydantic import TypeAdapter
+
+    kind = type(answer)
+    written = {"does": _NAMES[kind]} | TypeAdapter[Answer](kind).dump_python(answer, mode="json")
+    return written | {"answer": _written(answer.answer)} if isinstance(answer, Fault) else written
 
 
 Predicate = Callable[[Received], bool]
@@ -172,9 +157,9 @@ def echo(asked: WireRequest) -> Answer:
 def smallest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """A small value of a JSON schema's shape: enough for what pydantic writes, not for every schema there is."""
     match schema:
-        case {"$ref": str(place)}:
+        case {"$ref": str(path)}:
             target: Any = root
-            for step in place.removeprefix("#/").split("/"):
+            for step in path.removeprefix("#/").split("/"):
                 target = target[step]
             return smallest(target, root)
         case {"const": value}:
@@ -190,16 +175,16 @@ def smallest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
 
 
 def _smallest_of_type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    match schema.get("type", "object"):
-        case "string" | "STRING":
+    match schema.get("type", "object").lower():
+        case "string":
             return "x" * max(1, schema.get("minLength", 1))
-        case "integer" | "number" | "INTEGER" | "NUMBER":
+        case "integer" | "number":
             return schema.get("minimum", 0)
-        case "boolean" | "BOOLEAN":
+        case "boolean":
             return False
-        case "array" | "ARRAY":
+        case "array":
             return [smallest(schema["items"], root) for _ in range(schema.get("minItems", 0))]
-        case "null" | "NULL":
+        case "null":
             return None
         case _:
             properties: Mapping[str, Any] = schema.get("properties", {})

@@ -13,13 +13,12 @@ import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import SocketAttribute, SocketStream
 
-from cellwright.testing.accounting import Charge, Counter
+from cellwright.testing.accounting import Charge, Counter, Received
 from cellwright.testing.answers import Answer
 from cellwright.testing.http_connection import ClientGone, HttpConnection
-from cellwright.testing.requests import Received, WireKind
 from cellwright.testing.responder import Responder
 from cellwright.testing.scripts import Predicate, ScriptFile
-from cellwright.testing.wire.formats import BASE_PATHS
+from cellwright.testing.wire.formats import BASE_PATHS, WireKind
 
 
 class ProviderServer:
@@ -29,10 +28,10 @@ class ProviderServer:
     thread too.
     """
 
-    def __init__(self, *, address: str, desk: Responder, counter: Counter) -> None:
+    def __init__(self, *, address: str, responder: Responder, counter: Counter) -> None:
         self.address = address
         """Where it listens, such as `http://127.0.0.1:40123`."""
-        self._desk = desk
+        self._responder = responder
         self._counter = counter
         self._thread = threading.get_ident()
         self._loop = anyio.lowlevel.current_token()
@@ -50,9 +49,9 @@ class ProviderServer:
             await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port) as listener,
             anyio.create_task_group() as clients,
         ):
-            desk = Responder(counter=counter, work=clients, honours_idempotency_keys=honours_idempotency_keys)
+            responder = Responder(counter=counter, work=clients, honours_idempotency_keys=honours_idempotency_keys)
             host, own_port = listener.extra(SocketAttribute.local_address)
-            server = cls(address=f"http://{host}:{own_port}", desk=desk, counter=counter)
+            server = cls(address=f"http://{host}:{own_port}", responder=responder, counter=counter)
             clients.start_soon(listener.serve, server._attend, clients)
             yield server
             clients.cancel_scope.cancel()
@@ -78,11 +77,11 @@ class ProviderServer:
 
         A request that finds nothing scripted is answered with its own last words.
         """
-        self._desk.script.add(*answers)
+        self._responder.script.add(*answers)
 
     def when(self, predicate: Predicate, *answers: Answer, for_ever: bool = False) -> None:
         """Answer requests like these so, before anything scripted in line; `for_ever` goes round and round."""
-        self._desk.script.add_rule(predicate, *answers, for_ever=for_ever)
+        self._responder.script.add_rule(predicate, *answers, for_ever=for_ever)
 
     def always(self, *answers: Answer) -> None:
         """Answer so whatever finds nothing scripted in line, round and round."""
@@ -90,12 +89,12 @@ class ProviderServer:
 
     def script_file(self, script: ScriptFile) -> None:
         """Answer as a script read with `read_script` says."""
-        self._desk.script.add_file(script)
+        self._responder.script.add_file(script)
 
     @property
     def unasked(self) -> int:
         """How many scripted answers no request has taken."""
-        return self._desk.script.left
+        return self._responder.script.left
 
     @property
     def requests(self) -> tuple[Received, ...]:
@@ -109,20 +108,20 @@ class ProviderServer:
 
     def forget(self) -> None:
         """Forget every request, charge and scripted answer, as if it were fresh; for one server for many tests."""
-        self._desk.script.forget()
+        self._responder.script.forget()
         self._counter.forget()
 
     @property
     def silent(self) -> int:
         """How many answers wait to be released now."""
-        return self._desk.gate.waiting
+        return self._responder.barrier.waiting
 
     def release(self) -> None:
         """Let every answer that is silent now (`slow-first-byte`, `stall`) go on."""
         if threading.get_ident() == self._thread:
-            self._desk.gate.open()
+            self._responder.barrier.open()
         else:
-            anyio.from_thread.run_sync(self._desk.gate.open, token=self._loop)
+            anyio.from_thread.run_sync(self._responder.barrier.open, token=self._loop)
 
     def wait_until(self, predicate: Callable[[Self], bool], *, timeout_seconds: float = 60) -> None:
         """Block until it holds. Not for the thread that serves: there use `until`. Raises `TimeoutError`."""
@@ -139,6 +138,6 @@ class ProviderServer:
             connection = HttpConnection(stream)
             try:
                 while (request := await connection.next_request()) is not None:
-                    await self._desk.answer(request, connection)
+                    await self._responder.answer(request, connection)
             except ClientGone:
                 return

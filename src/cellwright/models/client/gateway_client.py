@@ -5,64 +5,35 @@ A gateway that dies is started again and asked for the same ids: its record answ
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
+import anyio.to_thread
 from anyio.abc import SocketStream, TaskGroup
 
 from cellwright.errors import Defect, Unavailable
 from cellwright.framing import BadFrame, FrameUnpacker
+from cellwright.models import reports
 from cellwright.models.calls import Choice, FailedAttempt, ModelCall, Outcome, Piece, Restarted, Update
+from cellwright.models.client import protocol
 from cellwright.models.client.gateway_process import GatewayLaunch, connect_or_start
-from cellwright.models.client.protocol import (
-    Acknowledgement,
-    CallEnd,
-    CallUpdates,
-    Cancel,
-    Detach,
-    Embed,
-    FromGateway,
-    Keys,
-    Query,
-    QueryReply,
-    RequestFailure,
-    Stop,
-    SubmitCall,
-    ToGateway,
-    Vectors,
-    pack_request,
-    read_reply,
-)
-from cellwright.models.client.socket_stream import open_stream
+from cellwright.models.client.protocol import CallEnd, CallUpdates, FromGateway, RequestFailure, ToGateway
 from cellwright.models.config.names import CallId
-from cellwright.models.reports import (
-    AskLatency,
-    AskModels,
-    AskProviders,
-    AskStatus,
-    AskTest,
-    AskUsage,
-    LatencyReport,
-    ModelsReport,
-    ProvidersReport,
-    Question,
-    Report,
-    StatusReport,
-    TestReport,
-    UsageBy,
-    UsageReport,
-)
+from cellwright.models.reports import Question, Report, UsageBy
 
 _MAX_RECONNECTS: Final = 3
 """Limit of automatic retries of a call under which the gateway died."""
 _READ_BYTES: Final = 1 << 18
 _DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
-R = TypeVar("R", bound=Report)
+ReplyT = TypeVar("ReplyT", bound=FromGateway)
+ReportT = TypeVar("ReportT", bound=Report)
 
 
 class _ConnectionLost(Exception):
@@ -109,7 +80,7 @@ class _Link:
         try:
             while True:
                 for payload in unpacker.feed(await self.stream.receive(_READ_BYTES)):
-                    self._hand_out(read_reply(payload))
+                    self._hand_out(protocol.read_reply(payload))
         except (*_DISCONNECTED, BadFrame):
             pass
         finally:
@@ -119,29 +90,27 @@ class _Link:
             with anyio.CancelScope(shield=True):
                 await self.stream.aclose()
 
-    def open_inbox(self, number: int) -> _ReplyQueue:
+    @contextmanager
+    def inbox(self, number: int) -> Generator[_ReplyQueue]:
+        """What comes under this number."""
         inbox = self._inboxes[number] = _ReplyQueue()
-        return inbox
-
-    def close_inbox(self, number: int) -> None:
-        del self._inboxes[number]
+        try:
+            yield inbox
+        finally:
+            del self._inboxes[number]
 
     async def send(self, message: ToGateway) -> None:
         # Half a frame would break the connection for everyone who shares it.
         with anyio.CancelScope(shield=True):
             async with self._sending:
                 try:
-                    await self.stream.send(pack_request(message))
+                    await self.stream.send(protocol.pack_request(message))
                 except _DISCONNECTED as problem:
                     raise _ConnectionLost from problem
 
     def _hand_out(self, message: FromGateway) -> None:
-        match message:
-            case CallUpdates() | CallEnd() | QueryReply() | Vectors() | Acknowledgement() | RequestFailure():
-                if message.number in self._inboxes:
-                    self._inboxes[message.number].put(message)
-            case _:
-                pass
+        if not isinstance(message, protocol.Welcome) and message.number in self._inboxes:
+            self._inboxes[message.number].put(message)
 
 
 class Models:
@@ -193,58 +162,51 @@ class Models:
 
     async def cancel(self, call: CallId) -> bool:
         """Stop a call and stop paying. False if it was not in flight."""
-        number = self._number()
-        match await self._exchange(number, Cancel(number=number, call=call)):
-            case Acknowledgement(happened=happened):
-                return happened
-            case other:
-                raise _unexpected(other)
+        reply = await self._exchange(lambda number: protocol.Cancel(number=number, call=call), protocol.Acknowledgement)
+        return reply.happened
 
-    async def usage(self, by: UsageBy = "model", since: str = "") -> UsageReport:
+    async def usage(self, by: UsageBy = "model", since: str = "") -> reports.UsageReport:
         """What was used and paid."""
-        return await self._report(AskUsage(by=by, since=since), UsageReport)
+        return await self._report(reports.AskUsage(by=by, since=since), reports.UsageReport)
 
-    async def latency(self, since: str = "") -> LatencyReport:
+    async def latency(self, since: str = "") -> reports.LatencyReport:
         """How long models took, and how often they failed."""
-        return await self._report(AskLatency(since=since), LatencyReport)
+        return await self._report(reports.AskLatency(since=since), reports.LatencyReport)
 
-    async def listed(self) -> ModelsReport:
+    async def listed(self) -> reports.ModelsReport:
         """Which models there are."""
-        return await self._report(AskModels(), ModelsReport)
+        return await self._report(reports.AskModels(), reports.ModelsReport)
 
-    async def providers(self) -> ProvidersReport:
+    async def providers(self) -> reports.ProvidersReport:
         """Which providers are ready."""
-        return await self._report(AskProviders(), ProvidersReport)
+        return await self._report(reports.AskProviders(), reports.ProvidersReport)
 
-    async def test(self, model: str) -> TestReport:
+    async def test(self, model: str) -> reports.TestReport:
         """Ask one model something trivial. This is paid."""
-        return await self._report(AskTest(model=model), TestReport)
+        return await self._report(reports.AskTest(model=model), reports.TestReport)
 
-    async def status(self) -> StatusReport:
+    async def status(self) -> reports.StatusReport:
         """How the gateway is doing."""
-        return await self._report(AskStatus(), StatusReport)
+        return await self._report(reports.AskStatus(), reports.StatusReport)
 
     async def embed(self, texts: Sequence[str], choice: Choice | None = None) -> list[list[float]]:
         """One vector per text."""
-        number = self._number()
-        asked = Embed(
-            number=number, texts=tuple(texts), choice=choice or Choice(tier="embed"), connection=self._connection
+        texts, choice = tuple(texts), choice or Choice(tier="embed")
+        reply = await self._exchange(
+            lambda number: protocol.Embed(number=number, texts=texts, choice=choice, connection=self._connection),
+            protocol.Vectors,
         )
-        match await self._exchange(number, asked):
-            case Vectors(vectors=vectors):
-                return vectors
-            case other:
-                raise _unexpected(other)
+        return reply.vectors
 
     async def keys_changed(self, *, forget: Sequence[str] = ()) -> None:
         """Let the gateway read stored keys anew, and forget what these providers were handed over."""
-        number = self._number()
-        await self._exchange(number, Keys(number=number, forget=tuple(forget)))
+        await self._exchange(
+            lambda number: protocol.Keys(number=number, forget=tuple(forget)), protocol.Acknowledgement
+        )
 
     async def stop_gateway(self, *, at_once: bool = False) -> None:
         """End the gateway when nothing is in flight, or at once."""
-        number = self._number()
-        await self._exchange(number, Stop(number=number, at_once=at_once))
+        await self._exchange(lambda number: protocol.Stop(number=number, at_once=at_once), protocol.Acknowledgement)
 
     async def _follow(self, call: ModelCall) -> AsyncGenerator[Update | Outcome]:
         """Everything about one call, over as many connections as it takes."""
@@ -271,53 +233,49 @@ class Models:
 
     async def _follow_once(self, call: ModelCall) -> AsyncGenerator[Update | Outcome]:
         link, number = await self._linked(), self._number()
-        inbox = link.open_inbox(number)
         is_over = False
-        try:
-            await link.send(SubmitCall(number=number, call=call, connection=self._connection))
-            while not is_over:
-                match await inbox.get():
-                    case CallUpdates(updates=updates):
-                        for update in updates:
-                            yield update
-                    case CallEnd(outcome=outcome):
-                        is_over = True
-                        yield outcome
-                    case RequestFailure(error=error):
-                        is_over = True
-                        raise error
-                    case other:
-                        raise _unexpected(other)
-        except _ConnectionLost:
-            is_over = True
-            raise
-        finally:
-            link.close_inbox(number)
-            if not is_over:
-                with suppress(_ConnectionLost):
-                    await link.send(Detach(number=number))
+        with link.inbox(number) as inbox:
+            try:
+                await link.send(protocol.SubmitCall(number=number, call=call, connection=self._connection))
+                while not is_over:
+                    match await inbox.get():
+                        case CallUpdates(updates=updates):
+                            for update in updates:
+                                yield update
+                        case CallEnd(outcome=outcome):
+                            is_over = True
+                            yield outcome
+                        case RequestFailure(error=error):
+                            is_over = True
+                            raise error
+                        case other:
+                            raise _unexpected(other)
+            finally:
+                if not is_over and not link.is_lost:
+                    with suppress(_ConnectionLost):
+                        await link.send(protocol.Detach(number=number))
 
-    async def _report(self, question: Question, kind: type[R]) -> R:
-        number = self._number()
-        match await self._exchange(number, Query(number=number, question=question)):
-            case QueryReply(report=report) if isinstance(report, kind):
-                return report
-            case other:
-                raise _unexpected(other)
+    async def _report(self, question: Question, kind: type[ReportT]) -> ReportT:
+        reply = await self._exchange(
+            lambda number: protocol.Query(number=number, question=question), protocol.QueryReply
+        )
+        if not isinstance(reply.report, kind):
+            raise _unexpected(reply.report)
+        return reply.report
 
-    async def _exchange(self, number: int, message: ToGateway) -> FromGateway:
-        """One request, one answer."""
-        link = await self._linked()
-        inbox = link.open_inbox(number)
+    async def _exchange(self, message: Callable[[int], ToGateway], kind: type[ReplyT]) -> ReplyT:
+        """One request, under a number of its own, and its one answer."""
+        link, number = await self._linked(), self._number()
         try:
-            await link.send(message)
-            answer = await inbox.get()
+            with link.inbox(number) as inbox:
+                await link.send(message(number))
+                answer = await inbox.get()
         except _ConnectionLost:
             raise Unavailable("The model gateway ended before it answered.", hint="Try again.") from None
-        finally:
-            link.close_inbox(number)
         if isinstance(answer, RequestFailure):
             raise answer.error
+        if not isinstance(answer, kind):
+            raise _unexpected(answer)
         return answer
 
     async def _linked(self) -> _Link:
@@ -335,5 +293,31 @@ class Models:
         return self._numbers
 
 
-def _unexpected(message: FromGateway) -> Defect:
+def _unexpected(message: FromGateway | Report) -> Defect:
     return Defect(f"The model gateway answered with {type(message).__name__}.")
+
+
+async def open_stream(find: Callable[[], socket.socket]) -> SocketStream:
+    """What `find` connects to. A task cancelled natively leaves its thread behind, which then closes what it found."""
+    found: list[socket.socket] = []
+    is_abandoned = threading.Event()
+    lock = threading.Lock()
+
+    def look() -> socket.socket:
+        connection = find()
+        with lock:
+            if is_abandoned.is_set():
+                connection.close()
+            found.append(connection)
+        return connection
+
+    try:
+        connection = await anyio.to_thread.run_sync(look)
+        connection.setblocking(False)
+        return await SocketStream.from_socket(connection)
+    except BaseException:
+        with lock:
+            is_abandoned.set()
+            for connection in found:
+                connection.close()
+        raise

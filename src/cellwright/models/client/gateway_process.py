@@ -11,7 +11,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -78,16 +77,6 @@ def greet(connection: socket.socket, uid: int) -> None:
             raise BadFrame("no welcome")
 
 
-def listen(home: Path) -> socket.socket:
-    """The gateway's socket, closed to everyone else. What a killed gateway left behind is replaced."""
-    return background.listen(gateway_at(home))
-
-
-def sole_gateway(home: Path, wait_seconds: float = 10) -> AbstractContextManager[bool]:
-    """Whether this process may be the gateway of this state directory; it is until the block ends."""
-    return background.sole(gateway_at(home), wait_seconds)
-
-
 def running_pid(home: Path) -> int | None:
     """The process that is the gateway now, if there is one."""
     return background.running_pid(gateway_at(home))
@@ -120,9 +109,6 @@ def _greet(home: Path, connection: socket.socket) -> None:
         greet(connection, os.getuid())
     except BadFrame as problem:
         raise gateway_at(home).unresponsive_error() from problem
-
-
-__all__ = ["GatewayLaunch", "connect", "connect_or_start", "greet", "listen", "running_pid", "sole_gateway"]
 
 
 MARKER: Final = "CELLWRIGHT_KEYS_HANDED_OVER_BY"

@@ -1,4 +1,4 @@
-"""What a door and the gateway say to each other: typed messages, pydantic-ai's own messages whole inside them.
+"""What a client and the gateway say to each other: typed messages, pydantic-ai's own messages whole inside them.
 
 Pieces of text, which are nearly everything, travel as `[index, text, text, …]` and are neither validated nor built by
 pydantic; every other update goes through its type.
@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, TypeGuard, assert_never
+from itertools import groupby
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 from pydantic_ai.messages import ModelResponseStreamEvent, PartDeltaEvent, TextPartDelta
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from cellwright.errors import (
-    CellwrightError,
-    Defect,
-    ModelUnavailable,
-    RefusedByPolicy,
-    Unavailable,
-    UserError,
-)
+from cellwright.errors import CellwrightError, Defect, ModelUnavailable, RefusedByPolicy, Unavailable, UserError
 from cellwright.framing import BadFrame, pack
 from cellwright.models.calls import (
     AnswerUnknown,
@@ -43,7 +37,7 @@ from cellwright.models.reports import Question, Report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The first word of a door."""
+    """The first word of a client."""
 
     version: int = VERSION
     kind: Literal["hello"] = "hello"
@@ -54,7 +48,7 @@ class SubmitCall:
     """Begin this call, or join it, or answer it from the record."""
 
     number: int
-    """The door's own number for what it asks; answers carry it."""
+    """The client's own number for what it asks; answers carry it."""
     call: ModelCall
     connection: dict[str, str] | None = field(default=None, repr=False)
     """Proxies and certificates in force where it is asked; None: the gateway's own. In no record."""
@@ -118,7 +112,9 @@ class Stop:
     kind: Literal["stop"] = "stop"
 
 
-ToGateway = Hello | SubmitCall | Detach | Cancel | Keys | Query | Embed | Stop
+Immediate = Cancel | Keys | Query | Embed | Stop
+"""What is answered with one reply."""
+ToGateway = Hello | SubmitCall | Detach | Immediate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +123,7 @@ class Welcome:
 
     pid: int
     version: int = VERSION
+    kind: Literal["welcome"] = "welcome"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +155,8 @@ class QueryReply:
     """The answer to a `Query`."""
 
     number: int
-    report: Report
+    report: Annotated[Report, Discriminator("kind")]
+    kind: Literal["answer"] = "answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +165,7 @@ class Vectors:
 
     number: int
     vectors: list[list[float]]
+    kind: Literal["vectors"] = "vectors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,21 +174,25 @@ class Acknowledgement:
 
     number: int
     happened: bool = True
+    kind: Literal["done"] = "done"
 
 
-FromGateway = Welcome | CallUpdates | CallEnd | RequestFailure | QueryReply | Vectors | Acknowledgement
+PlainReply = Welcome | QueryReply | Vectors | Acknowledgement
+FromGateway = PlainReply | CallUpdates | CallEnd | RequestFailure
 
 _TO_GATEWAY: Final = TypeAdapter[ToGateway](Annotated[ToGateway, Discriminator("kind")])
 _EVENT: Final = TypeAdapter[ModelResponseStreamEvent](ModelResponseStreamEvent)
 _STARTED: Final = TypeAdapter(Started)
 _RESTARTED: Final = TypeAdapter(Restarted)
-_REPORT: Final = TypeAdapter[Report](Annotated[Report, Discriminator("kind")])
-_VECTORS: Final = TypeAdapter(list[list[float]])
-_OUTCOMES: Final[Mapping[str, TypeAdapter[Any]]] = {
-    "answered": TypeAdapter(ModelAnswer),
-    "budget": TypeAdapter(BudgetReached),
-    "unknown": TypeAdapter(AnswerUnknown),
-    "cancelled": TypeAdapter(Cancelled),
+_PLAIN_REPLY: Final = TypeAdapter[PlainReply](Annotated[PlainReply, Discriminator("kind")])
+_OUTCOMES: Final[Mapping[type[Outcome], str]] = {
+    ModelAnswer: "answered",
+    BudgetReached: "budget",
+    AnswerUnknown: "unknown",
+    Cancelled: "cancelled",
+}
+_OUTCOME_ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    name: TypeAdapter(outcome) for outcome, name in _OUTCOMES.items()
 }
 _ERRORS: Final[Mapping[str, type[CellwrightError]]] = {
     "user": UserError,
@@ -201,7 +204,7 @@ _ERRORS: Final[Mapping[str, type[CellwrightError]]] = {
 
 
 def pack_request(message: ToGateway) -> bytes:
-    """A door's message as a frame. Raises `UserError` for what cannot be written as JSON, or is too much."""
+    """A client's message as a frame. Raises `UserError` for what cannot be written as JSON, or is too much."""
     try:
         return pack(_TO_GATEWAY.dump_json(message))
     except PydanticSerializationError as error:
@@ -212,7 +215,7 @@ def pack_request(message: ToGateway) -> bytes:
 
 
 def read_request(payload: bytes) -> ToGateway:
-    """What a door said. Raises `BadFrame`, which repeats nothing of it: there may be a key in it."""
+    """What a client said. Raises `BadFrame`, which repeats nothing of it: there may be a key in it."""
     try:
         return _TO_GATEWAY.validate_json(payload)
     except (ValidationError, RecursionError) as error:
@@ -226,38 +229,19 @@ def pack_updates(number: int, updates: Iterable[Update]) -> bytes:
 
 def pack_end(number: int, outcome: Outcome) -> bytes:
     """An outcome as a frame."""
-    match outcome:
-        case ModelAnswer():
-            name = "answered"
-        case BudgetReached():
-            name = "budget"
-        case AnswerUnknown():
-            name = "unknown"
-        case Cancelled():
-            name = "cancelled"
-        case _:
-            assert_never(outcome)
-    return pack(b'{"kind":"ended","number":%d,"%s":%s}' % (number, name.encode(), _OUTCOMES[name].dump_json(outcome)))
+    name = _OUTCOMES[type(outcome)]
+    written = _OUTCOME_ADAPTERS[name].dump_json(outcome)
+    return pack(b'{"kind":"ended","number":%d,"%s":%s}' % (number, name.encode(), written))
 
 
-def pack_reply(message: Welcome | RequestFailure | QueryReply | Vectors | Acknowledgement) -> bytes:
+def pack_reply(message: PlainReply | RequestFailure) -> bytes:
     """Any other message of the gateway as a frame."""
-    match message:
-        case Welcome():
-            plain: dict[str, Any] = {"kind": "welcome", "pid": message.pid, "version": message.version}
-        case RequestFailure():
-            # The most particular first: `ModelUnavailable` is also an `Unavailable`.
-            kind = next((name for name, cls in _ERRORS.items() if isinstance(message.error, cls)), "defect")
-            plain = {"kind": "failed", "number": message.number, "error": kind}
-            plain |= {"message": message.error.message, "hint": message.error.hint}
-        case QueryReply():
-            plain = {"kind": "answer", "number": message.number, "report": _REPORT.dump_python(message.report)}
-        case Vectors():
-            plain = {"kind": "vectors", "number": message.number, "vectors": message.vectors}
-        case Acknowledgement():
-            plain = {"kind": "done", "number": message.number, "happened": message.happened}
-        case _:
-            assert_never(message)
+    if not isinstance(message, RequestFailure):
+        return pack(to_json(message))
+    error = message.error
+    # The most particular first: `ModelUnavailable` is also an `Unavailable`.
+    kind = next((name for name, cls in _ERRORS.items() if isinstance(error, cls)), "defect")
+    plain = {"kind": "failed", "number": message.number, "error": kind, "message": error.message, "hint": error.hint}
     return pack(to_json(plain))
 
 
@@ -270,55 +254,39 @@ def read_reply(payload: bytes) -> FromGateway:
         match plain:
             case {"kind": "ended", "number": int(number), **rest} if len(rest) == 1:
                 ((name, outcome),) = rest.items()
-                return CallEnd(number=number, outcome=_OUTCOMES[name].validate_python(outcome))
+                return CallEnd(number=number, outcome=_OUTCOME_ADAPTERS[name].validate_python(outcome))
             case {"kind": "failed", "number": int(number), "error": str(kind), "message": str(said), "hint": str(hint)}:
                 return RequestFailure(number=number, error=_ERRORS[kind](said, hint=hint))
-            case {"kind": "welcome", "pid": int(pid), "version": int(version)}:
-                return Welcome(pid=pid, version=version)
-            case {"kind": "answer", "number": int(number), "report": report}:
-                return QueryReply(number=number, report=_REPORT.validate_python(report))
-            case {"kind": "vectors", "number": int(number), "vectors": vectors}:
-                return Vectors(number=number, vectors=_VECTORS.validate_python(vectors))
-            case {"kind": "done", "number": int(number), "happened": bool(happened)}:
-                return Acknowledgement(number=number, happened=happened)
             case _:
-                raise BadFrame("a message of no known kind")
+                return _PLAIN_REPLY.validate_python(plain)
     except (ValueError, TypeError, RecursionError, KeyError) as error:
         raise BadFrame(_where(error)) from None
 
 
 def _compact(updates: Iterable[Update]) -> Iterator[Any]:
     """Updates as JSON values; neighbouring pieces of one text part become one list."""
-    run: list[Any] | None = None
-    for update in updates:
-        if type(update) is Piece:
-            event = update.event
-            if type(event) is PartDeltaEvent and _is_plain_text(event.delta):
-                if run is not None and run[0] == event.index:
-                    run.append(event.delta.content_delta)
-                    continue
-                if run is not None:
-                    yield run
-                run = [event.index, event.delta.content_delta]
-                continue
-        if run is not None:
-            yield run
-            run = None
-        yield _compact_one(update)
-    if run is not None:
-        yield run
+    for index, group in groupby(updates, _text_index):
+        if index is not None:
+            pieces: Any = group
+            yield [index, *(piece.event.delta.content_delta for piece in pieces)]
+            continue
+        for update in group:
+            match update:
+                case Piece(event=event):
+                    yield {"piece": _EVENT.dump_python(event, mode="json")}
+                case Started():
+                    yield {"started": update}
+                case Restarted():
+                    yield {"restarted": update}
 
 
-def _compact_one(update: Update) -> Any:
-    match update:
-        case Piece(event=event):
-            return {"piece": _EVENT.dump_python(event, mode="json")}
-        case Started():
-            return {"started": _STARTED.dump_python(update, mode="json")}
-        case Restarted():
-            return {"restarted": _RESTARTED.dump_python(update, mode="json")}
-        case _:
-            assert_never(update)
+def _text_index(update: Update) -> int | None:
+    """Of which part it is a piece of text and nothing more; None for any other update."""
+    event = update.event if type(update) is Piece else None
+    if type(event) is not PartDeltaEvent or type(delta := event.delta) is not TextPartDelta:
+        return None
+    is_plain = delta.provider_name is None and delta.provider_details is None and delta.citations_delta is None
+    return event.index if is_plain else None
 
 
 def _expand(updates: Iterable[Any]) -> Iterator[Update]:
@@ -341,45 +309,9 @@ def _expand(updates: Iterable[Any]) -> Iterator[Update]:
                 raise BadFrame("an update of no known kind")
 
 
-def _is_plain_text(delta: object) -> TypeGuard[TextPartDelta]:
-    return (
-        type(delta) is TextPartDelta
-        and delta.provider_name is None
-        and delta.provider_details is None
-        and delta.citations_delta is None
-    )
-
-
 def _where(error: Exception) -> str:
     """Which part of a message is wrong, without what stands in it."""
     if not isinstance(error, ValidationError):
         return "not JSON of a known kind"
-    places = error.errors(include_input=False, include_url=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, place['loc'][:2]))}: {place['type']}" for place in places[:3])
-
-
-__all__ = [
-    "Acknowledgement",
-    "CallEnd",
-    "CallUpdates",
-    "Cancel",
-    "Detach",
-    "Embed",
-    "FromGateway",
-    "Hello",
-    "Keys",
-    "Query",
-    "QueryReply",
-    "RequestFailure",
-    "Stop",
-    "SubmitCall",
-    "ToGateway",
-    "Vectors",
-    "Welcome",
-    "pack_end",
-    "pack_reply",
-    "pack_request",
-    "pack_updates",
-    "read_reply",
-    "read_request",
-]  # fmt: skip
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc'][:2]))}: {one['type']}" for one in found[:3])

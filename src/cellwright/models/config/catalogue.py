@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, assert_never
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from cellwright.models.config.configuration import Configuration, Kind
 from cellwright.models.config.names import ModelName
@@ -20,14 +21,16 @@ _FORWARDED: Final = ("-cloud", ":cloud")
 """How a local Ollama names models that it asks elsewhere."""
 _GREAT: Final = ("gpt-4", "gpt-5", "gpt-6", "claude-", "gemini-")
 """Models that run on nobody's own machine: what answers for them here only stands in front of them."""
-_PRICE_LISTS: Final[Mapping[Kind, str]] = {
+_MAKERS: Final[Mapping[Kind, str]] = {
     "openai-chat": "openai",
     "openai-responses": "openai",
     "anthropic": "anthropic",
     "google": "google",
     "groq": "groq",
     "mistral": "mistral",
+    "ollama": "openai",
 }
+"""Whose profiles pydantic-ai has for what is spoken to so, and whose price lists genai-prices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,27 +69,20 @@ def traits_of(name: ModelName, configuration: Configuration, probed: Mapping[Mod
     traits = _known_at(endpoint.kind, endpoint.name, endpoint.local, name.model)
     if (found := probed.get(name)) is not None:
         traits = replace(traits, tools=found.tools, schema=found.schema)
-    believed = configuration.models.get(name)
-    if believed is None:
-        return traits
-    # pydantic-ai has no way to ask Mistral for a schema, whatever the model could do.
-    believes_schema = believed.schema if endpoint.kind != "mistral" else None
-    return replace(
-        traits,
-        tools=traits.tools if believed.tools is None else believed.tools,
-        schema=traits.schema if believes_schema is None else believes_schema,
-        images=traits.images if believed.images is None else believed.images,
-        reasoning=traits.reasoning if believed.reasoning is None else believed.reasoning,
-        context_tokens=believed.context_tokens or traits.context_tokens,
-    )
+    overrides = configuration.overrides(name)
+    said = {field: getattr(overrides, field) for field in ("tools", "schema", "images", "reasoning", "context_tokens")}
+    if endpoint.kind == "mistral":
+        # pydantic-ai has no way to ask Mistral for a schema, whatever the model could do.
+        del said["schema"]
+    return replace(traits, **{field: value for field, value in said.items() if value is not None})
 
 
 def is_worth_probing(name: ModelName, configuration: Configuration, probed: Mapping[ModelName, ProbeResult]) -> bool:
     """Whether only trying shows what this model can do: it runs here and nobody has said anything about it."""
     if name in probed or not traits_of(name, configuration, probed).local:
         return False
-    believed = configuration.beliefs(name)
-    return believed.tools is None or believed.schema is None
+    overrides = configuration.overrides(name)
+    return overrides.tools is None or overrides.schema is None
 
 
 @lru_cache(maxsize=1024)
@@ -94,6 +90,7 @@ def _known_at(kind: Kind, endpoint_name: str, is_here: bool, model: str) -> Trai
     profile = _profile(kind, model)
     is_forwarded = is_here and model.endswith(_FORWARDED)
     is_local = is_here and not is_forwarded and not model.startswith(_GREAT)
+    has_breakpoints = bool(profile.get("openai_supports_prompt_cache_breakpoints", False))
     is_small = is_local and kind in ("openai-chat", "ollama")
     return Traits(
         # Small models that run here often write their calls as text; constrained to a schema they get them right.
@@ -102,44 +99,28 @@ def _known_at(kind: Kind, endpoint_name: str, is_here: bool, model: str) -> Trai
         images=not is_small and profile.get("supports_image_input", True),
         streaming=True,
         reasoning=profile.get("supports_thinking", False),
-        caching=kind == "anthropic" or _has_breakpoints(profile, endpoint_name),
+        caching=kind == "anthropic" or (endpoint_name == "openai" and has_breakpoints),
         context_tokens=None if is_local else _context_tokens(kind, endpoint_name, model),
         local=is_local,
         schema_with_tools=kind != "google" or bool(profile.get("google_supports_tool_combination", False)),
     )
 
 
-def _has_breakpoints(profile: ModelProfile, endpoint_name: str) -> bool:
-    return endpoint_name == "openai" and bool(profile.get("openai_supports_prompt_cache_breakpoints", False))
-
-
 def _profile(kind: Kind, model: str) -> ModelProfile:
     """pydantic-ai's own knowledge, without its providers: those load the SDKs."""
-    match kind:
-        case "openai-chat" | "openai-responses" | "ollama":
-            from pydantic_ai.profiles.openai import openai_model_profile as found
-        case "anthropic":
-            from pydantic_ai.profiles.anthropic import anthropic_model_profile as found
-        case "google":
-            from pydantic_ai.profiles.google import google_model_profile as found
-        case "groq":
-            from pydantic_ai.profiles.groq import groq_model_profile as found
-        case "mistral":
-            from pydantic_ai.profiles.mistral import mistral_model_profile as found
-        case _:
-            assert_never(kind)
-    return found(model) or {}
+    maker = _MAKERS[kind]
+    return getattr(import_module(f"pydantic_ai.profiles.{maker}"), f"{maker}_model_profile")(model) or {}
 
 
 def _context_tokens(kind: Kind, endpoint_name: str, model: str) -> int | None:
     """From the price lists, which know it for many."""
-    price_list = _PRICE_LISTS.get(kind)
-    if price_list is None or (price_list == "openai" and endpoint_name != "openai" and not model.startswith("gpt-")):
+    maker = _MAKERS[kind]
+    if kind == "ollama" or (maker == "openai" and endpoint_name != "openai" and not model.startswith("gpt-")):
         return None
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, known = get_snapshot().find_provider_model(model, None, price_list, None)
+        _, known = get_snapshot().find_provider_model(model, None, maker, None)
     except LookupError:
         return None
     return known.context_window

@@ -28,7 +28,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A place where models are asked."""
+    """Where models are asked."""
 
     name: str
     kind: Kind
@@ -101,7 +101,7 @@ class Configuration:
             )
         return endpoint
 
-    def beliefs(self, name: ModelName) -> ModelOverrides:
+    def overrides(self, name: ModelName) -> ModelOverrides:
         """What the person says about this model."""
         return self.models.get(name, ModelOverrides())
 
@@ -239,40 +239,32 @@ def read_configuration(text: str, origin: str) -> Configuration:
             hint = "Small letters, digits and hyphens."
             toml.refuse(("endpoints", name), f"{name!r} cannot name an endpoint.", hint, at_key=True)
         endpoints[name] = _EndpointReader(toml=toml, name=name, table=table).read()
-    names = _ModelNameReader(toml=toml, endpoints=endpoints)
+    tiers: dict[Tier, tuple[ModelName, ...]] = {}
+    for tier in TIERS:
+        if chain := getattr(file.tiers, tier):
+            named = [_model_name(toml, endpoints, text, ("tiers", tier, at)) for at, text in enumerate(chain)]
+            tiers[tier] = tuple(dict.fromkeys(named))
+    models = {
+        _model_name(toml, endpoints, name, ("models", name)): _overrides(toml, ("models", name), table)
+        for name, table in file.models.items()
+    }
     return Configuration(
-        tiers=MappingProxyType(
-            {
-                tier: tuple(dict.fromkeys(names.parse(said, ("tiers", tier, at)) for at, said in enumerate(chain)))
-                for tier in TIERS
-                if (chain := getattr(file.tiers, tier))
-            }
-        ),
+        tiers=MappingProxyType(tiers),
         endpoints=MappingProxyType(endpoints),
-        models=MappingProxyType(
-            {
-                names.parse(name, ("models", name)): _overrides(toml, ("models", name), table)
-                for name, table in file.models.items()
-            }
-        ),
+        models=MappingProxyType(models),
         cache=file.cache.enabled,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ModelNameReader:
-    toml: TomlText
-    endpoints: Mapping[str, Endpoint]
-
-    def parse(self, text: str, path: Path) -> ModelName:
-        try:
-            name = ModelName.parse(text)
-        except UserError as error:
-            self.toml.refuse(path, error.message, error.hint, at_key=True)
-        if name.provider not in self.endpoints:
-            hint = f"Known: {', '.join(sorted(self.endpoints))}. Or add [endpoints.{name.provider}]."
-            self.toml.refuse(path, f"{text!r} names no known endpoint.", hint, at_key=True)
-        return name
+def _model_name(toml: TomlText, endpoints: Mapping[str, Endpoint], text: str, path: Path) -> ModelName:
+    try:
+        name = ModelName.parse(text)
+    except UserError as error:
+        toml.refuse(path, error.message, error.hint, at_key=True)
+    if name.provider not in endpoints:
+        hint = f"Known: {', '.join(sorted(endpoints))}. Or add [endpoints.{name.provider}]."
+        toml.refuse(path, f"{text!r} names no known endpoint.", hint, at_key=True)
+    return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

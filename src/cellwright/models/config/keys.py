@@ -1,7 +1,7 @@
 """API keys: where they come from, and who has one. Values stay in here and in the gateway.
 
-In order: handed over by the person who started a door, the system's keyring, a file in the state directory that nobody
-else can read.
+In order: handed over by the person who started a client, the system's keyring, a file in the state directory that
+nobody else can read.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class KeyRing:
         return seen | self._handed_over
 
     def _look_up(self, provider: str) -> Key | None:
-        if value := _from_keyring(provider):
+        if value := _in_time(lambda backend: backend.get_password(_SERVICE, provider)):
             return Key(value=value, source="keyring")
         if value := _read(self._file).get(provider):
             return Key(value=value, source="file")
@@ -124,8 +124,8 @@ def set_key(home: Path, provider: str, value: str, where: Store | None = None) -
         raise Unavailable("This machine has no keyring that can be used.", hint="Use --file to keep it in a file.")
     else:
         file = home / "keys.json"
-        _write(file, _read(file) | {provider: value})
-    _write(home / _INDEX, {**kept_keys(home), provider: kept})
+        write_private(file, _read(file) | {provider: value})
+    write_private(home / _INDEX, {**kept_keys(home), provider: kept})
     return kept
 
 
@@ -142,10 +142,10 @@ def remove_key(home: Path, provider: str) -> tuple[Store, ...]:
     file = home / "keys.json"
     kept = _read(file)
     if kept.pop(provider, None) is not None:
-        _write(file, kept)
+        write_private(file, kept)
         removed.append("file")
     if (index := kept_keys(home)).pop(provider, None) is not None:
-        _write(home / _INDEX, index)
+        write_private(home / _INDEX, index)
     return tuple(removed)
 
 
@@ -170,12 +170,13 @@ def _read(file: Path) -> dict[str, str]:
     return cast("dict[str, str]", content)
 
 
-def _write(file: Path, keys: Mapping[str, str]) -> None:
+def write_private(file: Path, content: Mapping[str, object]) -> None:
+    """The content as JSON, whole or not at all, for nobody else to read."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".keys-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            json.dump(dict(keys), opened)
+            json.dump(dict(content), opened)
             opened.flush()
             os.fsync(opened.fileno())
         Path(name).replace(file)
@@ -191,13 +192,6 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_mtime_ns, status.st_ino
-
-
-def _from_keyring(provider: str) -> str | None:
-    def look(backend: Any) -> Any:
-        return backend.get_password(_SERVICE, provider)
-
-    return _in_time(look)
 
 
 def _to_keyring(provider: str, value: str) -> bool:

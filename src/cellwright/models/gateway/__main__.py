@@ -1,6 +1,6 @@
 """`python -m cellwright.models.gateway`: reads from standard input what to be, says `ready`, and is the gateway.
 
-Started by doors only. Nothing about keys is in its arguments or its environment, and no other process of the same
+Started by clients only. Nothing about keys is in its arguments or its environment, and no other process of the same
 person can look into its memory.
 """
 
@@ -19,10 +19,10 @@ from typing import Final, TextIO
 import anyio
 import uvloop
 
-from cellwright.background import say_ready
-from cellwright.models.client.gateway_process import listen, sole_gateway
+from cellwright.background import listen, say_ready, sole
+from cellwright.models.client.gateway_process import gateway_at
 from cellwright.models.gateway.gateway import GatewayStart, run_gateway
-from cellwright.models.gateway.lifetime import AtGatewayCrash, carry_on
+from cellwright.models.gateway.in_flight import AtGatewayCrash, carry_on
 
 _PR_SET_DUMPABLE: Final = 4
 
@@ -40,11 +40,14 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
     # Their informational lines name addresses and say nothing that our own record does not.
     for chatty in ("httpx", "httpx2", "httpcore", "openai", "anthropic", "google_genai"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    start = _read_start()
-    with sole_gateway(start.home) as is_sole:
+    given = json.load(sys.stdin)
+    team_rules = Path(given["team_rules"]) if given["team_rules"] else None
+    start = GatewayStart(**given | {"home": Path(given["home"]), "team_rules": team_rules})
+    gateway = gateway_at(start.home)
+    with sole(gateway) as is_sole:
         if not is_sole:
             sys.exit("another gateway has this state directory")
-        listener = listen(start.home)
+        listener = listen(gateway)
         try:
             anyio.run(
                 lambda: run_gateway(start, listener, on_ready=say_ready, mask_log=log.use, at_crash=at_crash),
@@ -52,19 +55,8 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
             )
         finally:
             # While the directory is still ours: after that it may be another gateway's socket.
-            (start.home / "gateway.sock").unlink(missing_ok=True)
+            gateway.file("sock").unlink(missing_ok=True)
             listener.close()
-
-
-def _read_start() -> GatewayStart:
-    told = json.load(sys.stdin)
-    return GatewayStart(
-        home=Path(told["home"]),
-        keys=told["keys"],
-        idle_seconds=told["idle_seconds"],
-        person=told["person"],
-        team_rules=Path(told["team_rules"]) if told["team_rules"] else None,
-    )
 
 
 class _MaskedLog(logging.StreamHandler[TextIO]):

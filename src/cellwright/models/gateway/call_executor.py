@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -16,6 +16,7 @@ from pydantic_ai.messages import ModelResponseStreamEvent, PartDeltaEvent, TextP
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.models.calls import (
+    ENDPOINT_FAILURES,
     AnswerUnknown,
     BudgetReached,
     Cancelled,
@@ -33,20 +34,33 @@ from cellwright.models.config.catalogue import is_worth_probing
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.gateway.call_plan import CallPlan, CallPlanner, embed
 from cellwright.models.gateway.gateway_reports import GatewayReports
-from cellwright.models.gateway.in_flight import InFlightCall, Subscription
+from cellwright.models.gateway.in_flight import (
+    AtGatewayCrash,
+    GatewayCrash,
+    IdleTimer,
+    InFlightCall,
+    Subscription,
+    carry_on,
+)
 from cellwright.models.gateway.ledger_sync import AnswerSync, LedgerSync
-from cellwright.models.gateway.lifetime import AtGatewayCrash, GatewayCrash, IdleTimer, carry_on
 from cellwright.models.gateway.model_probe import probe_model
 from cellwright.models.gateway.model_registry import ModelRegistry
-from cellwright.models.money import CallMismatch, CallStanding, EndedCall, InFlight, Ledger, LostCall, NewCall, SentCall
 from cellwright.models.money.budgets import BYTES_PER_TOKEN, estimate
-from cellwright.models.money.call_records import is_worth_keeping
+from cellwright.models.money.call_records import (
+    CallMismatch,
+    CallStanding,
+    EndedCall,
+    InFlight,
+    NewCall,
+    SentCall,
+    is_worth_keeping,
+)
+from cellwright.models.money.ledger import Ledger
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.sdk_clients import BEFORE_SENDING
 from cellwright.models.reports import Question, Report
 from cellwright.models.routing.attempt import usage_of
-from cellwright.models.routing.breaker import ENDPOINT_FAILURES
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.policy.money import Money
 
 logger = logging.getLogger(__name__)
@@ -62,31 +76,22 @@ class _OverBudget(Exception):
         self.reached = reached
 
 
+@dataclass(eq=False, kw_only=True)
 class CallExecutor:
     """Every call in flight, by id."""
 
-    def __init__(
-        self,
-        *,
-        desk: ModelRegistry,
-        ledger: Ledger,
-        planning: CallPlanner,
-        attempts: Attempts,
-        reporting: GatewayReports,
-        idle: IdleTimer,
-        tasks: TaskGroup,
-        at_crash: AtGatewayCrash = carry_on,
-    ) -> None:
-        self._desk = desk
-        self._ledger = ledger
-        self._planning = planning
-        self._attempts = attempts
-        self._reporting = reporting
-        self._idle = idle
-        self._tasks = tasks
-        self._at_crash = at_crash
-        self._answer_sync = AnswerSync(ledger, tasks)
-        self._flights: dict[CallId, InFlightCall] = {}
+    registry: ModelRegistry
+    ledger: Ledger
+    planner: CallPlanner
+    attempts: Attempts
+    reports: GatewayReports
+    idle: IdleTimer
+    tasks: TaskGroup
+    at_crash: AtGatewayCrash = carry_on
+    _flights: dict[CallId, InFlightCall] = field(default_factory=dict[CallId, InFlightCall], init=False)
+
+    def __post_init__(self) -> None:
+        self._answer_sync = AnswerSync(self.ledger, self.tasks)
 
     @property
     def in_flight(self) -> int:
@@ -98,7 +103,7 @@ class CallExecutor:
         flight = self._flights.get(call.id)
         if flight is None:
             flight = self._flights[call.id] = InFlightCall(call)
-            self._tasks.start_soon(self._fly, flight)
+            self.tasks.start_soon(self._fly, flight)
         elif flight.call.request.hash != call.request.hash:
             flight = InFlightCall(call)
             flight.finish(_another_request(call.id))
@@ -109,7 +114,6 @@ class CallExecutor:
         flight = self._flights.get(call)
         if flight is None:
             return False
-        flight.is_cancelled = True
         flight.scope.cancel()
         return True
 
@@ -120,20 +124,23 @@ class CallExecutor:
 
     async def query(self, question: Question) -> Report:
         """What the gateway knows."""
-        return await self._reporting.report(question, calls_in_flight=self.in_flight)
+        return await self.reports.report(question, calls_in_flight=self.in_flight)
 
     async def embed(self, texts: Sequence[str], choice: Choice) -> list[list[float]]:
         """One vector per text, by the first model of the choice (tier `embed` by default) that answers."""
-        with self._idle.busy():
-            return await embed(self._desk, self._ledger, texts, choice)
+        with self.idle.busy():
+            return await embed(self.registry, self.ledger, texts, choice)
 
     async def _fly(self, flight: InFlightCall) -> None:
         """Carry one call to its end, whatever that is."""
         # What stays if the gateway ends under it; the record knows better.
         end: Outcome | CellwrightError = Unavailable("The model gateway ended.", hint="Ask again with the same id.")
         try:
-            with self._idle.busy():
-                end = await self._carried_out(flight)
+            with self.idle.busy():
+                with flight.scope:
+                    end = await self._begin(flight)
+                if flight.scope.cancelled_caught:
+                    end = self._taken_back(flight)
         except CellwrightError as error:
             end = error
         except Exception as error:
@@ -143,21 +150,14 @@ class CallExecutor:
         finally:
             # Before its end is told, so that nobody joins a call that has ended.
             del self._flights[flight.call.id]
-            self._planning.budgets.release(flight.call.id)
-            self._ledger.let_go(flight.call.id)
+            self.planner.budgets.release(flight.call.id)
+            self.ledger.let_go(flight.call.id)
             flight.finish(end)
-
-    async def _carried_out(self, flight: InFlightCall) -> Outcome:
-        with flight.scope:
-            return await self._begin(flight)
-        if flight.is_cancelled:
-            return self._taken_back(flight)
-        raise Unavailable("The model gateway ended.", hint="Ask again with the same id.")
 
     async def _begin(self, flight: InFlightCall) -> Outcome:
         call = flight.call
         # Even who would risk paying again gets the answer that can still be fetched.
-        begun: CallStanding = self._ledger.begin(replace(call, if_unknown="tell"))
+        begun: CallStanding = self.ledger.begin(replace(call, if_unknown="tell"))
         match begun:
             case EndedCall(outcome=outcome):
                 return outcome
@@ -165,14 +165,14 @@ class CallExecutor:
                 raise _another_request(call.id)
             case InFlight():
                 raise Defect(f"Call {call.id!r} was in flight and nobody knew.")
-            case LostCall(sent=sent):
+            case SentCall() as sent:
                 outcome = await self._lost(call, sent)
                 if isinstance(outcome, AnswerUnknown) and call.if_unknown == "again":
-                    self._ledger.begin(call)
+                    self.ledger.begin(call)
                     return await self._answer(flight, call.request.hash)
                 return outcome
             case NewCall(request_hash=request_hash):
-                self._at_crash(GatewayCrash.BEGUN)
+                self.at_crash(GatewayCrash.BEGUN)
                 return await self._answer(flight, request_hash)
             case _:
                 assert_never(begun)
@@ -180,40 +180,40 @@ class CallExecutor:
     async def _answer(self, flight: InFlightCall, request_hash: str) -> Outcome:
         """Ask the models of its route, unless it may not be paid or an equal request was answered before."""
         call, began = flight.call, time.monotonic()
-        plan = await self._planning.plan(call)
+        plan = await self.planner.plan(call)
         if isinstance(plan, BudgetReached):
             return plan
         first = str(plan.route.order[0])
-        may_cache = call.cache and self._desk.configuration().cache
-        if may_cache and (kept := self._ledger.cached(request_hash, first)) is not None:
-            self._ledger.answered(call.id, kept)
+        may_cache = call.cache and self.registry.configuration().cache
+        if may_cache and (kept := self.ledger.cached(request_hash, first)) is not None:
+            self.ledger.answered(call.id, kept)
             return kept
         try:
             await self._prepare(call, plan.route.order[0])
             ended = await self._attempt(flight, plan)
         except _OverBudget as over:
-            await self._written(lambda: self._ledger.failed(call.id, ()))
+            await self._written(lambda: self.ledger.failed(call.id, ()))
             return over.reached
         match ended:
             case RouteAnswer():
                 answered = self._answered(ended, began)
-                self._at_crash(GatewayCrash.ANSWERED_UNRECORDED)
+                self.at_crash(GatewayCrash.ANSWERED_UNRECORDED)
                 keeps = may_cache and is_worth_keeping(answered, first)
-                self._ledger.answered(call.id, answered, cache_for=first if keeps else "", is_synced=False)
+                self.ledger.answered(call.id, answered, cache_for=first if keeps else "", is_synced=False)
                 self._answer_sync.soon()
-                self._at_crash(GatewayCrash.RECORDED_UNTOLD)
+                self.at_crash(GatewayCrash.RECORDED_UNTOLD)
                 return answered
             case RouteExhausted(attempts=attempts):
-                await self._written(lambda: self._ledger.failed(call.id, attempts))
+                await self._written(lambda: self.ledger.failed(call.id, attempts))
                 raise RouteExhausted(attempts=tuple(map(self._masked, attempts))).error()
 
     async def _prepare(self, call: ModelCall, first: ModelName) -> None:
         """Know how the first model wants to be asked, if that matters and only trying can show it."""
-        await self._desk.load(first)
+        await self.registry.load(first)
         has_shape = bool(call.request.tools) or call.request.output is not None
-        if has_shape and is_worth_probing(first, self._desk.configuration(), self._desk.probed):
+        if has_shape and is_worth_probing(first, self.registry.configuration(), self.registry.probed):
             try:
-                await probe_model(self._desk, self._ledger, first)
+                await probe_model(self.registry, self.ledger, first)
             except Exception as error:  # noqa: BLE001 - the call itself will show what is wrong, and fall back
                 logger.warning("%s could not be tried: %s", first, failure_of(error)[0])
 
@@ -222,51 +222,51 @@ class CallExecutor:
 
         async def on_sent(model: ModelName, idempotency_key: str | None) -> None:
             # Held for the first model already; a fallback may cost more.
-            if (reached := self._planning.reserve(call, plan, model)) is not None:
+            if (reached := self.planner.reserve(call, plan, model)) is not None:
                 raise _OverBudget(reached)
-            price = self._planning.price(plan, model)
-            self._ledger.sent(
+            self.ledger.sent(
                 call.id,
                 str(model),
                 idempotency_key=idempotency_key or "",
-                is_background=self._desk.endpoint(model).background,
+                is_background=self.registry.endpoint(model).background,
                 estimate=plan.estimate,
-                price=price,
+                price=self.registry.price_of(model, plan.estimate),
                 is_synced=self.in_flight == 1,
             )
             if self.in_flight > 1:
-                sync = LedgerSync(self._ledger)
-                self._tasks.start_soon(sync.run)
+                sync = LedgerSync(self.ledger)
+                self.tasks.start_soon(sync.run)
                 BEFORE_SENDING.set(sync.done)
             flight.sent_to = str(model)
-            self._at_crash(GatewayCrash.SENT)
+            self.at_crash(GatewayCrash.SENT)
 
         def on_provider_id(model: ModelName, response_id: str) -> None:
             # Elsewhere an answer cannot be fetched by its id, and another write would only take time.
-            if self._desk.endpoint(model).background:
-                self._ledger.provider_id(call.id, response_id)
+            if self.registry.endpoint(model).background:
+                self.ledger.provider_id(call.id, response_id)
 
-        return await self._attempts.run(
-            call.request,
-            plan.route,
+        routed = RoutedCall(
+            request=call.request,
+            route=plan.route,
             stream=call.stream,
             deadline_seconds=call.deadline_seconds,
-            tell=self._telling(flight),
+            emit=self._emitter(flight),
             on_sent=on_sent,
             on_provider_id=on_provider_id,
             idempotency_key=call.id,
         )
+        return await self.attempts.run(routed)
 
-    def _telling(self, flight: InFlightCall) -> Callable[[Update], None]:
-        def tell(update: Update) -> None:
+    def _emitter(self, flight: InFlightCall) -> Callable[[Update], None]:
+        def emit(update: Update) -> None:
             if type(update) is Restarted:
-                self._ledger.attempted(flight.call.id, update.failed)
+                self.ledger.attempted(flight.call.id, update.failed)
                 update = Restarted(failed=self._masked(update.failed))
-            flight.tell(update)
+            flight.add_update(update)
             if type(update) is Piece:
-                self._at_crash(GatewayCrash.FIRST_PIECE)
+                self.at_crash(GatewayCrash.FIRST_PIECE)
 
-        return tell
+        return emit
 
     def _answered(self, finished: RouteAnswer, began: float) -> ModelAnswer:
         usage = usage_of(finished.response) or TokenUsage()
@@ -274,7 +274,7 @@ class CallExecutor:
             response=finished.response,
             model=str(finished.model),
             usage=usage,
-            price=self._desk.price_of(finished.model, usage),
+            price=self.registry.price_of(finished.model, usage),
             reason=finished.reason,
             attempts=tuple(map(self._masked, finished.attempts)),
             milliseconds=round(1000 * (time.monotonic() - began)),
@@ -282,36 +282,37 @@ class CallExecutor:
 
     async def _lost(self, call: ModelCall, sent: SentCall) -> Outcome:
         """A gateway died while this was in flight: its answer, if the provider kept it for us."""
-        unknown = AnswerUnknown(model=sent.model, sent_at=sent.sent_at)
+        unknown, again = AnswerUnknown(model=sent.model, sent_at=sent.sent_at), "Ask again with the same id."
         if not sent.is_resumable:
             return unknown
         began, name = time.monotonic(), ModelName.parse(sent.model)
         try:
             with anyio.fail_after(call.deadline_seconds):
-                response = await self._desk.resume(name, call.request, sent.response_id)
+                response = await self.registry.resume(name, call.request, sent.response_id)
         except TimeoutError as error:
-            raise Unavailable(f"{name} is still making its answer.", hint="Ask again with the same id.") from error
+            raise Unavailable(f"{name} is still making its answer.", hint=again) from error
         except Exception as error:  # noqa: BLE001 - SDKs raise whatever they like; `failure_of` knows what it means
             failing, detail, _ = failure_of(error)
             if failing in ENDPOINT_FAILURES:
-                hint = "Ask again with the same id."
-                raise Unavailable(f"The answer cannot be fetched now: {self._desk.mask(detail)}", hint=hint) from None
+                raise Unavailable(
+                    f"The answer cannot be fetched now: {self.registry.mask(detail)}", hint=again
+                ) from None
             logger.warning("call %s: its answer cannot be fetched (%s)", call.id, failing)
             return unknown
         reason = "fetched after the gateway that asked for it had died"
         answered = self._answered(RouteAnswer(response=response, model=name, reason=reason, attempts=()), began)
-        self._ledger.answered(call.id, answered)
+        self.ledger.answered(call.id, answered)
         return answered
 
     def _taken_back(self, flight: InFlightCall) -> Cancelled:
         """What a cancelled call used until then: all that was sent and what had been said, estimated."""
         call, cancelled = flight.call, Cancelled(model="", usage=TokenUsage(), price=_FREE)
         if flight.sent_to:
-            said = sum(_size(update.event) for update in flight.told if isinstance(update, Piece))
+            said = sum(_size(update.event) for update in flight.updates if isinstance(update, Piece))
             usage = estimate(call.request, output_tokens=-(-said // BYTES_PER_TOKEN))
-            price = self._desk.price_of(flight.sent_to, usage)
+            price = self.registry.price_of(flight.sent_to, usage)
             cancelled = Cancelled(model=flight.sent_to, usage=usage, price=price)
-        self._ledger.cancelled(call.id, cancelled)
+        self.ledger.cancelled(call.id, cancelled)
         return cancelled
 
     async def _written(self, write: Callable[[], None]) -> None:
@@ -323,8 +324,7 @@ class CallExecutor:
             await anyio.to_thread.run_sync(write)
 
     def _masked(self, attempt: FailedAttempt) -> FailedAttempt:
-        detail = self._desk.mask(attempt.detail)
-        return attempt if detail == attempt.detail else replace(attempt, detail=detail)
+        return replace(attempt, detail=self.registry.mask(attempt.detail))
 
 
 def _another_request(id: CallId) -> UserError:
@@ -337,9 +337,9 @@ def _another_request(id: CallId) -> UserError:
 def _size(event: ModelResponseStreamEvent) -> int:
     """How many bytes of the answer a piece carries."""
     match event:
-        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return len(text.encode())
-        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)):
+        case PartDeltaEvent(
+            delta=TextPartDelta(content_delta=str() as text) | ToolCallPartDelta(args_delta=str() as text)
+        ):
             return len(text.encode())
         case _:
             return 0

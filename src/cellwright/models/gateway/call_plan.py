@@ -12,13 +12,12 @@ from cellwright.errors import CellwrightError, UserError
 from cellwright.models.calls import BudgetReached, Choice, FailedAttempt, ModelCall, Payer, TokenUsage
 from cellwright.models.config.names import ModelName
 from cellwright.models.gateway.model_registry import ModelRegistry
-from cellwright.models.money import Ledger
 from cellwright.models.money.budgets import BYTES_PER_TOKEN, Budgets, estimate
+from cellwright.models.money.ledger import Ledger
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.request_adapter import check_settings
 from cellwright.models.routing.fallback import RouteExhausted
 from cellwright.models.routing.route import Route, RouteRequest, needs_of, route
-from cellwright.policy.money import Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,21 +28,20 @@ class CallPlan:
     estimate: TokenUsage
 
 
+@dataclass(frozen=True, slots=True)
 class CallPlanner:
     """Decides for one call at a time; what calls in flight will use is held until they end."""
 
-    def __init__(self, desk: ModelRegistry, budgets: Budgets) -> None:
-        self._desk = desk
-        self.budgets = budgets
+    registry: ModelRegistry
+    budgets: Budgets
 
     async def plan(self, call: ModelCall) -> CallPlan | BudgetReached:
         """Who is asked, unless it would pass a limit. Raises where nobody may be asked."""
         check_settings(call.request.settings)
         estimated = estimate(call.request)
-        candidates = await self._desk.candidates(call.choice)
+        candidates = await self.registry.candidates(call.choice)
         question = RouteRequest(
-            complexity=call.choice.complexity,
-            needs=needs_of(call.request) | call.choice.needs,
+            needs=needs_of(call.request),
             context_tokens=estimated.input_tokens,
             answer_tokens=estimated.output_tokens,
             private=call.choice.private,
@@ -61,34 +59,32 @@ class CallPlanner:
 
     def reserve(self, call: ModelCall, plan: CallPlan, model: ModelName) -> BudgetReached | None:
         """Hold what this call will use at this model, unless that would pass a limit."""
-        return self.budgets.reserve(call, plan.estimate, self.price(plan, model)) if call.limits else None
-
-    def price(self, plan: CallPlan, model: ModelName) -> Price:
-        """What it would cost there."""
-        return self._desk.price_of(model, plan.estimate)
+        if not call.limits:
+            return None
+        return self.budgets.reserve(call, plan.estimate, self.registry.price_of(model, plan.estimate))
 
 
-async def embed(desk: ModelRegistry, ledger: Ledger, texts: Sequence[str], choice: Choice) -> list[list[float]]:
+async def embed(registry: ModelRegistry, ledger: Ledger, texts: Sequence[str], choice: Choice) -> list[list[float]]:
     """One vector per text. What it used is estimated: providers of vectors seldom say. Raises where nobody answers."""
     question = RouteRequest(private=choice.private, named=bool(choice.models))
-    chosen = route(question, await desk.candidates(choice))
+    chosen = route(question, await registry.candidates(choice))
     if not chosen.order:
         raise chosen.error()
     attempts: list[FailedAttempt] = []
     for name in chosen.order:
         try:
-            vectors = await desk.embed(name, texts)
+            vectors = await registry.embed(name, texts)
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - SDKs raise whatever they like; `failure_of` knows what it means
             failing, detail, _ = failure_of(error)
             if isinstance(error, CellwrightError):
                 failing, detail = "not-ready", error.message
-            attempts.append(FailedAttempt(model=str(name), failing=failing, detail=desk.mask(detail)))
+            attempts.append(FailedAttempt(model=str(name), failing=failing, detail=registry.mask(detail)))
             continue
         usage = TokenUsage(
             input_tokens=sum(-(-len(text.encode()) // BYTES_PER_TOKEN) for text in texts), is_estimate=True
         )
-        ledger.charge(model=str(name), usage=usage, price=desk.price_of(name, usage), payer=Payer())
+        ledger.charge(model=str(name), usage=usage, price=registry.price_of(name, usage), payer=Payer())
         return vectors
     raise RouteExhausted(attempts=tuple(attempts)).error()

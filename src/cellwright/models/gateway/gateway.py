@@ -10,10 +10,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,37 +24,14 @@ from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.call_executor import CallExecutor
 from cellwright.models.gateway.call_plan import CallPlanner
 from cellwright.models.gateway.gateway_reports import GatewayReports
-from cellwright.models.gateway.lifetime import AtGatewayCrash, IdleTimer, carry_on
+from cellwright.models.gateway.in_flight import AtGatewayCrash, IdleTimer, carry_on
 from cellwright.models.gateway.model_registry import ModelRegistry
-from cellwright.models.gateway.openai_access import EndpointAccount, EndpointAddress, bind_endpoint, standing_limits
+from cellwright.models.gateway.openai_access import EndpointAccount, bind_endpoint, standing_limits
 from cellwright.models.gateway.server import Server
-from cellwright.models.money import Ledger
 from cellwright.models.money.budgets import Budgets
+from cellwright.models.money.ledger import Ledger
 from cellwright.models.routing.breaker import Breakers
 from cellwright.models.routing.fallback import Attempts
-
-__all__ = ["EndpointAccount", "open_endpoint"]
-
-
-@asynccontextmanager
-async def open_endpoint(work: CallExecutor, *, home: Path, account: EndpointAccount) -> AsyncGenerator[EndpointAddress]:
-    """The endpoint, listening for as long as the context is open. Raises `UserError` if its file is no secret."""
-    listener, address = await anyio.to_thread.run_sync(bind_endpoint, home)
-    with listener:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_serve_endpoint, listener, address, work, account)
-            yield address
-            tasks.cancel_scope.cancel()
-
-
-async def _serve_endpoint(
-    listener: socket.socket, address: EndpointAddress, work: CallExecutor, account: EndpointAccount
-) -> None:
-    await anyio.wait_readable(listener)
-    from cellwright.models.gateway.openai_http import OpenAIRoutes, serve
-
-    await serve(OpenAIRoutes(work, account).application(address), listener)
-
 
 logger = logging.getLogger(__name__)
 
@@ -83,34 +59,33 @@ async def run_gateway(
 ) -> None:
     """Be the gateway until nobody has needed it for a while, or it is told to stop."""
     keys = KeyRing(start.home, start.keys)
-    desk = ModelRegistry(start.home, keys, Breakers())
-    mask_log(desk.mask)
+    registry = ModelRegistry(start.home, keys, Breakers())
+    mask_log(registry.mask)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(desk.aclose)
-        ledger = stack.enter_context(Ledger.open(start.home / "models.db", mask=desk.mask, price_of=desk.price_of))
+        stack.push_async_callback(registry.aclose)
+        ledger = stack.enter_context(Ledger(start.home / "models.db", mask=registry.mask, price_of=registry.price_of))
         ledger.adopt()
         for name, probed in ledger.probes().items():
-            desk.learn(name, probed)
+            registry.learn(name, probed)
         idle, stopping = IdleTimer(start.idle_seconds), _StopSignal()
         async with anyio.create_task_group() as tasks:
-            planning = CallPlanner(desk, Budgets(ledger, lambda: datetime.now(UTC)))
-            reporting = GatewayReports(desk=desk, ledger=ledger, idle=idle, version=version("cellwright"))
-            work = CallExecutor(
-                desk=desk,
+            reports = GatewayReports(registry=registry, ledger=ledger, idle=idle, version=version("cellwright"))
+            executor = CallExecutor(
+                registry=registry,
                 ledger=ledger,
-                planning=planning,
-                attempts=Attempts(ask=desk.ask, breakers=desk.breakers),
-                reporting=reporting,
+                planner=CallPlanner(registry, Budgets(ledger)),
+                attempts=Attempts(ask=registry.ask, breakers=registry.breakers),
+                reports=reports,
                 idle=idle,
                 tasks=tasks,
                 at_crash=at_crash,
             )
-            server = Server(work=work, keys=keys, idle=idle, stop=stopping.stop, uid=os.getuid())
+            server = Server(executor=executor, keys=keys, idle=idle, stop=stopping.stop, uid=os.getuid())
             tasks.start_soon(server.serve, listener)
             tasks.start_soon(_watch_signals, stopping)
-            tasks.start_soon(_run_endpoint, work, start, reporting)
+            tasks.start_soon(_run_endpoint, executor, start, reports)
             on_ready()
-            await _until_over(idle, stopping, work)
+            await _until_over(idle, stopping, executor)
             tasks.cancel_scope.cancel()
 
 
@@ -118,36 +93,29 @@ class _StopSignal:
     """Whether the gateway was told to stop."""
 
     def __init__(self) -> None:
-        self._asked = anyio.Event()
-        self._at_once = False
+        self.asked = anyio.Event()
+        self.at_once = anyio.Event()
 
     def stop(self, at_once: bool) -> None:
         """End when nothing is in flight, or at once. Told twice means at once."""
-        self._at_once = at_once or self._asked.is_set()
-        asked, self._asked = self._asked, anyio.Event()
-        self._asked.set()
-        asked.set()
-
-    async def wait(self, work: CallExecutor) -> None:
-        """Until it is time."""
-        await self._asked.wait()
-        if not self._at_once:
-            await work.drained()
+        if at_once or self.asked.is_set():
+            self.at_once.set()
+        self.asked.set()
 
 
-async def _until_over(idle: IdleTimer, stopping: _StopSignal, work: CallExecutor) -> None:
+async def _until_over(idle: IdleTimer, stopping: _StopSignal, executor: CallExecutor) -> None:
+    async def drained() -> None:
+        await stopping.asked.wait()
+        await executor.drained()
+
     async with anyio.create_task_group() as waiting:
 
-        async def until_idle() -> None:
-            await idle.wait()
+        async def until(is_over: Callable[[], Awaitable[None]]) -> None:
+            await is_over()
             waiting.cancel_scope.cancel()
 
-        async def until_told() -> None:
-            await stopping.wait(work)
-            waiting.cancel_scope.cancel()
-
-        waiting.start_soon(until_idle)
-        waiting.start_soon(until_told)
+        for is_over in (idle.wait, drained, stopping.at_once.wait):
+            waiting.start_soon(until, is_over)
 
 
 async def _watch_signals(stopping: _StopSignal) -> None:
@@ -156,15 +124,17 @@ async def _watch_signals(stopping: _StopSignal) -> None:
             stopping.stop(False)
 
 
-async def _run_endpoint(work: CallExecutor, start: GatewayStart, reporting: GatewayReports) -> None:
-    """The OpenAI-compatible endpoint, beside what doors need: without it the gateway is still a gateway."""
+async def _run_endpoint(executor: CallExecutor, start: GatewayStart, reports: GatewayReports) -> None:
+    """The OpenAI-compatible endpoint, beside what clients need: without it the gateway is still a gateway."""
+    account = EndpointAccount(person=start.person, limits=lambda: standing_limits(start.home, start.team_rules))
     try:
-        # Loads an HTTP server: no door should wait for that.
-        pass
+        listener, address = await anyio.to_thread.run_sync(bind_endpoint, start.home)
+        with listener:
+            reports.endpoint = {"base_url": address.base_url}
+            await anyio.wait_readable(listener)
+            # An HTTP server is loaded for the first program that connects: no client should wait for that.
+            from cellwright.models.gateway.openai_http import OpenAIRoutes, serve
 
-        account = EndpointAccount(person=start.person, limits=lambda: standing_limits(start.home, start.team_rules))
-        async with open_endpoint(work, home=start.home, account=account) as address:
-            reporting.endpoint = {"base_url": address.base_url}
-            await anyio.sleep_forever()
+            await serve(OpenAIRoutes(executor, account).application(address), listener)
     except (CellwrightError, OSError) as problem:
         logger.warning("the OpenAI-compatible endpoint is not open: %s", problem)

@@ -1,25 +1,19 @@
-"""One call in flight: what it told so far, kept for everyone who asks for it, and how it ended."""
+"""Calls in flight: what each has said so far, kept for everyone who asks, and whether the gateway is needed at all.
+
+A call also passes named crash points, where a test may end the process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Final
 
 import anyio
 
 from cellwright.errors import CellwrightError
-from cellwright.models.calls import (
-    AnswerUnknown,
-    BudgetReached,
-    Cancelled,
-    ModelAnswer,
-    ModelCall,
-    Outcome,
-    Restarted,
-    Update,
-)
-
-OUTCOMES = (ModelAnswer, BudgetReached, AnswerUnknown, Cancelled)
-"""The members of `Outcome`, to tell them from updates."""
+from cellwright.models.calls import ModelCall, Outcome, Restarted, Update
 
 
 class InFlightCall:
@@ -28,29 +22,23 @@ class InFlightCall:
     def __init__(self, call: ModelCall) -> None:
         self.call = call
         self.scope = anyio.CancelScope()
-        self.is_cancelled = False
-        """Taken back by a caller, rather than cut off by the gateway's own end."""
         self.sent_to = ""
         """The model that is being asked, once something may have left."""
         self.end: Outcome | CellwrightError | None = None
-        self._told: list[Update] = []
+        self.updates: list[Update] = []
+        """Everything that counts, from the attempt that is going on."""
         self._forgotten = 0
         """How many updates were dropped because an attempt began from nothing."""
         self._news = anyio.Event()
         self._has_listeners = False
         self._over = anyio.Event()
 
-    @property
-    def told(self) -> Sequence[Update]:
-        """Everything that counts, from the attempt that is going on."""
-        return self._told
-
-    def tell(self, update: Update) -> None:
+    def add_update(self, update: Update) -> None:
         """Keep an update and wake who listens."""
         if type(update) is Restarted:
-            self._forgotten += len(self._told)
-            self._told = []
-        self._told.append(update)
+            self._forgotten += len(self.updates)
+            self.updates = []
+        self.updates.append(update)
         self._wake()
 
     def finish(self, end: Outcome | CellwrightError) -> None:
@@ -61,7 +49,7 @@ class InFlightCall:
 
     def since(self, seen: int) -> tuple[Sequence[Update], int]:
         """What was told after so many updates, and how many there are now. What was forgotten is left out."""
-        return self._told[max(0, seen - self._forgotten) :], self._forgotten + len(self._told)
+        return self.updates[max(0, seen - self._forgotten) :], self._forgotten + len(self.updates)
 
     async def news(self) -> None:
         """Until something more is told."""
@@ -87,8 +75,8 @@ class Subscription(AsyncIterator[Update | Outcome]):
     Leaving the iteration stops nothing.
     """
 
-    def __init__(self, flight: InFlightCall) -> None:
-        self._flight = flight
+    def __init__(self, call: InFlightCall) -> None:
+        self._call = call
         self._seen = 0
         self._is_over = False
         self._fetched: list[Update | Outcome] = []
@@ -102,23 +90,81 @@ class Subscription(AsyncIterator[Update | Outcome]):
 
     async def ended(self) -> None:
         """Until there is no more to tell. Who waits here is not woken by what is told before."""
-        await self._flight.over()
+        await self._call.over()
 
     async def waiting(self) -> Sequence[Update | Outcome]:
         """Everything that came since the last look, at least one; empty when all is told."""
         while not self._is_over:
-            updates, self._seen = self._flight.since(self._seen)
-            end = self._flight.end
+            updates, self._seen = self._call.since(self._seen)
+            end = self._call.end
             if end is None and not updates:
-                await self._flight.news()
+                await self._call.news()
                 continue
-            if isinstance(end, CellwrightError):
-                if updates:
-                    return updates
-                self._is_over = True
-                raise end
-            if end is None:
+            if end is None or (updates and isinstance(end, CellwrightError)):
                 return updates
             self._is_over = True
+            if isinstance(end, CellwrightError):
+                raise end
             return [*updates, end]
         return ()
+
+
+_FIRST_CONNECTION_SECONDS: Final = 10.0
+"""Extra time for whoever started the gateway to connect to it, on a machine that is busy."""
+
+
+class IdleTimer:
+    """Counts who needs the gateway: connections and calls."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.users = 0
+        """How many connections and calls there are now."""
+        self._free_since = anyio.current_time() + _FIRST_CONNECTION_SECONDS
+        self._freed = anyio.Event()
+
+    @contextmanager
+    def busy(self) -> Generator[None]:
+        """Not idle in this block."""
+        self.users += 1
+        try:
+            yield
+        finally:
+            self.users -= 1
+            if not self.users:
+                self._free_since = anyio.current_time()
+                self._freed.set()
+
+    async def wait(self) -> None:
+        """Until nobody has needed it for so long."""
+        while True:
+            if self.users:
+                self._freed = anyio.Event()
+                await self._freed.wait()
+            left = self._free_since + self.seconds - anyio.current_time()
+            if not self.users and left <= 0:
+                return
+            await anyio.sleep(max(left, 0))
+
+
+class GatewayCrash(StrEnum):
+    """Where a call can be cut."""
+
+    BEGUN = "begun"
+    """The call is known to the gateway; nothing of it is on disk, nothing was sent."""
+    SENT = "sent"
+    """It is recorded as sent; nothing may have left yet."""
+    FIRST_PIECE = "first-piece"
+    """The provider is answering."""
+    ANSWERED_UNRECORDED = "answered-unrecorded"
+    """The whole answer is here and was paid; the record does not know."""
+    RECORDED_UNTOLD = "recorded-untold"
+    """The answer is recorded; the caller does not know."""
+
+
+AtGatewayCrash = Callable[[GatewayCrash], None]
+"""Called at every such place."""
+
+
+def carry_on(point: GatewayCrash) -> None:
+    """Do nothing: what happens outside of tests."""

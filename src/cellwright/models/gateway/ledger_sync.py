@@ -10,7 +10,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from cellwright.errors import Unavailable
-from cellwright.models.money import Ledger
+from cellwright.models.money.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 

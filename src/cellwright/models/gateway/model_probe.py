@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import UTC, datetime
-from typing import Any, Final, Protocol, cast
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, cast
 
 import anyio
-from pydantic_ai.messages import ModelRequest, ModelResponse, ModelResponseStreamEvent, ToolCallPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
 from cellwright.models.calls import FailureKind, OutputSchema, Payer, Request, TokenUsage
 from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.names import ModelName
 from cellwright.models.gateway.model_registry import ModelRegistry
-from cellwright.models.money import Ledger
+from cellwright.models.money.ledger import Ledger
+from cellwright.models.money.usage_book import utc_now
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.reports import TestReport
-from cellwright.models.routing.attempt import usage_of
-
-__all__ = ["AskAs", "ProbeResult", "probe"]
+from cellwright.models.routing.attempt import AnswerStream, usage_of
 
 _NUMBER: Final = 42
 _SHAPE: Final[dict[str, Any]] = {
@@ -48,39 +47,32 @@ SHAPE: Final = Request(
 )
 
 
-class AskAs(Protocol):
-    """Asks one model as if it could do this: `Providers.ask_as`, bound to a model and its key."""
-
-    def __call__(
-        self, request: Request, *, tools: bool, schema: bool
-    ) -> AbstractAsyncContextManager[AsyncIterator[ModelResponseStreamEvent | ModelResponse]]:
-        """The answer."""
-        ...
+AskAs = Callable[..., AnswerStream]
+"""Asks one model as if it could do this and nothing else: `Providers.ask_as`, bound to a model and its key."""
 
 
-async def probe(ask: AskAs, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> ProbeResult:
+async def probe(
+    ask: AskAs,
+    count: Callable[[ModelResponse], None] = lambda response: None,
+    now: Callable[[], datetime] = utc_now,
+) -> ProbeResult:
     """What the model did. Raises whatever kept it from doing anything at all: that says nothing about it."""
-    return ProbeResult(tools=await _calls(ask), schema=await _keeps_to(ask), at=now().isoformat(timespec="seconds"))
+    called = await _answer(ask(CALL, tools=True, schema=False), count)
+    calls = [part for part in called.parts if isinstance(part, ToolCallPart)] if called else []
+    tools = len(calls) == 1 and calls[0].tool_name == _TOOL.name and _is_right(calls[0].args)
+    shaped = await _answer(ask(SHAPE, tools=False, schema=True), count)
+    schema = shaped is not None and _is_right(shaped.text)
+    return ProbeResult(tools=tools, schema=schema, at=now().isoformat(timespec="seconds"))
 
 
-async def _calls(ask: AskAs) -> bool:
-    response = await _answer(ask, CALL, tools=True, schema=False)
-    calls = [part for part in response.parts if isinstance(part, ToolCallPart)] if response else []
-    return len(calls) == 1 and calls[0].tool_name == _TOOL.name and _is_right(calls[0].args)
-
-
-async def _keeps_to(ask: AskAs) -> bool:
-    response = await _answer(ask, SHAPE, tools=False, schema=True)
-    return response is not None and _is_right(response.text)
-
-
-async def _answer(ask: AskAs, request: Request, *, tools: bool, schema: bool) -> ModelResponse | None:
+async def _answer(answer: AnswerStream, count: Callable[[ModelResponse], None]) -> ModelResponse | None:
     response: ModelResponse | None = None
     try:
-        async with ask(request, tools=tools, schema=schema) as told:
-            async for event in told:
+        async with answer as events:
+            async for event in events:
                 if isinstance(event, ModelResponse):
                     response = event
+                    count(event)
     except Exception as error:
         if failure_of(error)[0] not in _TELLING:
             raise
@@ -88,10 +80,10 @@ async def _answer(ask: AskAs, request: Request, *, tools: bool, schema: bool) ->
     return response
 
 
-def _is_right(told: object) -> bool:
+def _is_right(answer: object) -> bool:
     """Whether it is the number; models also write it as 42.0 or as text, which the shape forbids."""
     try:
-        value: object = json.loads(told) if isinstance(told, str) else told
+        value: object = json.loads(answer) if isinstance(answer, str) else answer
     except ValueError:
         return False
     number = cast("dict[str, object]", value).get("number") if isinstance(value, dict) else None
@@ -101,18 +93,18 @@ def _is_right(told: object) -> bool:
 _PROBE_TIMEOUT_SECONDS = 120
 
 
-async def check_model(desk: ModelRegistry, ledger: Ledger, name: ModelName) -> TestReport:
+async def check_model(registry: ModelRegistry, ledger: Ledger, name: ModelName) -> TestReport:
     """How it did. What it showed is remembered. Raises `UserError` if nobody knows its endpoint."""
-    endpoint, began = desk.configuration().endpoint(name), time.monotonic()
-    key = await desk.key_of(endpoint.name)
+    endpoint, began = registry.configuration().endpoint(name), time.monotonic()
+    key = await registry.key_of(endpoint.name)
     if key is None and endpoint.key == "required":
         return TestReport(model=str(name), is_answering=False, detail=f"There is no key for {endpoint.name!r}.")
     try:
         with anyio.fail_after(_PROBE_TIMEOUT_SECONDS):
-            probed = await probe_model(desk, ledger, name)
+            probed = await probe_model(registry, ledger, name)
     except Exception as error:  # noqa: BLE001 - SDKs raise whatever they like; `failure_of` knows what it means
         failing, detail, _ = failure_of(error)
-        return TestReport(model=str(name), is_answering=False, detail=desk.mask(f"{failing}: {detail}"))
+        return TestReport(model=str(name), is_answering=False, detail=registry.mask(f"{failing}: {detail}"))
     shown = [word for word, can in (("calls tools", probed.tools), ("keeps to a schema", probed.schema)) if can]
     return TestReport(
         model=str(name),
@@ -124,29 +116,15 @@ async def check_model(desk: ModelRegistry, ledger: Ledger, name: ModelName) -> T
     )
 
 
-async def probe_model(desk: ModelRegistry, ledger: Ledger, name: ModelName) -> ProbeResult:
+async def probe_model(registry: ModelRegistry, ledger: Ledger, name: ModelName) -> ProbeResult:
     """What the model can do, found by trying and remembered. Raises whatever kept it from answering."""
-    key = await desk.key_of(name.provider)
+    ask = partial(registry.providers.ask_as, name, key=await registry.key_value(name.provider))
 
-    @asynccontextmanager
-    async def ask(
-        request: Request, *, tools: bool, schema: bool
-    ) -> AsyncGenerator[AsyncIterator[ModelResponseStreamEvent | ModelResponse]]:
-        value = None if key is None else key.value
-        async with desk.providers.ask_as(name, request, tools=tools, schema=schema, key=value) as told:
-            yield _counted(desk, ledger, name, told)
+    def count(response: ModelResponse) -> None:
+        usage = usage_of(response) or TokenUsage()
+        ledger.charge(model=str(name), usage=usage, price=registry.price_of(name, usage), payer=Payer())
 
-    probed = await probe(ask)
+    probed = await probe(ask, count)
     ledger.keep_probe(name, probed)
-    desk.learn(name, probed)
+    registry.learn(name, probed)
     return probed
-
-
-async def _counted(
-    desk: ModelRegistry, ledger: Ledger, name: ModelName, told: AsyncIterator[ModelResponseStreamEvent | ModelResponse]
-) -> AsyncIterator[ModelResponseStreamEvent | ModelResponse]:
-    async for event in told:
-        if isinstance(event, ModelResponse):
-            usage = usage_of(event) or TokenUsage()
-            ledger.charge(model=str(name), usage=usage, price=desk.price_of(name, usage), payer=Payer())
-        yield event

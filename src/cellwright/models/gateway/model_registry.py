@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import gc
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -46,7 +47,6 @@ class ModelRegistry:
         self._providers = Providers(self._configuration)
         self._retired: list[Providers] = []
         self._loaded: set[Kind] = set()
-        self._loading = anyio.Lock()
         self._salt = secrets.token_bytes(32)
         self._masker = Masker.of(salt=self._salt)
         self._masked: dict[str, str] = {}
@@ -92,6 +92,11 @@ class ModelRegistry:
         await self._look_up([endpoint])
         return self.keys.find(endpoint)
 
+    async def key_value(self, endpoint: str) -> str | None:
+        """One endpoint's key, to ask with."""
+        key = await self.key_of(endpoint)
+        return None if key is None else key.value
+
     def learn(self, name: ModelName, probed: ProbeResult) -> None:
         """From now on ask this model as a probe has shown it wants to be asked."""
         self.probed[name] = probed
@@ -128,51 +133,30 @@ class ModelRegistry:
         """Load what speaks to this model's provider, in a thread: it takes a second, and other calls go on."""
         kind = self.endpoint(name).kind
         if kind not in self._loaded:
-            key = await self.key_of(name.provider)
-            async with self._loading:
-                if kind not in self._loaded:
-                    with suppress(CellwrightError):
-                        providers, value = self._providers, None if key is None else key.value
-                        await anyio.to_thread.run_sync(lambda: providers.model(name, value))
-                    self._loaded.add(kind)
-                    # Over a hundred thousand objects stay from now on: not to be looked through again and again.
-                    gc.freeze()
+            with suppress(CellwrightError):
+                await self._providers.load(name, await self.key_value(name.provider))
+            self._loaded.add(kind)
+            # Over a hundred thousand objects stay from now on: not to be looked through again and again.
+            gc.freeze()
 
     def price_of(self, model: ModelName | str, usage: TokenUsage) -> Price:
         """What so much use of a model costs."""
         return self._prices.price_of(model, usage)
 
-    def ask(
-        self,
-        name: ModelName,
-        request: Request,
-        *,
-        stream: bool,
-        idempotency_key: str | None,
-        on_provider_id: Callable[[str], None] | None,
-    ) -> AnswerStream:
-        """Put a request to a model, with its key and without anybody's secrets."""
+    def ask(self, name: ModelName, request: Request, **options: Any) -> AnswerStream:
+        """Put a request to a model, with its key and without anybody's secrets; `options` as of `AskModel`."""
         # Looked up while it was planned: this does not wait for a keyring.
-        needs_key = self.endpoint(name).key == "required"
-        key = self.keys.find(name.provider) if needs_key else None
-        return self._providers.ask(
-            name,
-            masked_prompt(request, self.mask),
-            stream=stream,
-            key=None if key is None else key.value,
-            idempotency_key=idempotency_key,
-            on_provider_id=on_provider_id,
-        )
+        key = self.keys.find(name.provider) if self.endpoint(name).key == "required" else None
+        clean = masked_prompt(request, self.mask)
+        return self._providers.ask(name, clean, key=None if key is None else key.value, **options)
 
     async def resume(self, name: ModelName, request: Request, response_id: str) -> ModelResponse:
         """The answer that a provider has been making since an earlier gateway asked for it."""
-        key = await self.key_of(name.provider)
-        return await self.providers.resume(name, request, response_id, None if key is None else key.value)
+        return await self.providers.resume(name, request, response_id, await self.key_value(name.provider))
 
     async def embed(self, name: ModelName, texts: Sequence[str]) -> list[list[float]]:
         """One vector per text."""
-        key = await self.key_of(name.provider)
-        return await self.providers.embed(name, texts, None if key is None else key.value)
+        return await self.providers.embed(name, texts, await self.key_value(name.provider))
 
     def mask(self, text: str) -> str:
         """The text without any key."""

@@ -10,11 +10,13 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from cellwright.errors import UserError
+from cellwright.models.config.keys import write_private
 from cellwright.policy.budgets import Limit
 from cellwright.policy.rule_file import RuleText, read_rules
 
@@ -30,21 +32,20 @@ class EndpointAccount:
 
 def standing_limits(home: Path, team_rules: Path | None) -> tuple[Limit, ...]:
     """What may be used. Raises `UserError` for a file that is broken, or named and not there. Blocking."""
-    texts: list[RuleText] = []
     own = home / "rules.toml"
+    files: list[tuple[Literal["user", "team"], Path]] = []
     if own.exists() or own.is_symlink():
-        texts.append(RuleText(layer="user", origin=str(own), content=_content(own)))
+        files.append(("user", own))
     if team_rules is not None:
-        texts.append(RuleText(layer="team", origin=str(team_rules), content=_content(team_rules)))
+        files.append(("team", team_rules))
+    texts: list[RuleText] = []
+    for layer, file in files:
+        try:
+            texts.append(RuleText(layer=layer, origin=str(file), content=file.read_bytes()))
+        except OSError as error:
+            hint = "Put the file back, or change what names it."
+            raise UserError(f"Cannot read the rules in {str(file)!r}: {error.strerror}.", hint=hint) from error
     return read_rules(texts, project="/", home=str(home)).limits
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        hint = "Put the file back, or change what names it."
-        raise UserError(f"Cannot read the rules in {str(file)!r}: {error.strerror}.", hint=hint) from error
 
 
 ADDRESS_FILE: Final = "endpoint.json"
@@ -86,27 +87,18 @@ def bind_endpoint(home: Path) -> tuple[socket.socket, EndpointAddress]:
 
     Whoever took the port meanwhile may have been told the old token.
     """
-    before = read_address(home)
-    if before is not None:
-        try:
+    if (before := read_address(home)) is not None:
+        with suppress(OSError):
             return _listening(before.port), before
-        except OSError:
-            pass
     listener = _listening(0)
     address = EndpointAddress(port=listener.getsockname()[1], token=f"cellwright-{secrets.token_urlsafe(32)}")
-    _write_address(home / ADDRESS_FILE, address)
+    written = {"base_url": address.base_url, "port": address.port, "token": address.token}
+    write_private(home / ADDRESS_FILE, written)
     return listener, address
 
 
 def _listening(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
+    listener = socket.create_server(("127.0.0.1", port), backlog=128)
     listener.setblocking(False)
     return listener
 
@@ -121,12 +113,3 @@ def _parsed(content: bytes) -> EndpointAddress | None:
                 return None
     except ValueError:
         return None
-
-
-def _write_address(path: Path, address: EndpointAddress) -> None:
-    text = json.dumps({"base_url": address.base_url, "port": address.port, "token": address.token})
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    beside.replace(path)

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 import anyio
 import uvicorn
@@ -26,19 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, Defect, UserError
-from cellwright.models.calls import (
-    AnswerUnknown,
-    BudgetReached,
-    Cancelled,
-    ModelAnswer,
-    ModelCall,
-    Outcome,
-    Payer,
-    Piece,
-    Restarted,
-    Started,
-    Update,
-)
+from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Payer, Update
 from cellwright.models.config.names import CallId
 from cellwright.models.gateway import openai_response
 from cellwright.models.gateway.call_executor import CallExecutor
@@ -57,8 +45,8 @@ _SHUTDOWN_TIMEOUT_SECONDS: Final = 2
 class OpenAIRoutes:
     """The endpoint's three pages."""
 
-    def __init__(self, work: CallExecutor, account: EndpointAccount) -> None:
-        self._work = work
+    def __init__(self, executor: CallExecutor, account: EndpointAccount) -> None:
+        self._executor = executor
         self._account = account
 
     def application(self, address: EndpointAddress) -> ASGIApp:
@@ -77,7 +65,7 @@ class OpenAIRoutes:
         chat = await anyio.to_thread.run_sync(read_chat, body) if len(body) > 100_000 else read_chat(body)
         key = request.headers.get("idempotency-key")
         call = await self._call(chat, key)
-        return _Completion(self._work, chat, call, is_kept=key is not None)
+        return _Completion(self._executor, chat, call, is_kept=key is not None)
 
     async def _call(self, chat: Chat, key: str | None) -> ModelCall:
         if key is not None and _KEY.fullmatch(key) is None:
@@ -94,13 +82,12 @@ class OpenAIRoutes:
 
     async def _embeddings(self, request: HttpRequest) -> Response:
         asked = read_embedding(await _body(request))
-        vectors = await self._work.embed(asked.texts, asked.choice)
+        vectors = await self._executor.embed(asked.texts, asked.choice)
         name = str(asked.choice.models[0]) if asked.choice.models else asked.choice.tier
         return _json(openai_response.embeddings(vectors, model=name, encoding=asked.encoding))
 
-    async def _models(self, request: HttpRequest) -> Response:
-        del request
-        report = await self._work.query(AskModels())
+    async def _models(self, _: HttpRequest) -> Response:
+        report = await self._executor.query(AskModels())
         if not isinstance(report, ModelsReport):
             raise Defect("Asked for the models, the gateway told something else.")
         return _json(openai_response.model_list(report.models))
@@ -113,13 +100,13 @@ class _Completion(Response):
     Otherwise the call is taken back, so that nobody pays for what nobody can read.
     """
 
-    def __init__(self, work: CallExecutor, chat: Chat, call: ModelCall, *, is_kept: bool) -> None:
+    def __init__(self, executor: CallExecutor, chat: Chat, call: ModelCall, *, is_kept: bool) -> None:
         super().__init__()
-        self._work = work
+        self._executor = executor
         self._chat = chat
         self._call = call
         self._is_kept = is_kept
-        self._is_told = False
+        self._is_answered = False
         self._created = int(datetime.now(UTC).timestamp())
         self._identity = f"chatcmpl-{secrets.token_hex(12)}"
 
@@ -127,76 +114,62 @@ class _Completion(Response):
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
-                respond = self._stream if self._chat.stream else self._whole
-                await respond(scope, receive, send)
+                response = await (self._stream(send) if self._chat.stream else self._whole())
+                if response is not None:
+                    self._is_answered = True
+                    await response(scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
-            if not self._is_told and not self._is_kept:
+            if not self._is_answered and not self._is_kept:
                 with anyio.CancelScope(shield=True):
-                    await self._work.cancel(self._call.id)
+                    await self._executor.cancel(self._call.id)
 
-    async def _whole(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._answer()
-        self._is_told = True
-        await response(scope, receive, send)
-
-    async def _answer(self) -> Response:
+    async def _whole(self) -> Response:
         try:
-            async for told in self._work.start(self._call):
-                match told:
-                    case Started() | Piece() | Restarted():
-                        continue
-                    case ModelAnswer():
-                        return _json(openai_response.completion(told, identity=self._identity, created=self._created))
-                    case BudgetReached() | AnswerUnknown() | Cancelled():
-                        return _told(failure_of(told))
-                    case _:
-                        assert_never(told)
+            async for item in self._executor.start(self._call):
+                if isinstance(item, ModelAnswer):
+                    return _json(openai_response.completion(item, identity=self._identity, created=self._created))
+                if not isinstance(item, Update):
+                    return _failed(failure_of(item))
         except CellwrightError as error:
-            return _told(failure_of(error))
+            return _failed(failure_of(error))
         raise Defect("A call ended without an outcome.")
 
-    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stream(self, send: Send) -> Response | None:
+        """Send it as it comes; a failure before the first byte is given back, to be said with a status."""
         chunks = Chunks(identity=self._identity, created=self._created, include_usage=self._chat.include_usage)
-        events, subscription = _Events(send), self._work.start(self._call)
+        events, subscription = _Events(send), self._executor.start(self._call)
+        failure: OpenAIFailure | None = None
         try:
-            while not chunks.is_over and (waiting := await subscription.waiting()):
-                failure = await self._tell(waiting, chunks, events)
-                if failure is not None:
-                    await self._stream_failure(failure, events, scope, receive, send)
-                    return
+            while failure is None and not chunks.is_over and (waiting := await subscription.waiting()):
+                failure = await self._send_items(waiting, chunks, events)
         except CellwrightError as error:
-            await self._stream_failure(failure_of(error), events, scope, receive, send)
-
-    async def _tell(self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events) -> OpenAIFailure | None:
-        """Send what came together; says why if the call ended without an answer."""
-        ready: list[Json] = []
-        for told in waiting:
-            match told:
-                case Started() | Piece() | Restarted():
-                    ready += chunks.told(told)
-                    if chunks.is_over:
-                        break
-                case ModelAnswer():
-                    self._is_told = True
-                    ready += chunks.ended(told)
-                case BudgetReached() | AnswerUnknown() | Cancelled():
-                    await events.send(ready, is_over=False)
-                    return failure_of(told)
-                case _:
-                    assert_never(told)
-        await events.send(ready, is_over=chunks.is_over, is_whole=self._is_told)
+            failure = failure_of(error)
+        if failure is not None and not events.has_begun:
+            return _failed(failure)
+        if failure is not None:
+            self._is_answered = True
+            await events.send([failure.body], is_over=True)
         return None
 
-    async def _stream_failure(
-        self, failure: OpenAIFailure, events: _Events, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """As long as nothing is sent, it can still be said with a status."""
-        self._is_told = True
-        if events.has_begun:
-            await events.send([failure.body], is_over=True)
-        else:
-            await _told(failure)(scope, receive, send)
+    async def _send_items(
+        self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events
+    ) -> OpenAIFailure | None:
+        """Send what came together; says why if the call ended without an answer."""
+        ready: list[Json] = []
+        for item in waiting:
+            if isinstance(item, Update):
+                ready += chunks.add(item)
+                if chunks.is_over:
+                    break
+            elif isinstance(item, ModelAnswer):
+                self._is_answered = True
+                ready += chunks.finish(item)
+            else:
+                await events.send(ready, is_over=False)
+                return failure_of(item)
+        await events.send(ready, is_over=chunks.is_over, is_whole=self._is_answered)
+        return None
 
 
 class _Events:
@@ -229,8 +202,8 @@ class _AccessMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
         try:
-            await (self._inside if refusal is None else _told(refusal))(scope, receive, send)
-        except Exception as error:  # noqa: BLE001 (a door: what went wrong was told and logged by `_defect`)
+            await (self._inside if refusal is None else _failed(refusal))(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 (an interface: what went wrong was told and logged by `_defect`)
             logger.debug("Endpoint: %s", type(error).__name__)
 
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> OpenAIFailure | None:
@@ -311,7 +284,7 @@ def _json(value: Json, status: int = 200, headers: dict[str, str] | None = None)
     return Response(to_json(value), status_code=status, media_type="application/json", headers=headers)
 
 
-def _told(failure: OpenAIFailure) -> Response:
+def _failed(failure: OpenAIFailure) -> Response:
     # We have tried again already, and every other try is a new call.
     return _json(failure.body, failure.status, {"x-should-retry": "false", "cache-control": "no-store"})
 
@@ -320,18 +293,15 @@ def _refused(status: int, message: str, code: str) -> OpenAIFailure:
     return OpenAIFailure(status=status, message=message, type="invalid_request_error", code=code)
 
 
-async def _failure(request: HttpRequest, error: CellwrightError) -> Response:
-    del request
-    return _told(failure_of(error))
+async def _failure(_: HttpRequest, error: CellwrightError) -> Response:
+    return _failed(failure_of(error))
 
 
-async def _http_failure(request: HttpRequest, error: HTTPException) -> Response:
-    del request
-    return _told(_refused(error.status_code, error.detail, f"cellwright_http_{error.status_code}"))
+async def _http_failure(_: HttpRequest, error: HTTPException) -> Response:
+    return _failed(_refused(error.status_code, error.detail, f"cellwright_http_{error.status_code}"))
 
 
-async def _defect(request: HttpRequest, error: Exception) -> Response:
-    del request
+async def _defect(_: HttpRequest, error: Exception) -> Response:
     defect = Defect("Our own mistake.")
     logger.error("Endpoint: defect %s", defect.report_id, exc_info=error)
-    return _told(failure_of(Defect(f"Our own mistake, {defect.report_id}.")))
+    return _failed(failure_of(Defect(f"Our own mistake, {defect.report_id}.")))

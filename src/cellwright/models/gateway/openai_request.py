@@ -33,6 +33,8 @@ from cellwright.models.calls import Choice, OutputSchema, Request
 from cellwright.models.config.names import TIERS, ModelName
 
 _NAME: Final = r"^[a-zA-Z0-9_-]{1,64}$"
+_ALIKE: Final = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls")
+"""Settings that have the same name and meaning here and there."""
 _Wire = TypeVar("_Wire", bound="_WireModel")
 
 
@@ -45,23 +47,28 @@ class _Text(_WireModel):
     text: str
 
 
-class _Image(_WireModel):
-    class Place(_WireModel):
-        url: str
-        detail: Literal["auto", "low", "high"] | None = None
+class _ImageLink(_WireModel):
+    url: str
+    detail: Literal["auto", "low", "high"] | None = None
 
+
+class _Image(_WireModel):
     type: Literal["image_url"]
-    image_url: Place
+    image_url: _ImageLink
+
+
+class _NamedFunction(_WireModel):
+    name: str = Field(pattern=_NAME)
+
+
+class _CalledFunction(_NamedFunction):
+    arguments: str = ""
 
 
 class _FunctionCall(_WireModel):
-    class Function(_WireModel):
-        name: str = Field(pattern=_NAME)
-        arguments: str = ""
-
     id: str = Field(min_length=1, max_length=256)
     type: Literal["function"] = "function"
-    function: Function
+    function: _CalledFunction
 
 
 class _SystemMessage(_WireModel):
@@ -89,41 +96,34 @@ class _ToolMessage(_WireModel):
 _Message = Annotated[_SystemMessage | _UserMessage | _AssistantMessage | _ToolMessage, Field(discriminator="role")]
 
 
-class _Tool(_WireModel):
-    class Function(_WireModel):
-        name: str = Field(pattern=_NAME)
-        description: str | None = None
-        parameters: dict[str, Any] | None = None
-        strict: bool | None = None
+class _ToolFunction(_NamedFunction):
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
+
+class _Tool(_WireModel):
     type: Literal["function"]
-    function: Function
+    function: _ToolFunction
 
 
 class _NamedTool(_WireModel):
-    class Function(_WireModel):
-        name: str = Field(pattern=_NAME)
-
     type: Literal["function"]
-    function: Function
+    function: _NamedFunction
 
 
-class _PlainText(_WireModel):
-    type: Literal["text"]
+class _PlainFormat(_WireModel):
+    type: Literal["text", "json_object"]
 
 
-class _JsonObject(_WireModel):
-    type: Literal["json_object"]
+class _JsonSchema(_NamedFunction):
+    description: str | None = None
+    json_schema: dict[str, Any] = Field(alias="schema")
 
 
-class _JsonSchema(_WireModel):
-    class Shape(_WireModel):
-        name: str = Field(pattern=_NAME)
-        description: str | None = None
-        json_schema: dict[str, Any] = Field(alias="schema")
-
+class _SchemaFormat(_WireModel):
     type: Literal["json_schema"]
-    json_schema: Shape
+    json_schema: _JsonSchema
 
 
 class _StreamOptions(_WireModel):
@@ -135,7 +135,7 @@ class _ChatBody(_WireModel):
     messages: list[_Message] = Field(min_length=1)
     tools: list[_Tool] | None = None
     tool_choice: Literal["auto", "none", "required"] | _NamedTool | None = None
-    response_format: Annotated[_PlainText | _JsonObject | _JsonSchema, Field(discriminator="type")] | None = None
+    response_format: Annotated[_PlainFormat | _SchemaFormat, Field(discriminator="type")] | None = None
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
     max_tokens: int | None = Field(default=None, ge=1, le=10_000_000)
@@ -216,17 +216,17 @@ def _read(body: bytes, kind: type[_Wire]) -> _Wire:
         return kind.model_validate(from_json(body, allow_inf_nan=False))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise UserError(f"{place or 'body'}: {first['msg']}.", hint="See docs/models.md for what is taken.") from None
+        path = ".".join(str(step) for step in first["loc"])
+        raise UserError(f"{path or 'body'}: {first['msg']}.", hint="See docs/models.md for what is taken.") from None
     except ValueError as error:
         raise UserError(f"The body is not JSON: {error}.", hint="Send one JSON object.") from None
 
 
 def _choice(name: str, *, purpose: Literal["chat", "embed"]) -> Choice:
     for tier in TIERS:
+        if name == tier and (tier == "embed") != (purpose == "embed"):
+            raise UserError(f"model: {name!r} is not for this.", hint="Embeddings: embed. Chat: fast, smart, code.")
         if name == tier:
-            if (tier == "embed") != (purpose == "embed"):
-                raise UserError(f"model: {name!r} is not for this.", hint="Embeddings: embed. Chat: fast, smart, code.")
             return Choice(tier=tier)
     return Choice(models=(ModelName.parse(name),))
 
@@ -283,25 +283,19 @@ def _answer_before(message: _AssistantMessage) -> ModelResponse:
     return ModelResponse(parts=[*([TextPart(text)] if text or not calls else []), *calls])
 
 
-def _content(part: _Text | _Image, place: str) -> UserContent:
-    match part:
-        case _Text():
-            return part.text
-        case _Image():
-            detail = {"detail": part.image_url.detail} if part.image_url.detail else None
-            return _image(part.image_url.url, detail, place)
-
-
-def _image(url: str, detail: dict[str, Any] | None, place: str) -> UserContent:
-    hint = "A data:image/…;base64,… or an https:// address."
+def _content(part: _Text | _Image, path: str) -> UserContent:
+    if isinstance(part, _Text):
+        return part.text
+    url, hint = part.image_url.url, "A data:image/…;base64,… or an https:// address."
+    detail = {"detail": part.image_url.detail} if part.image_url.detail else None
     if url.startswith("https://"):
         return ImageUrl(url, vendor_metadata=detail)
     if not url.startswith("data:image/"):
-        raise UserError(f"{place}: the image's address is of no kind we take.", hint=hint)
+        raise UserError(f"{path}: the image's address is of no kind we take.", hint=hint)
     try:
         image = BinaryContent.from_data_uri(url)
     except ValueError:
-        raise UserError(f"{place}: the image's data cannot be read.", hint=hint) from None
+        raise UserError(f"{path}: the image's data cannot be read.", hint=hint) from None
     return BinaryContent(image.data, media_type=image.media_type, vendor_metadata=detail)
 
 
@@ -323,27 +317,21 @@ def _tool(tool: _Tool, index: int) -> ToolDefinition:
     )
 
 
-def _output(shape: _PlainText | _JsonObject | _JsonSchema | None) -> OutputSchema | None:
-    match shape:
-        case None | _PlainText():
+def _output(wanted: _PlainFormat | _SchemaFormat | None) -> OutputSchema | None:
+    match wanted:
+        case None | _PlainFormat(type="text"):
             return None
-        case _JsonObject():
+        case _PlainFormat():
             return OutputSchema(name="answer", schema={"type": "object", "additionalProperties": True})
-        case _JsonSchema(json_schema=wanted):
+        case _SchemaFormat(json_schema=wanted):
             schema = _finite(wanted.json_schema, "response_format.json_schema.schema")
             return OutputSchema(name=wanted.name, schema=schema, description=wanted.description or "")
 
 
 def _settings(asked: _ChatBody, tools: set[str]) -> dict[str, Any]:
-    settings: dict[str, Any] = {
+    settings: dict[str, Any] = {name: getattr(asked, name) for name in _ALIKE} | {
         "max_tokens": asked.max_completion_tokens or asked.max_tokens,
-        "temperature": asked.temperature,
-        "top_p": asked.top_p,
-        "seed": asked.seed,
-        "presence_penalty": asked.presence_penalty,
-        "frequency_penalty": asked.frequency_penalty,
         "stop_sequences": [asked.stop] if isinstance(asked.stop, str) else asked.stop,
-        "parallel_tool_calls": asked.parallel_tool_calls,
         "thinking": False if asked.reasoning_effort == "none" else asked.reasoning_effort,
     }
     match asked.tool_choice:
@@ -358,10 +346,10 @@ def _settings(asked: _ChatBody, tools: set[str]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _finite(schema: dict[str, Any], place: str) -> dict[str, Any]:
+def _finite(schema: dict[str, Any], path: str) -> dict[str, Any]:
     # A number such as 1e999 is read as infinity, which no provider can be sent.
     try:
         json.dumps(schema, allow_nan=False)
     except ValueError:
-        raise UserError(f"{place}: a number is too large.", hint="Send finite numbers.") from None
+        raise UserError(f"{path}: a number is too large.", hint="Send finite numbers.") from None
     return schema

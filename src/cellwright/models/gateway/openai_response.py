@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, assert_never
 
@@ -59,34 +59,30 @@ class OpenAIFailure:
         return {"error": {"message": self.message, "type": self.type, "param": None, "code": self.code}}
 
 
+_FAILURES: Final[Mapping[type[CellwrightError | BudgetReached | AnswerUnknown | Cancelled], tuple[int, str, str]]] = {
+    BudgetReached: (402, "insufficient_quota", "cellwright_budget_reached"),
+    AnswerUnknown: (409, "answer_unknown", "cellwright_answer_unknown"),
+    Cancelled: (499, "cancelled", "cellwright_cancelled"),
+    UserError: (400, "invalid_request_error", "cellwright_bad_request"),
+    RefusedByPolicy: (403, "permission_error", "cellwright_refused"),
+    Unavailable: (503, "server_error", "cellwright_unavailable"),
+    CellwrightError: (500, "server_error", "cellwright_defect"),
+}
+
+
 def failure_of(problem: CellwrightError | BudgetReached | AnswerUnknown | Cancelled) -> OpenAIFailure:
     """The failure a client is told."""
     match problem:
         case BudgetReached():
-            return OpenAIFailure(
-                status=402, message=problem.question, type="insufficient_quota", code="cellwright_budget_reached"
-            )
+            message = problem.question
         case AnswerUnknown():
             message = f"It was sent to {problem.model} at {problem.sent_at}, and nobody knows what came of it."
-            return OpenAIFailure(status=409, message=message, type="answer_unknown", code="cellwright_answer_unknown")
         case Cancelled():
-            return OpenAIFailure(
-                status=499, message="The call was taken back.", type="cancelled", code="cellwright_cancelled"
-            )
-        case UserError():
-            return OpenAIFailure(
-                status=400, message=_words(problem), type="invalid_request_error", code="cellwright_bad_request"
-            )
-        case RefusedByPolicy():
-            return OpenAIFailure(
-                status=403, message=_words(problem), type="permission_error", code="cellwright_refused"
-            )
-        case Unavailable():
-            return OpenAIFailure(
-                status=503, message=_words(problem), type="server_error", code="cellwright_unavailable"
-            )
+            message = "The call was taken back."
         case _:
-            return OpenAIFailure(status=500, message=_words(problem), type="server_error", code="cellwright_defect")
+            message = f"{problem.message} {problem.hint}".strip()
+    status, type_, code = next(row for kind, row in _FAILURES.items() if isinstance(problem, kind))
+    return OpenAIFailure(status=status, message=message, type=type_, code=code)
 
 
 def completion(answered: ModelAnswer, *, identity: str, created: int) -> Json:
@@ -125,7 +121,7 @@ class Chunks:
     _calls: dict[int, int] = field(default_factory=dict[int, int])
     """Which tool call a part is: parts count text too."""
 
-    def told(self, update: Update) -> list[Json]:
+    def add(self, update: Update) -> list[Json]:
         """The chunks of one update."""
         match update:
             case Started():
@@ -134,28 +130,26 @@ class Chunks:
             case Piece():
                 delta = self._delta(update.event)
                 return [] if delta is None else self._deltas(delta)
-            case Restarted():
-                return self._restart(update)
+            case Restarted(failed=failed):
+                self._calls.clear()
+                if not self._has_begun:
+                    return []
+                self.is_over = True
+                message = f"{failed.model} broke off in the middle of its answer: {failed.detail}"
+                failure = OpenAIFailure(status=502, message=message, type="server_error", code="cellwright_broke_off")
+                return [failure.body]
             case _:
                 assert_never(update)
 
-    def ended(self, outcome: ModelAnswer) -> list[Json]:
+    def finish(self, outcome: ModelAnswer) -> list[Json]:
         """The chunks that end the stream; the whole answer, if nothing of it was told before."""
         self.is_over = True
         self.model = outcome.model
-        whole = [] if self._has_begun else self._deltas(_indexed(_message(outcome.response)))
+        whole = [] if self._has_begun else self._deltas(_message(outcome.response, is_delta=True))
         last = self._chunk({}, _finish_reason(outcome.response)) | {"cellwright": _account(outcome)}
         if not self.include_usage:
             return [*whole, last]
         return [*whole, last, self._chunk(None, None) | {"usage": _usage(outcome.usage)}]
-
-    def _restart(self, update: Restarted) -> list[Json]:
-        self._calls.clear()
-        if not self._has_begun:
-            return []
-        self.is_over = True
-        message = f"{update.failed.model} broke off in the middle of its answer: {update.failed.detail}"
-        return [OpenAIFailure(status=502, message=message, type="server_error", code="cellwright_broke_off").body]
 
     def _deltas(self, delta: Json) -> list[Json]:
         first = {} if self._has_begun else {"role": "assistant"}
@@ -174,25 +168,21 @@ class Chunks:
 
     def _delta(self, event: ModelResponseStreamEvent) -> Json | None:
         match event:
-            case PartStartEvent(part=TextPart(content=text)):
+            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 return {"content": text} if text else None
-            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                return {"content": text} if text else None
-            case PartStartEvent(part=ThinkingPart(content=text)):
-                return {"reasoning_content": text} if text else None
-            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
+            case (
+                PartStartEvent(part=ThinkingPart(content=text))
+                | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text))
+            ):
                 return {"reasoning_content": text} if text else None
             case PartStartEvent(part=ToolCallPart() as call):
                 number = self._calls.setdefault(event.index, len(self._calls))
                 return {"tool_calls": [{"index": number, **_call(call)}]}
             case PartDeltaEvent(delta=ToolCallPartDelta() as more) if event.index in self._calls:
-                text = _arguments(more.args_delta)
-                function = {"name": more.tool_name_delta} if more.tool_name_delta else {}
-                if not text and not function:
-                    return None
-                return {
-                    "tool_calls": [{"index": self._calls[event.index], "function": {**function, "arguments": text}}]
-                }
+                function: Json = {"name": more.tool_name_delta} if more.tool_name_delta else {}
+                function |= {"arguments": _arguments(more.args_delta)}
+                index = self._calls[event.index]
+                return {"tool_calls": [{"index": index, "function": function}]} if any(function.values()) else None
             case _:
                 return None
 
@@ -212,10 +202,10 @@ def model_list(models: Sequence[ListedModel]) -> Json:
 
 def embeddings(vectors: Sequence[Sequence[float]], *, model: str, encoding: Literal["float", "base64"]) -> Json:
     """The body of `/v1/embeddings`. How many tokens they took is not known, so it says 0."""
-    data = [
-        {"object": "embedding", "index": index, "embedding": list(vector) if encoding == "float" else _packed(vector)}
-        for index, vector in enumerate(vectors)
-    ]
+    written: Iterable[Any] = map(list, vectors)
+    if encoding == "base64":
+        written = (base64.b64encode(struct.pack(f"<{len(one)}f", *one)).decode("ascii") for one in vectors)
+    data = [{"object": "embedding", "index": index, "embedding": one} for index, one in enumerate(written)]
     return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
 
 
@@ -224,19 +214,14 @@ def server_sent(chunk: Json) -> bytes:
     return b"data: " + to_json(chunk) + b"\n\n"
 
 
-def _message(response: ModelResponse) -> Json:
+def _message(response: ModelResponse, *, is_delta: bool = False) -> Json:
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     thoughts = "".join(part.content for part in response.parts if isinstance(part, ThinkingPart))
-    calls = [_call(part) for part in response.parts if isinstance(part, ToolCallPart)]
+    called = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    calls = [({"index": index} if is_delta else {}) | _call(part) for index, part in enumerate(called)]
     message: Json = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
     if thoughts:
         message["reasoning_content"] = thoughts
-    return message | ({"tool_calls": calls} if calls else {})
-
-
-def _indexed(message: Json) -> Json:
-    """A whole message as one delta."""
-    calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls", []))]
     return message | ({"tool_calls": calls} if calls else {})
 
 
@@ -278,11 +263,3 @@ def _account(answered: ModelAnswer) -> Json:
 
 def _listed(name: str, owner: str) -> Json:
     return {"id": name, "object": "model", "created": 0, "owned_by": owner}
-
-
-def _packed(vector: Sequence[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
-
-
-def _words(problem: CellwrightError) -> str:
-    return f"{problem.message} {problem.hint}".strip()

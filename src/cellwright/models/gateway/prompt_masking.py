@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest
 
 from cellwright.models.calls import Request
 
@@ -34,11 +34,9 @@ def _message(message: ModelMessage, mask: Mask) -> ModelMessage:
     changes: dict[str, Any] = {}
     if any(new is not old for new, old in zip(parts, message.parts, strict=True)):
         changes["parts"] = parts
-    match message:
-        case ModelRequest(instructions=str(told)) if (clean := mask(told)) != told:
-            changes["instructions"] = clean
-        case ModelRequest() | ModelResponse():
-            pass
+    value = message.instructions if isinstance(message, ModelRequest) else None
+    if value is not None and (clean := mask(value)) != value:
+        changes["instructions"] = clean
     return replace(message, **changes) if changes else message
 
 
@@ -48,24 +46,24 @@ def _part(part: Any, mask: Mask) -> Any:
     changes = {
         name: clean
         for name in _WORDS
-        if (told := getattr(part, name, None)) is not None and (clean := _said(told, mask)) is not told
+        if (value := getattr(part, name, None)) is not None and (clean := _masked(value, mask)) is not value
     }
     return replace(part, **changes) if changes else part
 
 
-def _said(told: Any, mask: Mask) -> Any:
+def _masked(value: Any, mask: Mask) -> Any:
     """The same value with every text in it masked; the very same object if none holds a secret."""
-    match told:
+    match value:
         case str():
-            clean = mask(told)
-            return told if clean == told else clean
+            clean = mask(value)
+            return value if clean == value else clean
         case dict():
-            inner = {key: _said(value, mask) for key, value in told.items()}
-            return inner if any(inner[key] is not told[key] for key in told) else told
+            inner = {key: _masked(value, mask) for key, value in value.items()}
+            return inner if any(inner[key] is not value[key] for key in value) else value
         case bytes() | bytearray():
-            return told
+            return value
         case Sequence():
-            items = [_said(value, mask) for value in told]
-            return items if any(new is not old for new, old in zip(items, told, strict=True)) else told
+            items = [_masked(value, mask) for value in value]
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
         case _:
-            return told
+            return value

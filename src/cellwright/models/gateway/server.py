@@ -1,4 +1,4 @@
-"""The gateway's socket: what doors say is heard here. Whatever one of them says ends at most its own connection."""
+"""The gateway's socket: what clients say is heard here. Whatever one of them says ends at most its own connection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import assert_never
 
 import anyio
@@ -13,31 +14,13 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.framing import MAX_FRAME, MAX_GREETING, BadFrame, FrameUnpacker, peer_uid
+from cellwright.models.calls import Outcome
+from cellwright.models.client import protocol
 from cellwright.models.client.gateway_process import VERSION
-from cellwright.models.client.protocol import (
-    Acknowledgement,
-    Cancel,
-    Detach,
-    Embed,
-    Hello,
-    Keys,
-    Query,
-    QueryReply,
-    RequestFailure,
-    Stop,
-    SubmitCall,
-    ToGateway,
-    Vectors,
-    Welcome,
-    pack_end,
-    pack_reply,
-    pack_updates,
-    read_request,
-)
+from cellwright.models.client.protocol import Acknowledgement, QueryReply, RequestFailure, ToGateway, Vectors
 from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.call_executor import CallExecutor
-from cellwright.models.gateway.in_flight import OUTCOMES, Subscription
-from cellwright.models.gateway.lifetime import IdleTimer
+from cellwright.models.gateway.in_flight import IdleTimer, Subscription
 from cellwright.models.providers.sdk_clients import connecting_by
 
 logger = logging.getLogger(__name__)
@@ -46,19 +29,16 @@ _GREETING_TIMEOUT_SECONDS = 10
 _DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
+@dataclass(eq=False, kw_only=True)
 class Server:
-    """Speaks with every door at once."""
+    """Speaks with every client at once."""
 
-    def __init__(
-        self, *, work: CallExecutor, keys: KeyRing, idle: IdleTimer, stop: Callable[[bool], None], uid: int
-    ) -> None:
-        self._work = work
-        self._keys = keys
-        self._idle = idle
-        self._stop = stop
-        self._uid = uid
-        """Whose processes are heard."""
-        self.connections = 0
+    executor: CallExecutor
+    keys: KeyRing
+    idle: IdleTimer
+    stop: Callable[[bool], None]
+    uid: int
+    """Whose processes are heard."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Until cancelled."""
@@ -67,25 +47,19 @@ class Server:
 
     async def _welcome(self, stream: SocketStream) -> None:
         async with stream:
-            if peer_uid(stream.extra(SocketAttribute.raw_socket)) != self._uid:
+            if peer_uid(stream.extra(SocketAttribute.raw_socket)) != self.uid:
                 logger.warning("a process of another user was turned away")
                 return
-            with self._idle.busy():
-                self.connections += 1
-                try:
-                    await _Conversation(stream, self._work, self._keys, self._stop).hold()
-                finally:
-                    self.connections -= 1
+            with self.idle.busy():
+                await _Conversation(stream, self).hold()
 
 
 class _Conversation:
     """One connection."""
 
-    def __init__(self, stream: SocketStream, work: CallExecutor, keys: KeyRing, stop: Callable[[bool], None]) -> None:
+    def __init__(self, stream: SocketStream, server: Server) -> None:
         self._stream = stream
-        self._work = work
-        self._keys = keys
-        self._stop = stop
+        self._server = server
         self._sending = anyio.Lock(fast_acquire=True)
         self._asked: dict[int, anyio.CancelScope] = {}
 
@@ -106,10 +80,8 @@ class _Conversation:
             async for request in requests:
                 self._hear(request, tasks)
         except BadFrame as problem:
-            logger.warning("a door said what makes no sense: %s", problem)
-            await self._send(
-                pack_reply(RequestFailure(number=0, error=UserError(f"The model gateway read {problem}.")))
-            )
+            logger.warning("a client sent a malformed message: %s", problem)
+            await self._fail(0, UserError(f"The model gateway read {problem}."))
         except (TimeoutError, StopAsyncIteration, *_DISCONNECTED):
             pass
 
@@ -117,31 +89,33 @@ class _Conversation:
         unpacker = FrameUnpacker(MAX_GREETING)
         async for data in self._stream:
             for payload in unpacker.feed(data):
-                yield read_request(payload)
+                yield protocol.read_request(payload)
                 unpacker.limit = MAX_FRAME
 
     async def _greet(self, request: ToGateway) -> None:
-        if not isinstance(request, Hello):
+        if not isinstance(request, protocol.Hello):
             raise BadFrame("no hello")
         if request.version != VERSION:
             raise BadFrame(f"version {request.version} of the protocol, but speaks {VERSION}")
-        await self._send(pack_reply(Welcome(pid=os.getpid())))
+        await self._send(protocol.pack_reply(protocol.Welcome(pid=os.getpid())))
 
     def _hear(self, request: ToGateway, tasks: TaskGroup) -> None:
         match request:
-            case Hello():
+            case protocol.Hello():
                 raise BadFrame("a second hello")
-            case Detach(number=number):
+            case protocol.Detach(number=number):
                 if number in self._asked:
                     self._asked[number].cancel()
-            case SubmitCall(number=number, call=call, connection=connection):
+            case protocol.SubmitCall(number=number, call=call, connection=connection):
                 with connecting_by(connection):
-                    subscription = self._work.start(call)
-                tasks.start_soon(self._in_scope, number, lambda: self._pump(number, subscription, told=call.stream))
-            case Embed(number=number, connection=connection):
+                    subscription = self._server.executor.start(call)
+                tasks.start_soon(
+                    self._in_scope, number, lambda: self._pump(number, subscription, is_streamed=call.stream)
+                )
+            case protocol.Embed(number=number, connection=connection):
                 with connecting_by(connection):
                     tasks.start_soon(self._in_scope, number, lambda: self._answer(request))
-            case Cancel() | Keys() | Query() | Stop():
+            case protocol.Cancel() | protocol.Keys() | protocol.Query() | protocol.Stop():
                 tasks.start_soon(self._in_scope, request.number, lambda: self._answer(request))
             case _:
                 assert_never(request)
@@ -153,53 +127,56 @@ class _Conversation:
             try:
                 await answer()
             except CellwrightError as error:
-                await self._send(pack_reply(RequestFailure(number=number, error=error)))
+                await self._fail(number, error)
             except BadFrame as problem:
                 error = Unavailable(f"The answer cannot be handed over: {problem}.", hint="Ask for less at once.")
-                await self._send(pack_reply(RequestFailure(number=number, error=error)))
+                await self._fail(number, error)
             except _DISCONNECTED:
                 raise
             except Exception as error:
                 defect = Defect(f"The model gateway failed: {type(error).__name__}.")
                 logger.exception("defect %s", defect.report_id)
-                await self._send(pack_reply(RequestFailure(number=number, error=defect)))
+                await self._fail(number, defect)
             finally:
                 if self._asked.get(number) is scope:
                     del self._asked[number]
 
-    async def _pump(self, number: int, subscription: Subscription, *, told: bool) -> None:
+    async def _pump(self, number: int, subscription: Subscription, *, is_streamed: bool) -> None:
         """Tell what a call tells; what waits together goes in one frame."""
-        if not told:
+        if not is_streamed:
             await subscription.ended()
         while waiting := await subscription.waiting():
-            updates = [item for item in waiting if not isinstance(item, OUTCOMES)]
-            frames = pack_updates(number, updates) if updates and told else b""
-            if isinstance(last := waiting[-1], OUTCOMES):
-                frames += pack_end(number, last)
+            updates = [item for item in waiting if not isinstance(item, Outcome)]
+            frames = protocol.pack_updates(number, updates) if updates and is_streamed else b""
+            if isinstance(last := waiting[-1], Outcome):
+                frames += protocol.pack_end(number, last)
             if frames:
                 await self._send(frames)
 
-    async def _answer(self, request: Cancel | Keys | Query | Embed | Stop) -> None:
+    async def _answer(self, request: protocol.Immediate) -> None:
         number = request.number
         match request:
-            case Cancel(call=call):
+            case protocol.Cancel(call=call):
                 answer: Acknowledgement | QueryReply | Vectors = Acknowledgement(
-                    number=number, happened=await self._work.cancel(call)
+                    number=number, happened=await self._server.executor.cancel(call)
                 )
-            case Keys(keys=keys, forget=forget):
-                self._keys.forget(forget)
-                self._keys.take(keys)
+            case protocol.Keys(keys=keys, forget=forget):
+                self._server.keys.forget(forget)
+                self._server.keys.take(keys)
                 answer = Acknowledgement(number=number)
-            case Query(question=question):
-                answer = QueryReply(number=number, report=await self._work.query(question))
-            case Embed(texts=texts, choice=choice):
-                answer = Vectors(number=number, vectors=await self._work.embed(texts, choice))
-            case Stop(at_once=at_once):
+            case protocol.Query(question=question):
+                answer = QueryReply(number=number, report=await self._server.executor.query(question))
+            case protocol.Embed(texts=texts, choice=choice):
+                answer = Vectors(number=number, vectors=await self._server.executor.embed(texts, choice))
+            case protocol.Stop(at_once=at_once):
                 answer = Acknowledgement(number=number)
-                self._stop(at_once)
+                self._server.stop(at_once)
             case _:
                 assert_never(request)
-        await self._send(pack_reply(answer))
+        await self._send(protocol.pack_reply(answer))
+
+    async def _fail(self, number: int, error: CellwrightError) -> None:
+        await self._send(protocol.pack_reply(RequestFailure(number=number, error=error)))
 
     async def _send(self, frame: bytes) -> None:
         async with self._sending:

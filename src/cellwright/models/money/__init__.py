@@ -3,26 +3,3 @@
 Promises: what a method wrote survives kill -9 and a power cut; no id is sent twice unknowingly; every use is counted
 once; an unknown price is never 0.   Never: deciding (that is `policy`), sending, keys.
 """
-
-from cellwright.models.money.call_records import (
-    CallMismatch,
-    CallStanding,
-    EndedCall,
-    InFlight,
-    LostCall,
-    NewCall,
-    SentCall,
-)
-from cellwright.models.money.ledger import Ledger, utc_now
-
-__all__ = [
-    "CallMismatch",
-    "CallStanding",
-    "EndedCall",
-    "InFlight",
-    "Ledger",
-    "LostCall",
-    "NewCall",
-    "SentCall",
-    "utc_now",
-]

@@ -6,11 +6,11 @@ other. Estimates are always labelled as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, assert_never
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -22,9 +22,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from cellwright.models.calls import BudgetReached, ModelCall, Payer, Request, TokenUsage
+from cellwright.models.calls import BudgetReached, ModelCall, Request, TokenUsage
 from cellwright.models.config.names import CallId
-from cellwright.models.money import utc_now
+from cellwright.models.money.ledger import Ledger
+from cellwright.models.money.usage_book import utc_now
 from cellwright.policy import budgets as policy
 from cellwright.policy.budgets import Limit, Reached, Unpriced, Use, UseId, Within
 from cellwright.policy.money import Money, Price, subtract
@@ -51,9 +52,7 @@ def estimate(request: Request, output_tokens: int | None = None) -> TokenUsage:
                     size += len(content) if content.isascii() else len(content.encode("utf-8", "surrogatepass"))
                 case BinaryContent() if not content.media_type.startswith("image/"):
                     size += len(content.data)
-                case BinaryContent():
-                    images += 1
-                case _ if hasattr(content, "url"):
+                case _ if isinstance(content, BinaryContent) or hasattr(content, "url"):
                     images += 1
                 case _:
                     size += len(to_json(content, fallback=str))
@@ -61,13 +60,9 @@ def estimate(request: Request, output_tokens: int | None = None) -> TokenUsage:
     size += len(to_json(tools)) if tools else 0
     size += len(to_json(request.output.schema)) if request.output is not None else 0
     into = -(-size // BYTES_PER_TOKEN) + images * TOKENS_PER_IMAGE + len(request.messages) * TOKENS_PER_MESSAGE
-    return TokenUsage(input_tokens=into, output_tokens=_output_tokens(request, output_tokens), is_estimate=True)
-
-
-def _output_tokens(request: Request, given: int | None) -> int:
-    most = request.settings.get("max_tokens")
-    asked = given if given is not None else most
-    return asked if isinstance(asked, int) and asked >= 0 else EXPECTED_OUTPUT_TOKENS
+    out = output_tokens if output_tokens is not None else request.settings.get("max_tokens")
+    out = out if isinstance(out, int) and out >= 0 else EXPECTED_OUTPUT_TOKENS
+    return TokenUsage(input_tokens=into, output_tokens=out, is_estimate=True)
 
 
 def _contents(message: ModelMessage) -> Iterable[Any]:
@@ -88,19 +83,11 @@ def _contents(message: ModelMessage) -> Iterable[Any]:
                 yield getattr(part, "content", "") or ""
 
 
-class Totals(Protocol):
-    """Where what was used is written down."""
-
-    def policy_ledger(self, payer: Payer, limits: Sequence[Limit]) -> policy.BudgetLedger:
-        """What the payer's parties used of what is limited."""
-        ...
-
-
 class Budgets:
     """What calls in flight may use, on top of what was used. To be called from one thread, without a pause between."""
 
-    def __init__(self, totals: Totals, clock: Callable[[], datetime] = utc_now) -> None:
-        self._totals = totals
+    def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = utc_now) -> None:
+        self._ledger = ledger
         self._clock = clock
         self._held = dict[UseId, Use]()
 
@@ -110,7 +97,7 @@ class Budgets:
         Reserving again, for a fallback with another price, replaces what was held.
         """
         if call.limits:
-            standing = self._totals.policy_ledger(call.payer, call.limits)
+            standing = self._ledger.policy_ledger(call.payer, call.limits)
             reached = decide(call, estimate, price, replace(standing, held=dict(self._held)), self._clock())
             if reached is not None:
                 return reached
@@ -128,15 +115,10 @@ class Budgets:
         With limits in several currencies, the first limit's: they cannot be compared.
         """
         limits = tuple(limit for limit in call.limits if limit.measure == "money")
-        ledger = replace(self._totals.policy_ledger(call.payer, limits), held=dict(self._held))
+        ledger = replace(self._ledger.policy_ledger(call.payer, limits), held=dict(self._held))
         lefts = [left for limit in limits if (left := _left(ledger, call, limit, self._clock())) is not None]
         same = [left.amount for left in lefts if left.currency == lefts[0].currency]
         return Money(amount=min(same), currency=lefts[0].currency) if lefts else None
-
-    @property
-    def held(self) -> Mapping[UseId, Use]:
-        """What is held now."""
-        return dict(self._held)
 
 
 def decide(
@@ -147,22 +129,14 @@ def decide(
     match decision:
         case Within():
             return None
-        case Reached():
+        case Reached() | Unpriced():
             return BudgetReached(
                 limit=decision.limit,
                 party=decision.party,
                 question=decision.describe(),
                 estimate=estimate,
                 price=price,
-                used=decision.used,
-            )
-        case Unpriced():
-            return BudgetReached(
-                limit=decision.limit,
-                party=decision.party,
-                question=decision.describe(),
-                estimate=estimate,
-                price=price,
+                used=decision.used if isinstance(decision, Reached) else None,
             )
         case _:
             assert_never(decision)
@@ -170,15 +144,8 @@ def decide(
 
 def use_of(call: ModelCall, usage: TokenUsage, price: Price) -> Use:
     """A call's use as `policy` counts it."""
-    payer = call.payer
-    return Use(
-        id=UseId(call.id),
-        run=payer.run,
-        person=payer.person,
-        team=payer.team,
-        price=price,
-        tokens=max(usage.tokens, 0),
-    )
+    run, _, _, person, team = astuple(call.payer)
+    return Use(id=UseId(call.id), run=run, person=person, team=team, price=price, tokens=max(usage.tokens, 0))
 
 
 def _left(ledger: policy.BudgetLedger, call: ModelCall, limit: Limit, now: datetime) -> Money | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelResponse
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError
 
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, Payer, TokenUsage
 from cellwright.models.config.names import CallId
@@ -30,9 +31,9 @@ PriceOf = Callable[[str, TokenUsage], Price]
 """What so much use of a model (`provider:model`) costs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SentCall:
-    """What is known of a call that was sent and whose answer is not known."""
+    """A call that a gateway sent and died: it may have been paid, and nobody knows its answer."""
 
     id: CallId
     model: str
@@ -47,15 +48,8 @@ class SentCall:
     @classmethod
     def of(cls, row: Sequence[Any]) -> SentCall:
         """As the file has it: id, model, sent_at, idempotency_key, response_id, is_background."""
-        id, model, sent_at, key, response_id, is_background = row
-        return cls(
-            id=id,
-            model=model,
-            sent_at=sent_at,
-            idempotency_key=key,
-            response_id=response_id,
-            is_background=bool(is_background),
-        )
+        id, model, sent_at, key, response_id, background = row
+        return cls(id, model, sent_at, key, response_id, is_background=bool(background))
 
     @property
     def is_resumable(self) -> bool:
@@ -83,18 +77,11 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostCall:
-    """It was sent by a gateway that died, may have been paid, and is in flight no more."""
-
-    sent: SentCall
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallMismatch:
     """The id belongs to another request."""
 
 
-CallStanding = NewCall | EndedCall | InFlight | LostCall | CallMismatch
+CallStanding = NewCall | EndedCall | InFlight | SentCall | CallMismatch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,12 +100,13 @@ _ATTEMPTS: Final[TypeAdapter[tuple[FailedAttempt, ...]]] = TypeAdapter(tuple[Fai
 
 
 def response_json(response: ModelResponse) -> bytes:
-    """A whole answer; half a character that a provider cut off becomes a mark."""
+    """A whole answer; a lone surrogate, half of a character that a provider cut, becomes a question mark."""
     try:
         return _RESPONSE.dump_json(response)
     except PydanticSerializationError:
-        # Half a surrogate pair: an answer that was paid is kept all the same.
-        return to_json(_writable_all(_RESPONSE.dump_python(response)))
+        # A lone surrogate: an answer that was paid is kept all the same.
+        plain = _RESPONSE.dump_python(response, mode="json")
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def read_response(text: bytes) -> ModelResponse:
@@ -128,26 +116,12 @@ def read_response(text: bytes) -> ModelResponse:
 
 def attempts_json(attempts: Sequence[FailedAttempt], mask: Callable[[str], str]) -> str:
     """Failed attempts, with no secret in what they say."""
-    masked = tuple(replace(attempt, detail=_writable(mask(attempt.detail))) for attempt in attempts)
+    masked = tuple(
+        replace(attempt, detail=mask(attempt.detail).encode("utf-8", "replace").decode()) for attempt in attempts
+    )
     return _ATTEMPTS.dump_json(masked).decode() if masked else "[]"
 
 
 def read_attempts(text: str) -> tuple[FailedAttempt, ...]:
     """The attempts that were written."""
     return _ATTEMPTS.validate_json(text)
-
-
-def _writable_all(value: Any) -> Any:
-    match value:
-        case str():
-            return _writable(value)
-        case dict():
-            return {_writable_all(key): _writable_all(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_writable_all(inner) for inner in value]
-        case _:
-            return value
-
-
-def _writable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
@@ -21,7 +20,6 @@ from cellwright.models.money.call_records import (
     CallStanding,
     EndedCall,
     InFlight,
-    LostCall,
     NewCall,
     OpenCall,
     PriceOf,
@@ -29,7 +27,7 @@ from cellwright.models.money.call_records import (
     is_worth_keeping,
 )
 from cellwright.models.money.ledger_file import LedgerFile
-from cellwright.models.money.usage_book import LedgerEntry, latency_rows, read_answer, read_outcome
+from cellwright.models.money.usage_book import Kind, read_answer, read_outcome, utc_now
 from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
 from cellwright.policy import budgets as policy
 from cellwright.policy.budgets import Limit
@@ -37,14 +35,12 @@ from cellwright.policy.money import Money, Price, UnknownPrice
 
 _SENT: Final = "id, model, sent_at, idempotency_key, response_id, is_background"
 _ESTIMATE: Final = "number, estimated_input, estimated_output, estimated_amount, estimated_currency"
+_SENT_AGAIN: Final = ", ".join(
+    f"{column} = excluded.{column}" for column in (*_SENT.split(", ")[1:], *_ESTIMATE.split(", ")[1:], "state")
+)
 _NOTHING: Final = TokenUsage()
 _FREE: Final = Money(amount=Decimal(0))
 _NOT_ESTIMATED: Final = UnknownPrice(why="nobody estimated it")
-
-
-def utc_now() -> datetime:
-    """The time of this machine."""
-    return datetime.now(UTC)
 
 
 class Ledger:
@@ -56,31 +52,23 @@ class Ledger:
     """
 
     def __init__(
-        self, file: LedgerFile, *, mask: Callable[[str], str], price_of: PriceOf, clock: Callable[[], datetime]
-    ) -> None:
-        self._file = file
-        self._mask = mask
-        self._price_of = price_of
-        self._clock = clock
-        self._flights = dict[CallId, OpenCall]()
-        self._probes: Mapping[ModelName, ProbeResult] | None = None
-
-    @classmethod
-    def open(
-        cls,
+        self,
         path: Path,
         *,
         mask: Callable[[str], str],
         price_of: PriceOf,
         clock: Callable[[], datetime] = utc_now,
         wait_seconds: float = 5,
-    ) -> Ledger:
+    ) -> None:
         """The ledger in this file, for this process alone. `mask` takes secrets out of the texts of failures.
 
         Raises `Unavailable` while another process has it, `UserError` if the file is not a ledger we can read.
         """
-        file = LedgerFile.open(path, wait_seconds=wait_seconds)
-        return cls(file, mask=mask, price_of=price_of, clock=clock)
+        self._file = LedgerFile.open(path, wait_seconds=wait_seconds)
+        self._mask = mask
+        self._price_of = price_of
+        self._clock = clock
+        self._flights = dict[CallId, OpenCall]()
 
     def close(self) -> None:
         """Free the file. What is in flight stays recorded as sent."""
@@ -89,9 +77,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # ── a call's life ──
@@ -138,20 +124,15 @@ class Ledger:
 
         Not synced, it must be by `sync` before the first byte leaves.
         """
-        flight = self._flight(id)
-        payer, (amount, currency, _) = flight.payer, usage_book.written(price)
+        flight, (amount, currency, _) = self._flight(id), usage_book.written(price)
         tokens = usage_book.counted(estimate.input_tokens), usage_book.counted(estimate.output_tokens)
         changed = self._file.change(
             "INSERT INTO call (id, request_hash, state, run, step, role, person, team, model, idempotency_key,"
             " is_background, estimated_input, estimated_output, estimated_amount, estimated_currency, begun_at,"
             " sent_at)"
             " VALUES (?, ?, 'sent', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET state = 'sent', model = excluded.model, response_id = '',"
-            " idempotency_key = excluded.idempotency_key, is_background = excluded.is_background,"
-            " estimated_input = excluded.estimated_input, estimated_output = excluded.estimated_output,"
-            " estimated_amount = excluded.estimated_amount, estimated_currency = excluded.estimated_currency,"
-            " sent_at = excluded.sent_at WHERE state IN ('sent', 'failed', 'unknown')",
-            *(id, flight.request_hash, payer.run, payer.step, payer.role, payer.person, payer.team, model),
+            f" ON CONFLICT (id) DO UPDATE SET {_SENT_AGAIN} WHERE state IN ('sent', 'failed', 'unknown')",
+            *(id, flight.request_hash, *astuple(flight.payer), model),
             *(idempotency_key, is_background, *tokens, amount, currency, flight.begun_at, self._now()),
             is_synced=is_synced,
         )
@@ -177,14 +158,11 @@ class Ledger:
         Not synced and lost in a power cut, the call is one whose answer is unknown.
         """
         response = call_records.response_json(outcome.response)
-        kind: usage_book.Kind = "answer" if outcome.source == "provider" else "free"
+        kind: Kind = "answer" if outcome.source == "provider" else "free"
         with self._file.transaction(is_synced=is_synced):
             number, payer = self._end(id, "answered", outcome.model, outcome.attempts, outcome)
             self._file.change("INSERT INTO answer VALUES (?, ?)", number, response)
-            entry = LedgerEntry(
-                kind=kind, model=outcome.model, at=self._now(), usage=outcome.usage, price=outcome.price
-            )
-            usage_book.enter(self._file, number, payer, entry)
+            self._enter(number, payer, kind, outcome.model, outcome.usage, outcome.price)
             if cache_for and is_worth_keeping(outcome, cache_for):
                 self._file.change(
                     "INSERT OR REPLACE INTO cached SELECT request_hash, ?, number FROM call WHERE number = ?",
@@ -212,10 +190,7 @@ class Ledger:
         """The caller took it back; what was used until then is counted."""
         with self._file.transaction():
             number, payer = self._end(id, "cancelled", outcome.model, attempts)
-            entry = LedgerEntry(
-                kind="cancelled", model=outcome.model, at=self._now(), usage=outcome.usage, price=outcome.price
-            )
-            usage_book.enter(self._file, number, payer, entry)
+            self._enter(number, payer, "cancelled", outcome.model, outcome.usage, outcome.price)
         self._flights.pop(id, None)
 
     def let_go(self, id: CallId) -> None:
@@ -227,23 +202,10 @@ class Ledger:
 
     def charge(self, *, model: str, usage: TokenUsage, price: Price, payer: Payer) -> None:
         """Count what was used outside any call, such as embeddings."""
-        now, id = self._now(), f"charged/{uuid4()}"
+        now = self._now()
         with self._file.transaction():
-            self._file.change(
-                "INSERT INTO call (id, request_hash, state, run, step, role, person, team, model, begun_at, ended_at)"
-                " VALUES (?, '', 'charged', ?, ?, ?, ?, ?, ?, ?, ?)",
-                *(id, payer.run, payer.step, payer.role, payer.person, payer.team, model, now, now),
-            )
-            number, _ = self._found(CallId(id))
-            usage_book.enter(
-                self._file, number, payer, LedgerEntry(kind="charged", model=model, at=now, usage=usage, price=price)
-            )
-
-    def put_price(self, id: CallId, money: Money) -> bool:
-        """Put a price on a call whose price nobody knew. False if there was none to put."""
-        with self._file.transaction():
-            found = self._file.row("SELECT number FROM call WHERE id = ?", id)
-            return found is not None and usage_book.put_price(self._file, found[0], self._payer(found[0]), money)
+            number = self._insert(CallId(f"charged/{uuid4()}"), "charged", "", payer, model, now, now)
+            self._enter(number, payer, "charged", model, usage, price)
 
     def usage(self, *, by: UsageBy = "model", since: str = "") -> tuple[UsageRow, ...]:
         """What was used, summed up; `since` a day or time, UTC, ISO 8601. Raises `UserError`."""
@@ -251,7 +213,7 @@ class Ledger:
 
     def latency(self, *, since: str = "") -> tuple[LatencyRow, ...]:
         """How long models took and how often they failed; `since` as for `usage`. Raises `UserError`."""
-        return latency_rows(self._file, since)
+        return usage_book.latency_rows(self._file, since)
 
     def policy_ledger(self, payer: Payer, limits: Sequence[Limit]) -> policy.BudgetLedger:
         """What these parties used of what is limited, as `policy.reserve` reads it; nothing is held in it."""
@@ -276,17 +238,14 @@ class Ledger:
         self._file.change(
             "INSERT OR REPLACE INTO probe VALUES (?, ?, ?, ?)", str(model), probed.tools, probed.schema, probed.at
         )
-        self._probes = None
 
     def probes(self) -> Mapping[ModelName, ProbeResult]:
         """What every model that was tried can do."""
-        if self._probes is None:
-            rows = self._file.rows("SELECT model, tools, schema, at FROM probe ORDER BY model")
-            self._probes = {
-                ModelName.parse(model): ProbeResult(tools=bool(tools), schema=bool(schema), at=at)
-                for model, tools, schema, at in rows
-            }
-        return self._probes
+        rows = self._file.rows("SELECT model, tools, schema, at FROM probe ORDER BY model")
+        return {
+            ModelName.parse(model): ProbeResult(tools=bool(tools), schema=bool(schema), at=at)
+            for model, tools, schema, at in rows
+        }
 
     # ── within ──
 
@@ -299,7 +258,7 @@ class Ledger:
             return EndedCall(outcome=read_outcome(self._file, call.id))
         if state == "sent":
             self._lose_if_sent(call.id)
-        return None if state == "failed" or call.if_unknown == "again" else LostCall(sent=SentCall.of(sent))
+        return None if state == "failed" or call.if_unknown == "again" else SentCall.of(sent)
 
     def _lose_if_sent(self, id: CallId) -> None:
         with self._file.transaction():
@@ -310,22 +269,21 @@ class Ledger:
     def _lose(self, row: Sequence[Any]) -> None:
         """What was sent is unknown from now on, and counted at its estimate."""
         sent, (number, input_tokens, output_tokens, amount, currency) = SentCall.of(row[:6]), row[6:]
-        entry = LedgerEntry(
-            kind="unknown",
-            model=sent.model,
-            at=sent.sent_at,
-            usage=TokenUsage(input_tokens=input_tokens, output_tokens=output_tokens, is_estimate=True),
-            price=usage_book.read_price(amount, currency, "it was sent and its answer is unknown"),
-        )
+        usage = TokenUsage(input_tokens=input_tokens, output_tokens=output_tokens, is_estimate=True)
+        price = usage_book.read_price(amount, currency, "it was sent and its answer is unknown")
         self._file.change("UPDATE call SET state = 'unknown' WHERE number = ?", number)
-        usage_book.enter(self._file, number, self._payer(number), entry)
+        self._enter(number, self._payer(number), "unknown", sent.model, usage, price, at=sent.sent_at)
 
     def _end(
         self, id: CallId, state: str, model: str, attempts: Sequence[FailedAttempt], answer: ModelAnswer | None = None
     ) -> tuple[int, Payer]:
         """The number and payer of a call that ends now, with its failed attempts in the book."""
         row = self._file.row("SELECT number, state FROM call WHERE id = ?", id)
-        number, before = row if row is not None else (self._insert_unsent(id, model), "sent")
+        if row is None:
+            # It ends without having been sent, as one that the cache answers.
+            begun = self._flight(id)
+            row = self._insert(id, "sent", begun.request_hash, begun.payer, model, begun.begun_at), "sent"
+        number, before = row
         if before not in ("sent", "unknown"):
             raise Defect(f"Call {id!r} was {before} and cannot be {state}.")
         self._file.change(
@@ -347,23 +305,25 @@ class Ledger:
                 self._enter_attempt(number, payer, attempt)
         return number, payer
 
-    def _insert_unsent(self, id: CallId, model: str) -> int:
-        """A row for a call that ends without having been sent."""
-        flight = self._flight(id)
-        payer = flight.payer
+    def _insert(
+        self, id: CallId, state: str, request_hash: str, payer: Payer, model: str, begun_at: str, ended_at: str = ""
+    ) -> int:
         self._file.change(
-            "INSERT INTO call (id, request_hash, state, run, step, role, person, team, model, begun_at)"
-            " VALUES (?, ?, 'sent', ?, ?, ?, ?, ?, ?, ?)",
-            *(id, flight.request_hash, payer.run, payer.step, payer.role, payer.person, payer.team),
-            *(model, flight.begun_at),
+            "INSERT INTO call (id, request_hash, state, run, step, role, person, team, model, begun_at, ended_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(id, request_hash, state, *astuple(payer), model, begun_at, ended_at),
         )
         return self._found(id)[0]
+
+    def _enter(
+        self, call: int, payer: Payer, kind: Kind, model: str, usage: TokenUsage, price: Price, at: str = ""
+    ) -> None:
+        usage_book.enter(self._file, call, payer, kind, model, at or self._now(), usage, price)
 
     def _enter_attempt(self, number: int, payer: Payer, attempt: FailedAttempt) -> None:
         if attempt.usage is not None:
             price = self._price_of(attempt.model, attempt.usage)
-            entry = LedgerEntry(kind="failed", model=attempt.model, at=self._now(), usage=attempt.usage, price=price)
-            usage_book.enter(self._file, number, payer, entry)
+            self._enter(number, payer, "failed", attempt.model, attempt.usage, price)
 
     def _flight(self, id: CallId) -> OpenCall:
         flight = self._flights.get(id)

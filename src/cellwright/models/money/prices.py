@@ -5,8 +5,7 @@ A price nobody knows is `UnknownPrice`, never 0. The lists are those of the inst
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_UP, Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cellwright.errors import UserError
 from cellwright.models.calls import TokenUsage
 from cellwright.models.config.catalogue import traits_of
-from cellwright.models.config.configuration import Configuration, Endpoint, ModelOverrides
+from cellwright.models.config.configuration import Configuration, Endpoint
 from cellwright.models.config.names import ModelName
 from cellwright.policy.money import SMALLEST_EXPONENT, Money, Price, UnknownPrice
 
@@ -25,13 +24,7 @@ _MILLION: Final = Decimal(1_000_000)
 _FINEST: Final = Decimal(1).scaleb(SMALLEST_EXPONENT)
 _FREE: Final = Money(amount=Decimal(0))
 _IN_TOML: Final = "put its prices into models.toml"
-_LISTS: Final[Mapping[str, str]] = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "google": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-}
+_LISTS: Final = frozenset({"openai", "anthropic", "google", "groq", "mistral"})
 """Endpoints that keep their maker's prices, wherever the person has moved them to."""
 
 
@@ -43,18 +36,13 @@ class Rates:
     output_per_million: Decimal
     currency: str = "USD"
 
+    below: int | None = None
+    """Limit of the input they hold for; None: of any length."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FlatPrices:
-    """Prices that hold at all hours, up to so much input."""
-
-    input_per_million: Decimal
-    output_per_million: Decimal
-    below: int | None
-
-    def covers(self, usage: TokenUsage) -> bool:
-        is_short = self.below is None or usage.input_tokens < self.below
-        return is_short and not usage.cache_read_tokens and not usage.cache_write_tokens
+    def price_of(self, usage: TokenUsage) -> Price:
+        """What this use costs at these rates."""
+        amount = usage.input_tokens * self.input_per_million + usage.output_tokens * self.output_per_million
+        return _money(amount / _MILLION, self.currency)
 
 
 class Prices:
@@ -63,75 +51,57 @@ class Prices:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
         self._rates = dict[ModelName, Rates | None]()
-        self._plain = dict[ModelName, _FlatPrices | None]()
+        self._flat = dict[ModelName, Rates | None]()
 
     def price_of(self, name: ModelName | str, usage: TokenUsage) -> Price:
         """What this use costs. Use that a provider did not count has no known price."""
-        name = _named(name)
+        name = ModelName.parse(name) if isinstance(name, str) else name
         try:
             endpoint = self._configuration.endpoint(name)
             is_here = traits_of(name, self._configuration, {}).local
         except UserError as error:
             return UnknownPrice(why=error.message)
-        beliefs = self._configuration.beliefs(name)
         if not usage.tokens and not is_here:
             return UnknownPrice(why=f"{name.provider} did not say what was used")
-        if beliefs.input_price_per_million is not None or beliefs.output_price_per_million is not None:
-            return _by_belief(name, usage, beliefs)
+        if (rates := _override(self._configuration, name)) is not None:
+            return rates.price_of(usage)
         return _FREE if is_here else self._by_list(endpoint, name, usage)
 
     def rates(self, name: ModelName | str) -> Rates | None:
         """What a million tokens cost now; None where nobody knows."""
-        name = _named(name)
+        name = ModelName.parse(name) if isinstance(name, str) else name
         if name not in self._rates:
             self._rates[name] = self._find_rates(name)
         return self._rates[name]
 
-    def load(self) -> None:
-        """Read the price lists now (a third of a second), so that no call waits for them."""
-        for endpoint, price_list in _LISTS.items():
-            _listed(Endpoint(name=endpoint, kind="openai-chat"), price_list)
-
     def _by_list(self, endpoint: Endpoint, name: ModelName, usage: TokenUsage) -> Price:
         # Reckoning by the list takes a third of a millisecond, twice a call: most calls need but two products.
-        if name not in self._plain:
+        if name not in self._flat:
             found = _listed(endpoint, name.model)
-            self._plain[name] = None if found is None else _flat_prices(found[1])
-        plain = self._plain[name]
-        if plain is not None and plain.covers(usage):
-            amount = usage.input_tokens * plain.input_per_million + usage.output_tokens * plain.output_per_million
-            return _money(amount / _MILLION, "USD")
-        return _by_list(endpoint, name, usage)
+            self._flat[name] = None if found is None else _flat_rates(found[1])
+        flat = self._flat[name]
+        is_cached = usage.cache_read_tokens or usage.cache_write_tokens
+        if flat is None or is_cached or (flat.below is not None and usage.input_tokens >= flat.below):
+            return _by_list(endpoint, name, usage)
+        return flat.price_of(usage)
 
     def _find_rates(self, name: ModelName) -> Rates | None:
-        try:
-            endpoint = self._configuration.endpoint(name)
-        except UserError:
+        endpoint = self._configuration.endpoints.get(name.provider)
+        if endpoint is None:
             return None
-        beliefs = self._configuration.beliefs(name)
-        if beliefs.input_price_per_million is not None or beliefs.output_price_per_million is not None:
-            return _believed(beliefs)
+        if (rates := _override(self._configuration, name)) is not None:
+            return rates
         if traits_of(name, self._configuration, {}).local:
             return Rates(input_per_million=Decimal(0), output_per_million=Decimal(0))
         found = _listed(endpoint, name.model)
         return None if found is None else _rates_of(found[1])
 
 
-def _named(name: ModelName | str) -> ModelName:
-    return ModelName.parse(name) if isinstance(name, str) else name
-
-
-def _by_belief(name: ModelName, usage: TokenUsage, beliefs: ModelOverrides) -> Price:
-    rates = _believed(beliefs)
-    if rates is None:
-        return UnknownPrice(why=f"models.toml prices {name} only in part")
-    amount = usage.input_tokens * rates.input_per_million + usage.output_tokens * rates.output_per_million
-    return _money(amount / _MILLION, rates.currency)
-
-
-def _believed(beliefs: ModelOverrides) -> Rates | None:
-    into, out = beliefs.input_price_per_million, beliefs.output_price_per_million
-    if into is None or out is None or into.currency != out.currency:
+def _override(configuration: Configuration, name: ModelName) -> Rates | None:
+    """What the person says, who gives both prices in one currency or none."""
+    overrides = configuration.overrides(name)
+    into, out = overrides.input_price_per_million, overrides.output_price_per_million
+    if into is None or out is None:
         return None
     return Rates(input_per_million=into.amount, output_per_million=out.amount, currency=into.currency)
 
@@ -147,28 +117,22 @@ def _by_list(endpoint: Endpoint, name: ModelName, usage: TokenUsage) -> Price:
     prices = model.get_prices(now)
     if prices.input_mtok is None or (prices.output_mtok is None and usage.output_tokens):
         return UnknownPrice(why=f"{name} is not paid by the token: {_IN_TOML}")
-    counted = Counted(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-    )
+    counts = {name: count for name, count in asdict(usage).items() if name != "is_estimate"}
     try:
-        return _money(model.calc_price(counted, provider, genai_request_timestamp=now).total_price, "USD")
+        price = model.calc_price(Counted(**counts), provider, genai_request_timestamp=now)
     except ValueError as error:
         return UnknownPrice(why=f"the use {name.provider} counted does not add up: {error}")
+    return _money(price.total_price, "USD")
 
 
 def _listed(endpoint: Endpoint, model: str) -> tuple[Provider, ModelInfo] | None:
     from genai_prices.data_snapshot import get_snapshot
 
-    price_list = _LISTS.get(endpoint.name)
+    price_list = endpoint.name if endpoint.name in _LISTS else None
     if price_list is None and endpoint.base_url is None:
         return None
     try:
-        return get_snapshot().find_provider_model(
-            model, None, price_list, endpoint.base_url if not price_list else None
-        )
+        return get_snapshot().find_provider_model(model, None, price_list, None if price_list else endpoint.base_url)
     except LookupError:
         return None
 
@@ -180,7 +144,8 @@ def _rates_of(model: ModelInfo) -> Rates | None:
     return None if into is None else Rates(input_per_million=into, output_per_million=out or Decimal(0))
 
 
-def _flat_prices(model: ModelInfo) -> _FlatPrices | None:
+def _flat_rates(model: ModelInfo) -> Rates | None:
+    """Rates that hold at all hours, up to so much input; None where there are none so simple."""
     from genai_prices.types import ModelPrice, TieredPrices
 
     prices = model.prices
@@ -191,7 +156,7 @@ def _flat_prices(model: ModelInfo) -> _FlatPrices | None:
         return None
     tiered = [price for price in (prices.input_mtok, prices.output_mtok) if isinstance(price, TieredPrices)]
     starts = [tier.start for price in tiered for tier in price.tiers]
-    return _FlatPrices(input_per_million=into, output_per_million=out, below=min(starts, default=None))
+    return Rates(input_per_million=into, output_per_million=out, below=min(starts, default=None))
 
 
 def _base(price: Any) -> Decimal | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
@@ -35,30 +34,18 @@ _KEYS: Final[dict[UsageBy, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
-    """One use to be written into the book."""
-
-    kind: Kind
-    model: str
-    at: str
-    usage: TokenUsage
-    price: Price
-
-
-def enter(file: LedgerFile, call: int, payer: Payer, entry: LedgerEntry) -> None:
+def enter(
+    file: LedgerFile, call: int, payer: Payer, kind: Kind, model: str, at: str, usage: TokenUsage, price: Price
+) -> None:
     """Write down one use of a call and add it to its parties' totals. Within a transaction."""
-    usage, (amount, currency, why) = entry.usage, written(entry.price)
-    counts = [
-        counted(number)
-        for number in (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    ]
+    amount, currency, why = written(price)
+    counts = [counted(number) for number in usage.counts]
     file.change(
         "INSERT INTO use VALUES (?, (SELECT coalesce(max(place) + 1, 0) FROM use WHERE call = ?),"
         " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        *(call, call, entry.kind, entry.model, entry.at, *counts, usage.is_estimate, amount, currency, why),
+        *(call, call, kind, model, at, *counts, usage.is_estimate, amount, currency, why),
     )
-    _add_to_totals(file, payer, entry.at[:10], counts[0] + counts[1], currency, amount or "0")
+    _add_to_totals(file, payer, at[:10], counts[0] + counts[1], currency, amount or "0")
 
 
 def take_back_unknown(file: LedgerFile, call: int, payer: Payer) -> None:
@@ -72,20 +59,6 @@ def take_back_unknown(file: LedgerFile, call: int, payer: Payer) -> None:
         place, at, tokens, currency, amount = row
         file.change("DELETE FROM use WHERE call = ? AND place = ?", call, place)
         _add_to_totals(file, payer, at[:10], -tokens, currency, f"-{amount or '0'}")
-
-
-def put_price(file: LedgerFile, call: int, payer: Payer, money: Money) -> bool:
-    """Put a price on a call's uses that had none. Within a transaction; False if none was unpriced."""
-    rows = file.rows("SELECT place, at FROM use WHERE call = ? AND amount IS NULL ORDER BY place", call)
-    for nth, (place, at) in enumerate(rows):
-        # The price is for the call: its first use carries all of it, the others nothing.
-        amount = f"{money.amount:f}" if nth == 0 else "0"
-        file.change(
-            "UPDATE use SET amount = ?, currency = ? WHERE call = ? AND place = ?",
-            *(amount, money.currency, call, place),
-        )
-        _add_to_totals(file, payer, at[:10], 0, money.currency, amount)
-    return bool(rows)
 
 
 def totals(file: LedgerFile, payer: Payer, limits: Sequence[Limit], day: date) -> policy.BudgetLedger:
@@ -108,9 +81,9 @@ def usage_rows(file: LedgerFile, by: UsageBy, since: str) -> tuple[UsageRow, ...
         " FROM use JOIN call ON call.number = use.call WHERE use.at >= ? ORDER BY 1, 2",
         _since(since),
     )
-    groups = dict[str, list[tuple[Any, ...]]]()
-    for row in rows:
-        groups.setdefault(row[0], []).append(row[1:])
+    groups: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for what, *row in rows:
+        groups[what].append(tuple(row))
     summed = [_summed(what, group) for what, group in groups.items()]
     if by == "day":
         return tuple(sorted(summed, key=lambda row: row.what, reverse=True))
@@ -198,14 +171,11 @@ def _summed(what: str, uses: Sequence[tuple[Any, ...]]) -> UsageRow:
     for *_, amount, currency in known:
         if amount is not None:
             paid[currency] = add(paid.get(currency, Decimal(0)), Decimal(amount))
-    tokens = [sum(use[place] for use in known) for place in (2, 3, 4, 5)]
+    columns = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     return UsageRow(
         what=what,
         calls=len({use[0] for use in uses}),
-        input_tokens=tokens[0],
-        output_tokens=tokens[1],
-        cache_read_tokens=tokens[2],
-        cache_write_tokens=tokens[3],
+        **{name: sum(use[column] for use in known) for column, name in enumerate(columns, start=2)},
         paid=dict(sorted(paid.items())),
         unpriced_calls=len({use[0] for use in known if use[6] is None}),
         unknown_calls=len({use[0] for use in uses if use[1] == "unknown"}),
@@ -222,13 +192,7 @@ def read_outcome(file: LedgerFile, id: CallId) -> ModelAnswer | Cancelled:
     if row is None:
         raise Defect(f"Call {id!r} ended and nobody wrote down what it used.")
     state, model, *counts, is_estimate, amount, currency, why = row
-    usage = TokenUsage(
-        input_tokens=counts[0],
-        output_tokens=counts[1],
-        cache_read_tokens=counts[2],
-        cache_write_tokens=counts[3],
-        is_estimate=bool(is_estimate),
-    )
+    usage = TokenUsage(*counts, is_estimate=bool(is_estimate))
     price = read_price(amount, currency, why)
     if state == "cancelled":
         return Cancelled(model=model, usage=usage, price=price)
@@ -267,19 +231,23 @@ def latency_rows(file: LedgerFile, since: str) -> tuple[LatencyRow, ...]:
     failed = Counter[str]()
     for (written,) in file.rows("SELECT attempts FROM call WHERE attempts != '[]' AND ended_at >= ?", since):
         failed.update(attempt.model for attempt in call_records.read_attempts(written))
-    rows = [_row(model, sorted(taken.get(model, [])), failed[model]) for model in {**taken, **failed}]
+    rows = [_latency(model, sorted(taken.get(model, [])), failed[model]) for model in {**taken, **failed}]
     return tuple(sorted(rows, key=lambda row: (-row.calls, row.model)))
 
 
-def _row(model: str, times: list[int], failures: int) -> LatencyRow:
-    return LatencyRow(
-        model=model, calls=len(times), failures=failures, p50_ms=_share(times, 50), p95_ms=_share(times, 95)
-    )
+def _latency(model: str, times: list[int], failures: int) -> LatencyRow:
+    p50_ms, p95_ms = _share(times, 50), _share(times, 95)
+    return LatencyRow(model=model, calls=len(times), failures=failures, p50_ms=p50_ms, p95_ms=p95_ms)
 
 
 def _share(times: list[int], percent: int) -> int:
     """The least time within which this share of them lies; 0 if there are none."""
     return times[max(0, -(-len(times) * percent // 100) - 1)] if times else 0
+
+
+def utc_now() -> datetime:
+    """The time of this machine."""
+    return datetime.now(UTC)
 
 
 def written_time(time: datetime) -> str:

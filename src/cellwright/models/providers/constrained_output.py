@@ -31,7 +31,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from cellwright.models.providers.reply_schema import AnswerText, Options, options, parts_of, retold
+from cellwright.models.providers.reply_schema import AnswerText, Options, options, parts_of, rewrite_history
 
 
 class ConstrainedModel(WrapperModel):
@@ -50,8 +50,8 @@ class ConstrainedModel(WrapperModel):
     ) -> ModelResponse:
         """The whole answer."""
         asked, settings, parameters = self._put(messages, model_settings, model_request_parameters)
-        response = await self.wrapped.request(retold(messages), settings, parameters)
-        return _told(response, asked)
+        response = await self.wrapped.request(rewrite_history(messages), settings, parameters)
+        return _translated(response, asked)
 
     @asynccontextmanager
     async def request_stream(
@@ -63,7 +63,7 @@ class ConstrainedModel(WrapperModel):
     ) -> AsyncGenerator[StreamedResponse]:
         """A text as it comes; a tool call once it is whole."""
         asked, settings, parameters = self._put(messages, model_settings, model_request_parameters)
-        async with self.wrapped.request_stream(retold(messages), settings, parameters, run_context) as inner:
+        async with self.wrapped.request_stream(rewrite_history(messages), settings, parameters, run_context) as inner:
             yield _ConstrainedStream(model_request_parameters=model_request_parameters, inner=inner, asked=asked)
 
     def _put(
@@ -73,16 +73,16 @@ class ConstrainedModel(WrapperModel):
         shape = parameters.output_object
         asked = options(parameters.function_tools, shape.json_schema if shape else None, given.pop("tool_choice", None))
         given.pop("parallel_tool_calls", None)
-        told = InstructionPart(content=asked.instructions)
+        instructions = InstructionPart(content=asked.instructions)
         constrained = ModelRequestParameters(
             output_mode="native" if self._has_schema else "prompted",
             output_object=OutputObjectDefinition(json_schema=asked.schema, name="reply"),
-            instruction_parts=[*(parameters.instruction_parts or []), told],
+            instruction_parts=[*(parameters.instruction_parts or []), instructions],
         )
         return asked, cast("ModelSettings", given), constrained
 
 
-def _told(response: ModelResponse, asked: Options) -> ModelResponse:
+def _translated(response: ModelResponse, asked: Options) -> ModelResponse:
     parts = parts_of(response, asked)
     is_text = any(isinstance(part, TextPart) for part in parts)
     return replace(response, parts=parts, finish_reason=response.finish_reason if is_text else "tool_call")
@@ -94,25 +94,26 @@ class _ConstrainedStream(StreamedResponse):
     asked: Options = field(kw_only=True)
     _answer: AnswerText = field(default_factory=AnswerText, init=False)
     _whole: ModelResponse | None = field(default=None, init=False)
+    _has_said: bool = field(default=False, init=False)
+    """Whether any text was told while it came."""
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        has_told = False
         async for event in self.inner:
-            for told in self._tell(event):
-                has_told = has_told or not _is_thought(told)
-                yield told
-        self._whole = _told(self.inner.get(), self.asked)
-        if not has_told:
+            for piece in self._translate(event):
+                yield piece
+        self._whole = _translated(self.inner.get(), self.asked)
+        if not self._has_said:
             for part in self._whole.parts:
                 if not isinstance(part, ThinkingPart):
                     yield self._parts_manager.handle_part(vendor_part_id=None, part=part)
 
-    def _tell(self, event: ModelResponseStreamEvent) -> list[ModelResponseStreamEvent]:
+    def _translate(self, event: ModelResponseStreamEvent) -> list[ModelResponseStreamEvent]:
         self.provider_response_id = self.inner.provider_response_id
         manager = self._parts_manager
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
                 said = self._answer.feed(text) if self.asked.is_free else ""
+                self._has_said = self._has_said or bool(said)
                 return list(manager.handle_text_delta(vendor_part_id="answer", content=said)) if said else []
             case (
                 PartStartEvent(part=ThinkingPart(content=thought))
@@ -156,11 +157,3 @@ class _ConstrainedStream(StreamedResponse):
     def timestamp(self) -> datetime:
         """When it began."""
         return self.inner.timestamp
-
-
-def _is_thought(event: ModelResponseStreamEvent) -> bool:
-    match event:
-        case PartStartEvent(part=ThinkingPart()) | PartDeltaEvent(delta=ThinkingPartDelta()):
-            return True
-        case _:
-            return False

@@ -8,24 +8,8 @@ from functools import cache
 from typing import Any, Final, cast
 
 from pydantic import ValidationError
-from pydantic_ai.exceptions import (
-    ContentFilterError,
-    ModelAPIError,
-    ModelAuthenticationError,
-    ModelConnectionError,
-    ModelContextWindowExceededError,
-    ModelHTTPError,
-    ModelNotFoundError,
-    ModelQuotaExceededError,
-    ModelRateLimitError,
-    ModelRequestRejectedError,
-    ModelRequestTimeout,
-    ModelTimeoutError,
-    ModelUnavailableError,
-    SuspendedResponseExpired,
-    UnexpectedModelBehavior,
-)
-from pydantic_ai.exceptions import UserError as Misuse
+from pydantic_ai import exceptions
+from pydantic_ai.exceptions import ModelAPIError, ModelConnectionError, ModelHTTPError, UnexpectedModelBehavior
 
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.models.calls import FailureKind
@@ -43,20 +27,25 @@ _BY_STATUS: Final[dict[int, FailureKind]] = {
     504: "timed-out",
     529: "overloaded",
 }
-_BY_NAME: Final[tuple[tuple[str, FailureKind], ...]] = (
-    ("Timeout", "timed-out"),
-    ("Decod", "broken-answer"),
-    ("JSON", "broken-answer"),
-    ("StreamConsumed", "broken-answer"),
-    ("StreamClosed", "connection"),
-    ("Connect", "connection"),
-    ("Transport", "connection"),
-    ("Protocol", "connection"),
-    ("Network", "connection"),
-    ("Read", "connection"),
-    ("Write", "connection"),
-    ("Proxy", "connection"),
-    ("ResponseValidation", "broken-answer"),
+_BY_TYPE: Final[tuple[tuple[type[ModelAPIError], FailureKind], ...]] = (
+    (exceptions.ModelContextWindowExceededError, "context-too-long"),
+    (exceptions.ModelAuthenticationError, "unauthorised"),
+    (exceptions.ModelNotFoundError, "not-found"),
+    (exceptions.ModelRateLimitError, "rate-limited"),
+    # Waiting does not fill an account: to be treated like a request that is refused.
+    (exceptions.ModelQuotaExceededError, "rejected"),
+    (exceptions.ModelRequestRejectedError, "rejected"),
+    (exceptions.ModelUnavailableError, "overloaded"),
+    (exceptions.ModelTimeoutError, "timed-out"),
+    (exceptions.ModelRequestTimeout, "timed-out"),
+    (ModelConnectionError, "connection"),
+)
+"""What pydantic-ai's own exceptions say, the most particular first."""
+_BY_NAME: Final[tuple[tuple[FailureKind, tuple[str, ...]], ...]] = (
+    ("timed-out", ("Timeout",)),
+    ("broken-answer", ("Decod", "JSON", "StreamConsumed")),
+    ("connection", ("StreamClosed", "Connect", "Transport", "Protocol", "Network", "Read", "Write", "Proxy")),
+    ("broken-answer", ("ResponseValidation",)),
 )
 """What a part of an exception's name says, for those of SDKs that must not be imported to be recognised."""
 _LIBRARIES: Final = frozenset(
@@ -91,12 +80,12 @@ def _failing(error: BaseException) -> FailureKind | None:
         case ModelAPIError():
             return _of_api(error)
         case BrokenAnswer() | UnexpectedModelBehavior():
-            return "rejected" if isinstance(error, ContentFilterError) else "broken-answer"
-        case SuspendedResponseExpired():
+            return "rejected" if isinstance(error, exceptions.ContentFilterError) else "broken-answer"
+        case exceptions.SuspendedResponseExpired():
             return "not-found"
         case Unavailable():
             return "not-ready"
-        case CellwrightError() | Misuse():
+        case CellwrightError() | exceptions.UserError():
             return "rejected"
         case json.JSONDecodeError() | ValidationError() | UnicodeDecodeError():
             return "broken-answer"
@@ -109,31 +98,15 @@ def _failing(error: BaseException) -> FailureKind | None:
 
 
 def _of_api(error: ModelAPIError) -> FailureKind:
-    match error:
-        case ModelContextWindowExceededError():
-            return "context-too-long"
-        case ModelAuthenticationError():
-            return "unauthorised"
-        case ModelNotFoundError():
-            return "not-found"
-        case ModelRateLimitError():
-            return "rate-limited"
-        # Waiting does not fill an account: to be treated like a request that is refused.
-        case ModelQuotaExceededError() | ModelRequestRejectedError():
-            return "rejected"
-        case ModelUnavailableError():
-            return "overloaded"
-        case ModelTimeoutError() | ModelRequestTimeout():
-            return "connection" if getattr(error, "phase", None) == "connect" else "timed-out"
-        case ModelConnectionError():
-            return "connection"
-        case ModelHTTPError():
-            return _of_status(error.status_code)
-        case _:
-            has_said = error.in_stream or error.body is not None or error.provider_error_code is not None
-            # Without a word of the provider it is pydantic-ai that could not read the answer, or not to its end.
-            is_unread = error.__cause__ is not None or "without a `finish_reason`" in error.message
-            return "broken-answer" if is_unread and not has_said else "server-error"
+    for kind, failing in _BY_TYPE:
+        if isinstance(error, kind):
+            return "connection" if failing == "timed-out" and getattr(error, "phase", "") == "connect" else failing
+    if isinstance(error, ModelHTTPError):
+        return _of_status(error.status_code)
+    has_said = error.in_stream or error.body is not None or error.provider_error_code is not None
+    # Without a word of the provider it is pydantic-ai that could not read the answer, or not to its end.
+    is_unread = error.__cause__ is not None or "without a `finish_reason`" in error.message
+    return "broken-answer" if is_unread and not has_said else "server-error"
 
 
 def _of_status(status: int) -> FailureKind:
@@ -150,8 +123,8 @@ def _of_library(error: BaseException) -> FailureKind | None:
         if isinstance(status, int) and 400 <= status < 600:
             return _of_status(status)
     names = " ".join(kind.__name__ for kind in type(error).__mro__)
-    for part, failing in _BY_NAME:
-        if part in names:
+    for failing, parts in _BY_NAME:
+        if any(part in names for part in parts):
             return failing
     return "server-error"
 

@@ -22,84 +22,27 @@ from pydantic_ai.messages import (
 )
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.models.calls import FailureKind, Request
+from cellwright.models.calls import ENDPOINT_FAILURES, Request
 from cellwright.models.config.catalogue import ProbeResult, Traits, traits_of
 from cellwright.models.config.configuration import Configuration, Endpoint, Kind
 from cellwright.models.config.names import ModelName
 from cellwright.models.providers.failures import BrokenAnswer, failure_of
 from cellwright.models.providers.request_adapter import AsText, finish, prepare
-from cellwright.models.providers.sdk_clients import CONNECTION, build_model, closing_responses, open_http
+from cellwright.models.providers.sdk_clients import CONNECTION, build_model, closing_responses, embed, open_http
 from cellwright.network import NetworkSettings
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
     from cellwright.models.providers.sdk_clients import Http
 
 
-_PASSING: Final[frozenset[FailureKind]] = frozenset(
-    {"connection", "timed-out", "server-error", "overloaded", "rate-limited"}
-)
 _MAX_FAILED_POLLS: Final = 5
 _INITIAL_POLL_INTERVAL_SECONDS: Final = 0.25
 _MAX_POLL_INTERVAL_SECONDS: Final = 4.0
 _CANCEL_TIMEOUT_SECONDS: Final = 5.0
 
-
-def pending(model: Model, provider_response_id: str) -> ModelResponse:
-    """Stands for an answer that is still being made."""
-    return ModelResponse(
-        parts=[],
-        model_name=model.model_name,
-        provider_name=model.system,
-        provider_response_id=provider_response_id,
-        provider_details={"background": True},
-        state="suspended",
-    )
-
-
-async def answer_in_background(
-    model: Model,
-    messages: list[ModelMessage],
-    settings: ModelSettings,
-    parameters: ModelRequestParameters,
-    response: ModelResponse | None = None,
-    on_id: Callable[[str | None], None] | None = None,
-) -> ModelResponse:
-    """The whole answer: of `response` if it was asked for before. Cancelling stops it at the provider too."""
-    if response is None:
-        response = await model.request(messages, settings, parameters)
-    if on_id is not None:
-        on_id(response.provider_response_id)
-    try:
-        wait_seconds, failed_looks = _INITIAL_POLL_INTERVAL_SECONDS, 0
-        while response.state == "suspended":
-            try:
-                response = await model.request([*messages, response], settings, parameters)
-                failed_looks = 0
-            except Exception as error:
-                failed_looks += 1
-                if failure_of(error)[0] not in _PASSING or failed_looks > _MAX_FAILED_POLLS:
-                    raise
-            if response.state == "suspended":
-                await anyio.sleep(wait_seconds)
-                wait_seconds = min(2 * wait_seconds, _MAX_POLL_INTERVAL_SECONDS)
-    except BaseException:
-        with anyio.move_on_after(_CANCEL_TIMEOUT_SECONDS, shield=True):
-            await _cancel(model, response)
-        raise
-    return response
-
-
-async def _cancel(model: Model, response: ModelResponse) -> None:
-    try:
-        await model.cancel_suspended_response(response)
-    except Exception as error:  # noqa: BLE001 - the call has ended already; what it ended with is what counts
-        failure_of(error)
-
-
-__all__ = ["Providers", "failure_of"]
 
 TAKES_IDEMPOTENCY_KEY: Final[frozenset[Kind]] = frozenset(
     {"openai-chat", "openai-responses", "ollama", "anthropic", "groq"}
@@ -107,9 +50,10 @@ TAKES_IDEMPOTENCY_KEY: Final[frozenset[Kind]] = frozenset(
 """Whose SDKs let a header through. Providers ignore it where they do not honour it; company gateways often do."""
 
 _SAMPLING: Final = frozenset({"temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty"})
+OnProviderId = Callable[[str], None] | None
 AnswerEvent = ModelResponseStreamEvent | ModelResponse
-_Fingerprint = bytes | None
-_KnownAs = tuple[ModelName, _Fingerprint, NetworkSettings | None]
+_KnownAs = tuple[ModelName, bytes | None, NetworkSettings | None]
+"""A model, its key's hash, and how it is connected to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +93,6 @@ class Providers:
         for known in [known for known in self._models if known[0] == name]:
             del self._models[known]
 
-    def model(self, name: ModelName, key: str | None) -> Model:
-        """pydantic-ai's model, as it is. Raises `UserError` or `Unavailable`."""
-        return self._model(name, key)[0]
-
     @asynccontextmanager
     async def ask(
         self,
@@ -162,21 +102,20 @@ class Providers:
         stream: bool,
         key: str | None,
         idempotency_key: str | None = None,
-        on_provider_id: Callable[[str], None] | None = None,
+        on_provider_id: OnProviderId = None,
     ) -> AsyncGenerator[AsyncIterator[AnswerEvent]]:
         """Starts and deltas of parts while streaming, then the whole answer; leaving closes the connection.
 
         A response followed by an error only tells what was used. `on_provider_id` hears the provider's id of the
         answer as soon as it is known.
         """
-        on_id = _Once(on_provider_id)
         put = await self._put(name, request, key, idempotency_key)
         if self._configuration.endpoint(name).background:
-            events = _in_background(put, request, stream=stream, on_id=on_id)
+            events = _in_background(put, request, stream=stream, on_id=on_provider_id)
         else:
-            events = _streamed(put, request, on_id) if stream else _whole(put, request, on_id)
-        async with aclosing(events) as told:
-            yield told
+            events = _streamed(put, request, on_provider_id) if stream else _whole(put, request, on_provider_id)
+        async with aclosing(events) as answer:
+            yield answer
 
     @asynccontextmanager
     async def ask_as(
@@ -188,8 +127,8 @@ class Providers:
         pool = self._pool(endpoint, key)
         model = await anyio.to_thread.run_sync(build_model, endpoint, name.model, key, pool, traits)
         put = _put(endpoint, model, traits, request, None)
-        async with aclosing(_whole(put, request, _Once(None))) as told:
-            yield told
+        async with aclosing(_whole(put, request, None)) as answer:
+            yield answer
 
     async def resume(
         self, name: ModelName, request: Request, provider_response_id: str, key: str | None
@@ -198,20 +137,25 @@ class Providers:
         if not self._configuration.endpoint(name).background:
             raise UserError(f"{name} is not asked in the background.", hint="See `background` in docs/models.md.")
         put = await self._put(name, request, key, None)
-        first = pending(put.model, provider_response_id)
-        response = await answer_in_background(put.model, put.messages, put.settings, put.parameters, first)
+        first = ModelResponse(
+            parts=[],
+            model_name=put.model.model_name,
+            provider_name=put.model.system,
+            provider_response_id=provider_response_id,
+            provider_details={"background": True},
+            state="suspended",
+        )
+        response = await answer_in_background(put, first)
         return finish(response, request)
 
     async def embed(self, name: ModelName, texts: Sequence[str], key: str | None) -> list[list[float]]:
         """One vector per text, in order. Raises `UserError` where the endpoint has none."""
-        from cellwright.models.providers.sdk_clients import embed
-
         endpoint = self._configuration.endpoint(name)
         return await embed(endpoint, name.model, texts, key, self._pool(endpoint, key))
 
-    async def warm(self, name: ModelName, key: str | None) -> None:
-        """Loads what asking this model needs, so that the first call does not wait for it."""
-        await self._ready(name, key)
+    async def load(self, name: ModelName, key: str | None) -> Model:
+        """pydantic-ai's model, with all that asking it needs. Raises `UserError` or `Unavailable`."""
+        return (await self._ready(name, key))[0]
 
     async def _put(self, name: ModelName, request: Request, key: str | None, idempotency_key: str | None) -> _Put:
         model, traits = await self._ready(name, key)
@@ -257,7 +201,7 @@ def _put(endpoint: Endpoint, model: Model, traits: Traits, request: Request, ide
 
         model = ConstrainedModel(model, schema=traits.schema)
     if idempotency_key is not None and endpoint.kind in TAKES_IDEMPOTENCY_KEY:
-        given["extra_headers"] = {"Idempotency-Key": _as_header(idempotency_key)}
+        given["extra_headers"] = {"Idempotency-Key": idempotency_key}
     return _Put(
         model=model,
         messages=model.prepare_messages(messages, parameters),
@@ -278,38 +222,57 @@ def _ignored(model: Model, settings: ModelSettings) -> frozenset[str]:
     return model.unsupported_settings
 
 
-class _Once:
-    """Tells the provider's id once."""
-
-    __slots__ = ("_tell",)
-
-    def __init__(self, tell: Callable[[str], None] | None) -> None:
-        self._tell = tell
-
-    def __bool__(self) -> bool:
-        return self._tell is not None
-
-    def __call__(self, provider_id: str | None) -> None:
-        if self._tell is not None and provider_id:
-            self._tell(provider_id)
-            self._tell = None
+def _report_id(response: ModelResponse, on_id: OnProviderId) -> None:
+    if on_id is not None and response.provider_response_id:
+        on_id(response.provider_response_id)
 
 
-async def _whole(put: _Put, request: Request, on_id: _Once) -> AsyncGenerator[AnswerEvent]:
+async def answer_in_background(
+    put: _Put, response: ModelResponse | None = None, on_id: OnProviderId = None
+) -> ModelResponse:
+    """The whole answer: of `response` if it was asked for before. Cancelling stops it at the provider too."""
+    if response is None:
+        response = await put.model.request(put.messages, put.settings, put.parameters)
+    _report_id(response, on_id)
+    try:
+        wait_seconds, failed_looks = _INITIAL_POLL_INTERVAL_SECONDS, 0
+        while response.state == "suspended":
+            try:
+                response = await put.model.request([*put.messages, response], put.settings, put.parameters)
+                failed_looks = 0
+            except Exception as error:
+                failed_looks += 1
+                if failure_of(error)[0] not in ENDPOINT_FAILURES or failed_looks > _MAX_FAILED_POLLS:
+                    raise
+            if response.state == "suspended":
+                await anyio.sleep(wait_seconds)
+                wait_seconds = min(2 * wait_seconds, _MAX_POLL_INTERVAL_SECONDS)
+    except BaseException:
+        with anyio.move_on_after(_CANCEL_TIMEOUT_SECONDS, shield=True):
+            try:
+                await put.model.cancel_suspended_response(response)
+            except Exception as error:  # noqa: BLE001 - the call has ended already; what it ended with is what counts
+                failure_of(error)
+        raise
+    return response
+
+
+async def _whole(put: _Put, request: Request, on_id: OnProviderId) -> AsyncGenerator[AnswerEvent]:
     response = await put.model.request(put.messages, put.settings, put.parameters)
-    on_id(response.provider_response_id)
-    for told in _ended(response, request):
-        yield told
+    _report_id(response, on_id)
+    for answer in _ended(response, request):
+        yield answer
 
 
-async def _streamed(put: _Put, request: Request, on_id: _Once) -> AsyncGenerator[AnswerEvent]:
+async def _streamed(put: _Put, request: Request, on_id: OnProviderId) -> AsyncGenerator[AnswerEvent]:
     translate = AsText() if put.parameters.output_mode == "tool" else None
     asked = put.model.request_stream(put.messages, put.settings, put.parameters)
     async with closing_responses(), asked as stream:
         try:
             async for event in stream:
-                if on_id:
+                if on_id is not None and stream.provider_response_id:
                     on_id(stream.provider_response_id)
+                    on_id = None
                 # Ends of parts repeat what was told; what is final only an agent can say.
                 if isinstance(event, PartDeltaEvent | PartStartEvent):
                     yield event if translate is None else translate(event)
@@ -317,26 +280,23 @@ async def _streamed(put: _Put, request: Request, on_id: _Once) -> AsyncGenerator
             if stream.usage.has_values():
                 yield stream.get()
             raise
-        response = _ended_stream(stream)
-    for told in _ended(response, request):
-        yield told
+        response = stream.get()
+        if response.finish_reason is None and response.state == "complete":
+            # No provider ends an answer without saying why.
+            response = replace(response, state="incomplete")
+    for answer in _ended(response, request):
+        yield answer
 
 
-async def _in_background(put: _Put, request: Request, *, stream: bool, on_id: _Once) -> AsyncGenerator[AnswerEvent]:
+async def _in_background(
+    put: _Put, request: Request, *, stream: bool, on_id: OnProviderId
+) -> AsyncGenerator[AnswerEvent]:
     settings = cast("ModelSettings", {**put.settings, "openai_background": True})
-    response = await answer_in_background(put.model, put.messages, settings, put.parameters, on_id=on_id)
-    for told in _ended(response, request):
-        for index, part in enumerate(told.parts if stream else ()):
+    response = await answer_in_background(replace(put, settings=settings), on_id=on_id)
+    for answer in _ended(response, request):
+        for index, part in enumerate(answer.parts if stream else ()):
             yield PartStartEvent(index=index, part=part)
-        yield told
-
-
-def _ended_stream(stream: StreamedResponse) -> ModelResponse:
-    response = stream.get()
-    if response.finish_reason is None and response.state == "complete":
-        # No provider ends an answer without saying why.
-        return replace(response, state="incomplete")
-    return response
+        yield answer
 
 
 def _ended(response: ModelResponse, request: Request) -> Iterator[ModelResponse]:
@@ -346,12 +306,3 @@ def _ended(response: ModelResponse, request: Request) -> Iterator[ModelResponse]
     except BrokenAnswer:
         yield response
         raise
-
-
-def _as_header(text: str) -> str:
-    """As it is if it may stand in a header, otherwise its print."""
-    return (
-        text
-        if text.isascii() and text.isprintable() and len(text) <= 200
-        else hashlib.sha256(text.encode()).hexdigest()
-    )

@@ -7,7 +7,6 @@ it in the same form. All of it is pure: a schema and messages out, a text in, pa
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
@@ -35,10 +34,6 @@ TEXT: Final[Schema] = {"type": "string"}
 """An answer without a shape."""
 LONGEST_STRING: Final = 2000
 """Limit of characters of a tool's argument. Small models repeat themselves for ever unless something stops them."""
-_ANSWER_START: Final = re.compile(r'\s*\{\s*"reply"\s*:\s*\{\s*"answer"\s*:\s*"')
-_UNFINISHED_ESCAPE: Final = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3})?\Z"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +89,7 @@ def options(tools: Sequence[ToolDefinition], answer: Schema | None, tool_choice:
             return Options(tools=tuple(tools), answer=shape)
 
 
-def retold(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def rewrite_history(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """The conversation so far in the form the model is held to: without tool calls and their results."""
     return [
         replace(message, parts=[_asked(part) for part in message.parts])
@@ -125,45 +120,21 @@ def parts_of(response: ModelResponse, options: Options) -> list[ModelResponsePar
 class AnswerText:
     """The text inside `{"reply": {"answer": "…` while it is still being written."""
 
-    _seen: str = field(default="", init=False)
-    _is_open: bool = field(default=False, init=False)
-    is_over: bool = field(default=False, init=False)
+    _json: str = field(default="", init=False)
+    _emitted: int = field(default=0, init=False)
 
     def feed(self, piece: str) -> str:
         """What has become readable with this piece."""
-        if self.is_over:
-            return ""
-        self._seen += piece
-        if not self._is_open:
-            found = _ANSWER_START.match(self._seen)
-            if found is None:
-                return ""
-            self._is_open, self._seen = True, self._seen[found.end() :]
-        return self._readable()
-
-    def _readable(self) -> str:
-        raw = self._seen
-        at = raw.find('"')
-        while at >= 0 and _is_escaped(raw, at):
-            at = raw.find('"', at + 1)
-        if at >= 0:
-            self.is_over, ready, self._seen = True, raw[:at], ""
-        else:
-            unfinished = _UNFINISHED_ESCAPE.search(raw)
-            end = unfinished.start() if unfinished and not _is_escaped(raw, unfinished.start()) else len(raw)
-            ready, self._seen = raw[:end], raw[end:]
+        self._json += piece
         try:
-            said = str(json.loads(f'"{ready}"', strict=False))
+            match from_json(self._json, allow_partial="trailing-strings"):
+                case {"reply": {"answer": str(answer)}}:
+                    emitted, self._emitted = self._emitted, len(answer)
+                    return answer[emitted:]
+                case _:
+                    return ""
         except ValueError:
-            self.is_over = True
             return ""
-        # Half a character cannot be sent on.
-        return said if said.isascii() else said.encode("utf-8", "replace").decode("utf-8")
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    backslashes = at - len(text[:at].rstrip("\\"))
-    return backslashes % 2 == 1
 
 
 def _reply(text: str, *, was_cut: bool) -> Mapping[str, Any]:
@@ -184,8 +155,8 @@ def _reply(text: str, *, was_cut: bool) -> Mapping[str, Any]:
 def _asked(part: ModelRequestPart) -> ModelRequestPart:
     if isinstance(part, ToolReturnPart):
         text, files = part.model_response_str_and_user_content()
-        told = f"Result of {part.tool_name}:\n{text}"
-        return UserPromptPart(content=[told, *files] if files else told, timestamp=part.timestamp)
+        result = f"Result of {part.tool_name}:\n{text}"
+        return UserPromptPart(content=[result, *files] if files else result, timestamp=part.timestamp)
     return part
 
 

@@ -7,11 +7,11 @@ words otherwise. Whichever it was: the answer is one text part of JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_ai.messages import (
     BaseToolCallPart,
     FileUrl,
@@ -43,61 +43,51 @@ ANSWER_TOOL: Final = "give_answer"
 """The tool a model must call where it has no other way to keep to a shape."""
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+_Texts = list[str] | tuple[str, ...]
+_Count = Annotated[int, Field(ge=0, lt=2**53)]
+_Retention = Literal["5m", "30m", "1h", "12h"]
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+class _CacheOptions(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    retention: _Retention = "5m"
+    messages: bool = False
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
+class _Settings(BaseModel):
+    """What a caller may set. Addresses, headers, timeouts and raw bodies are ours alone."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    max_tokens: Annotated[int, Field(ge=1, lt=2**53)] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: _Count | None = None
+    seed: _Count | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    stop_sequences: _Texts | None = None
+    parallel_tool_calls: bool | None = None
+    tool_choice: Literal["auto", "none", "required"] | _Texts | None = None
+    thinking: bool | Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    cache: bool | _Retention | _CacheOptions | None = None
+    service_tier: Literal["auto", "default", "flex", "priority"] | None = None
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in cast("Iterable[object]", value))
-
-
-def _is_one_of(*words: str) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, str) and value in words
-
-
-def _is_cache(value: object) -> bool:
-    known = {"retention": _is_one_of("5m", "30m", "1h", "12h"), "messages": _is_flag}
-    if isinstance(value, dict):
-        return all(key in known and known[key](inner) for key, inner in cast("dict[str, object]", value).items())
-    return _is_flag(value) or known["retention"](value)
-
-
-_THINKING: Final = _is_one_of("minimal", "low", "medium", "high", "xhigh", "max")
-_TOOL_CHOICE: Final = _is_one_of("auto", "none", "required")
-
-SETTINGS: Final[Mapping[str, Callable[[object], bool]]] = {
-    "max_tokens": lambda value: _is_count(value) and value != 0,
-    "temperature": _is_number,
-    "top_p": _is_number,
-    "top_k": _is_count,
-    "seed": _is_count,
-    "presence_penalty": _is_number,
-    "frequency_penalty": _is_number,
-    "stop_sequences": _are_texts,
-    "parallel_tool_calls": _is_flag,
-    "tool_choice": lambda value: _TOOL_CHOICE(value) or _are_texts(value),
-    "thinking": lambda value: _is_flag(value) or _THINKING(value),
-    "cache": _is_cache,
-    "service_tier": _is_one_of("auto", "default", "flex", "priority"),
-}
-"""What a caller may set. Addresses, headers, timeouts and raw bodies are ours alone."""
+SETTINGS: Final = tuple(_Settings.model_fields)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Raises `UserError` for a setting that is not known, or has no sound value."""
-    for name, value in settings.items():
-        if name not in SETTINGS:
-            raise UserError(f"A request cannot set {name!r}.", hint=f"Known: {', '.join(SETTINGS)}.")
-        if value is not None and not SETTINGS[name](value):
-            raise UserError(f"{name!r} cannot be {str(value)[:40]!r}.", hint="See docs/models.md.")
+    if unknown := [name for name in settings if name not in SETTINGS]:
+        raise UserError(f"A request cannot set {unknown[0]!r}.", hint=f"Known: {', '.join(SETTINGS)}.")
+    try:
+        _Settings.model_validate(dict(settings))
+    except ValidationError as error:
+        name = str(error.errors(include_url=False)[0]["loc"][0])
+        hint = "See docs/models.md."
+        raise UserError(f"{name!r} cannot be {str(settings[name])[:40]!r}.", hint=hint) from None
 
 
 def prepare(request: Request, traits: Traits) -> tuple[list[ModelMessage], ModelRequestParameters, ModelSettings]:

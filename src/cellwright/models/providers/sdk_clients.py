@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, assert_never
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ import httpx2
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.config.catalogue import Traits
-from cellwright.models.config.configuration import Endpoint
+from cellwright.models.config.configuration import Endpoint, Kind
 from cellwright.models.providers.failures import BrokenAnswer
 from cellwright.network import NetworkSettings
 
@@ -96,12 +97,10 @@ def open_http(endpoint: Endpoint, *, has_key: bool, connection: NetworkSettings 
         import httpx
 
         library = httpx
-    trust = _trust(endpoint, connection)
-    proxy = endpoint.proxy or _proxy(endpoint, connection)
-    headers = [_Headers(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
+    headers = [_header_hook(endpoint.headers, has_key=has_key)] if endpoint.headers or not has_key else []
     return library.AsyncClient(
-        verify=trust,
-        proxy=proxy,
+        verify=_trust(endpoint, connection),
+        proxy=endpoint.proxy or _proxy(endpoint, connection),
         # A proxy meant for the web must not see what stays here.
         trust_env=not endpoint.local and endpoint.proxy is None and connection is None,
         # What a provider would have us remember is not our business.
@@ -156,73 +155,39 @@ async def _track_response(response: object) -> None:
         opened.append(response)
 
 
-class _Headers:
+def _header_hook(headers: Mapping[str, str], *, has_key: bool) -> Callable[[httpx2.Request], Awaitable[None]]:
     """Puts the endpoint's own headers on each request, last, so that they win."""
 
-    def __init__(self, headers: Mapping[str, str], *, has_key: bool) -> None:
-        self._headers = headers
-        self._has_key = has_key
+    async def put_headers(request: httpx2.Request) -> None:
+        for name in () if has_key else _KEY_HEADERS:
+            request.headers.pop(name, None)
+        request.headers.update(headers)
 
-    async def __call__(self, request: httpx2.Request) -> None:
-        if not self._has_key:
-            for name in _KEY_HEADERS:
-                request.headers.pop(name, None)
-        for name, value in self._headers.items():
-            request.headers[name] = value
+    return put_headers
+
+
+_MODELS: Final[Mapping[Kind, tuple[str, str]]] = {
+    "openai-chat": ("openai", "OpenAIChatModel"),
+    "openai-responses": ("openai", "OpenAIResponsesModel"),
+    "ollama": ("ollama", "OllamaModel"),
+    "anthropic": ("anthropic", "AnthropicModel"),
+    "google": ("google", "GoogleModel"),
+    "groq": ("groq", "GroqModel"),
+    "mistral": ("mistral", "MistralModel"),
+}
+"""Module and class in `pydantic_ai.models`; loaded when first asked, because an SDK takes seconds."""
 
 
 def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, traits: Traits) -> Model:
     """pydantic-ai's model over the SDK of this kind of endpoint."""
-    kind = endpoint.kind
-    address = address_of(endpoint)
+    module, name = _MODELS[endpoint.kind]
+    cls: Any = getattr(import_module(f"pydantic_ai.models.{module}"), name)
     profile = _profile(traits)
-    # Each SDK types its client narrowly; `open_http` made the right one.
-    client: Any = http
-    match kind:
-        case "openai-chat":
-            from pydantic_ai.models.openai import OpenAIChatModel
-
-            provider = openai_provider(endpoint, key, http)
-            return OpenAIChatModel(model, provider=provider, profile=_chat_profile(profile, endpoint, model))
-        case "openai-responses":
-            from pydantic_ai.models.openai import OpenAIResponsesModel
-
-            return OpenAIResponsesModel(model, provider=openai_provider(endpoint, key, http), profile=profile)
-        case "ollama":
-            from pydantic_ai.models.ollama import OllamaModel
-
-            provider = openai_provider(endpoint, key, http)
-            return OllamaModel(model, provider=provider, profile=_chat_profile(profile, endpoint, model))
-        case "anthropic":
-            from anthropic import AsyncAnthropic
-            from pydantic_ai.models.anthropic import AnthropicModel
-            from pydantic_ai.providers.anthropic import AnthropicProvider
-
-            sdk = AsyncAnthropic(
-                api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0, open_telemetry=False
-            )
-            return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=sdk), profile=profile)
-        case "google":
-            from pydantic_ai.models.google import GoogleModel
-            from pydantic_ai.providers.google import GoogleProvider
-
-            provider = GoogleProvider(api_key=key or NO_KEY, http_client=client, base_url=address)
-            return GoogleModel(model, provider=provider, profile=profile, settings={"max_retries": 0})
-        case "groq":
-            from groq import AsyncGroq
-            from pydantic_ai.models.groq import GroqModel
-            from pydantic_ai.providers.groq import GroqProvider
-
-            sdk = AsyncGroq(api_key=key or NO_KEY, base_url=address, http_client=client, max_retries=0)
-            return GroqModel(model, provider=GroqProvider(groq_client=sdk), profile=profile)
-        case "mistral":
-            from pydantic_ai.models.mistral import MistralModel
-            from pydantic_ai.providers.mistral import MistralProvider
-
-            provider = MistralProvider(api_key=key or NO_KEY, http_client=client, base_url=address)
-            return MistralModel(model, provider=provider, profile=profile, settings={"max_retries": 0})
-        case _:
-            assert_never(kind)
+    if endpoint.kind in ("openai-chat", "ollama"):
+        profile = _chat_profile(profile, endpoint, model)
+    # Who tries again is decided elsewhere; the clients of the other SDKs are told so when they are made.
+    settings = {"max_retries": 0} if endpoint.kind in ("google", "mistral") else None
+    return cls(model, provider=_provider(endpoint, key, http), profile=profile, settings=settings)
 
 
 def address_of(endpoint: Endpoint) -> str:
@@ -230,23 +195,49 @@ def address_of(endpoint: Endpoint) -> str:
     return endpoint.base_url or _ADDRESSES[endpoint.kind]
 
 
-def openai_provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider[Any]:
-    """pydantic-ai's provider for anything that speaks OpenAI's language."""
-    from openai import AsyncOpenAI
-
+def _provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider[Any]:
+    """pydantic-ai's provider over the SDK of this kind of endpoint."""
+    kind, key, address = endpoint.kind, key or NO_KEY, address_of(endpoint)
+    # Each SDK types its client narrowly; `open_http` made the right one.
     client: Any = http
-    sdk = AsyncOpenAI(api_key=key or NO_KEY, base_url=address_of(endpoint), http_client=client, max_retries=0)
-    if endpoint.kind == "ollama":
-        from pydantic_ai.providers.ollama import OllamaProvider
+    match kind:
+        case "anthropic":
+            from anthropic import AsyncAnthropic
+            from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        return OllamaProvider(openai_client=sdk)
-    if endpoint.name == "openai":
-        from pydantic_ai.providers.openai import OpenAIProvider
+            sdk = AsyncAnthropic(api_key=key, base_url=address, http_client=client, max_retries=0, open_telemetry=False)
+            return AnthropicProvider(anthropic_client=sdk)
+        case "google":
+            from pydantic_ai.providers.google import GoogleProvider
 
-        return OpenAIProvider(openai_client=sdk)
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+            return GoogleProvider(api_key=key, http_client=client, base_url=address)
+        case "groq":
+            from groq import AsyncGroq
+            from pydantic_ai.providers.groq import GroqProvider
 
-    return OpenAICompatibleProvider(endpoint.name, openai_client=sdk)
+            sdk = AsyncGroq(api_key=key, base_url=address, http_client=client, max_retries=0)
+            return GroqProvider(groq_client=sdk)
+        case "mistral":
+            from pydantic_ai.providers.mistral import MistralProvider
+
+            return MistralProvider(api_key=key, http_client=client, base_url=address)
+        case "openai-chat" | "openai-responses" | "ollama":
+            from openai import AsyncOpenAI
+
+            sdk = AsyncOpenAI(api_key=key, base_url=address, http_client=client, max_retries=0)
+            if kind == "ollama":
+                from pydantic_ai.providers.ollama import OllamaProvider
+
+                return OllamaProvider(openai_client=sdk)
+            if endpoint.name == "openai":
+                from pydantic_ai.providers.openai import OpenAIProvider
+
+                return OpenAIProvider(openai_client=sdk)
+            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+            return OpenAICompatibleProvider(endpoint.name, openai_client=sdk)
+        case _:
+            assert_never(kind)
 
 
 def _profile(traits: Traits) -> ModelProfile:
@@ -288,33 +279,18 @@ async def embed(endpoint: Endpoint, model: str, texts: Sequence[str], key: str |
 
 
 async def _batch(endpoint: Endpoint, model: str, texts: list[str], key: str | None, http: Http) -> list[list[float]]:
-    kind = endpoint.kind
-    client: Any = http
-    match kind:
-        case "openai-chat" | "openai-responses" | "ollama":
-            from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
-
-            made = await OpenAIEmbeddingModel(model, provider=openai_provider(endpoint, key, http)).embed(
-                texts, input_type="document"
-            )
-            return [list(vector) for vector in made.embeddings]
-        case "google":
-            from pydantic_ai.embeddings.google import GoogleEmbeddingModel
-            from pydantic_ai.providers.google import GoogleProvider
-
-            provider = GoogleProvider(api_key=key or NO_KEY, http_client=client, base_url=address_of(endpoint))
-            made = await GoogleEmbeddingModel(model, provider=provider).embed(texts, input_type="document")
-            return [list(vector) for vector in made.embeddings]
-        case "mistral":
-            from pydantic_ai.providers.mistral import MistralProvider
-
-            provider = MistralProvider(api_key=key or NO_KEY, http_client=client, base_url=address_of(endpoint))
-            response = await provider.client.embeddings.create_async(model=model, inputs=texts)
-            return [list(one.embedding or ()) for one in response.data]
-        case "anthropic" | "groq":
-            raise UserError(
-                f"{endpoint.name!r} makes no embeddings.",
-                hint="Name a model of openai, google, mistral or ollama in the tier embed.",
-            )
-        case _:
-            assert_never(kind)
+    if endpoint.kind in ("anthropic", "groq"):
+        raise UserError(
+            f"{endpoint.name!r} makes no embeddings.",
+            hint="Name a model of openai, google, mistral or ollama in the tier embed.",
+        )
+    provider = _provider(endpoint, key, http)
+    if endpoint.kind == "mistral":
+        response = await provider.client.embeddings.create_async(model=model, inputs=texts)
+        return [list(one.embedding or ()) for one in response.data]
+    if endpoint.kind == "google":
+        from pydantic_ai.embeddings.google import GoogleEmbeddingModel as EmbeddingModel
+    else:
+        from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel as EmbeddingModel
+    made = await EmbeddingModel(model, provider=provider).embed(texts, input_type="document")
+    return [list(vector) for vector in made.embeddings]

@@ -58,8 +58,8 @@ class AttemptFailure:
     retry_after_seconds: float | None = None
     usage: TokenUsage | None = None
     """What the provider says was used all the same."""
-    has_told: bool = False
-    """Pieces of this try were told: they are void."""
+    has_emitted: bool = False
+    """Pieces of this try were emitted: they are void."""
 
 
 async def receive_answer(
@@ -68,16 +68,16 @@ async def receive_answer(
     stream: bool,
     deadlines: Deadlines,
     seconds_left: float,
-    tell: Callable[[Piece], None],
+    emit: Callable[[Piece], None],
     explain: Explain,
 ) -> ModelResponse | AttemptFailure:
-    """The whole response, with its pieces told as they come; or why there is none."""
+    """The whole response, with its pieces emitted as they come; or why there is none."""
     now = anyio.current_time()
     ends_at = now + seconds_left
     silence = deadlines.first_piece_seconds if stream else deadlines.answer_seconds
     response: ModelResponse | None = None
     explained: tuple[FailureKind, str, float | None] | None = None
-    has_told = is_whole = False
+    has_emitted = is_whole = False
     with anyio.CancelScope(deadline=min(now + silence, ends_at)) as scope:
         try:
             async with answer as events:
@@ -85,8 +85,8 @@ async def receive_answer(
                     if isinstance(event, ModelResponse):
                         response = event
                     else:
-                        tell(Piece(event=event))
-                        has_told = True
+                        emit(Piece(event=event))
+                        has_emitted = True
                         silence = deadlines.next_piece_seconds
                     now = anyio.current_time()
                     # Moving it costs more than the piece, so it is set a little further and moved seldom.
@@ -100,23 +100,19 @@ async def receive_answer(
         return response
     if scope.cancel_called:
         why = "within the call's deadline" if anyio.current_time() >= ends_at else f"for {silence:g} s"
-        explained = ("timed-out", f"silent {why}" if has_told else f"no answer {why}", None)
+        explained = ("timed-out", f"silent {why}" if has_emitted else f"no answer {why}", None)
     failing, detail, retry_after_seconds = explained or ("broken-answer", "it ended without an answer", None)
     return AttemptFailure(
         failing=failing,
         detail=detail,
         retry_after_seconds=retry_after_seconds,
         usage=None if response is None else usage_of(response),
-        has_told=has_told,
+        has_emitted=has_emitted,
     )
 
 
 def usage_of(response: ModelResponse) -> TokenUsage | None:
     """What the provider counted; None where it counted nothing, which is unknown, not zero."""
-    used = TokenUsage(
-        input_tokens=response.usage.input_tokens,
-        output_tokens=response.usage.output_tokens,
-        cache_read_tokens=response.usage.cache_read_tokens,
-        cache_write_tokens=response.usage.cache_write_tokens,
-    )
+    usage = response.usage
+    used = TokenUsage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
     return used if used.tokens else None

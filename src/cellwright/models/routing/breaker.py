@@ -11,14 +11,9 @@ from typing import Final, Literal
 
 import anyio
 
-from cellwright.models.calls import FailureKind
+from cellwright.models.calls import ENDPOINT_FAILURES, FailureKind
 
 Health = Literal["closed", "open", "half-open"]
-
-ENDPOINT_FAILURES: Final[frozenset[FailureKind]] = frozenset(
-    {"server-error", "overloaded", "connection", "timed-out", "rate-limited"}
-)
-"""What says that the endpoint is unwell. Every other answer, a refusal too, says that it is there."""
 
 NEVER_ASKED: Final[frozenset[FailureKind]] = frozenset({"breaker-open", "not-ready"})
 """Failures of ours: the endpoint was not asked, so nothing was learnt about it."""
@@ -99,20 +94,12 @@ def may_try(state: State, now: float, rules: BreakerRules) -> Permission:
 
 def probing(state: State, now: float) -> State:
     """The state once a probe was let through."""
-    match state:
-        case Closed():
-            return state
-        case Open(seconds=seconds) | HalfOpen(seconds=seconds):
-            return HalfOpen(since=now, seconds=seconds)
+    return state if isinstance(state, Closed) else HalfOpen(since=now, seconds=state.seconds)
 
 
 def after_success(state: State) -> State:
     """An answer came. One asked for before the breaker opened does not close it: only a probe does."""
-    match state:
-        case Closed() | HalfOpen():
-            return Closed()
-        case Open():
-            return state
+    return state if isinstance(state, Open) else Closed()
 
 
 def after_failure(
@@ -128,36 +115,24 @@ def after_failure(
         case Closed(failures=failures):
             if failures + 1 < rules.failures_in_a_row and named <= 0:
                 return Closed(failures=failures + 1)
-            return _opened(now, seconds=named or rules.open_seconds)
+            seconds = named or rules.open_seconds
         case HalfOpen(seconds=seconds):
-            doubled = min(2 * max(seconds, rules.open_seconds), rules.longest_open_seconds)
-            return _opened(now, seconds=named or doubled)
+            seconds = named or min(2 * max(seconds, rules.open_seconds), rules.longest_open_seconds)
         case Open(until=until, seconds=seconds):
             return Open(until=max(until, now + named), seconds=seconds)
+    return Open(until=now + seconds, seconds=seconds)
 
 
 def after_abandoned(state: State, now: float) -> State:
     """The call was taken back before it ended: if it was the probe, the next one may try at once."""
-    match state:
-        case Closed() | Open():
-            return state
-        case HalfOpen(seconds=seconds):
-            return Open(until=now, seconds=seconds)
+    return Open(until=now, seconds=state.seconds) if isinstance(state, HalfOpen) else state
 
 
 def health(state: State, now: float) -> Health:
     """For routing and for people. An open breaker whose time has come is already half-open."""
-    match state:
-        case Closed():
-            return "closed"
-        case Open(until=until):
-            return "half-open" if now >= until else "open"
-        case HalfOpen():
-            return "half-open"
-
-
-def _opened(now: float, *, seconds: float) -> Open:
-    return Open(until=now + seconds, seconds=seconds)
+    if isinstance(state, Closed):
+        return "closed"
+    return "open" if isinstance(state, Open) and now < state.until else "half-open"
 
 
 @dataclass(slots=True)
@@ -173,7 +148,7 @@ class Breakers:
         """How the endpoint is doing."""
         return health(self._state(endpoint), self.clock())
 
-    def enter(self, endpoint: str) -> Permission:
+    def admit(self, endpoint: str) -> Permission:
         """Whether a call may go there now. Who is let in says afterwards how it ended."""
         state, now = self._state(endpoint), self.clock()
         permission = may_try(state, now, self.rules)

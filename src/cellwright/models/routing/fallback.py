@@ -1,7 +1,7 @@
 """Asking the models of a route in turn until one answers: retries, breakers, fallback, restarts.
 
-What two tries say is never joined: a try that failed after telling pieces is followed by `Restarted`. What to do after
-a try that gave no answer is decided by `next_move`, which is pure.
+What two tries say is never joined: a try that failed after emitting pieces is followed by `Restarted`. What to do after
+a try that gave no answer is decided by `seconds_until_retry`, which is pure.
 """
 
 from __future__ import annotations
@@ -41,27 +41,7 @@ MAX_WAIT_WITH_FALLBACK_SECONDS: Final = 10.0
 """Limit of the wait a provider may ask for before the next model is tried, if there is one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryAfter:
-    """Ask the same model again, not sooner than this."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextModel:
-    """Nothing more to hope for here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GiveUp:
-    """The time is over."""
-
-
-Move = RetryAfter | NextModel | GiveUp
-
-
-def next_move(
+def seconds_until_retry(
     failing: FailureKind,
     *,
     tries_on_this_model: int,
@@ -69,22 +49,19 @@ def next_move(
     seconds_left: float,
     jitter: float,
     is_last: bool = False,
-) -> Move:
-    """The move after `tries_on_this_model` tries, the last of which failed so.
+) -> float | None:
+    """After which wait to ask the same model again, the last of so many tries having failed so; None: no more.
 
     Waits grow exponentially with full jitter (`jitter` is in [0, 1)) and never end before the time a provider
     named, nor after the deadline. `is_last` says that no other model is left to ask.
     """
-    if seconds_left <= 0:
-        return GiveUp()
     if tries_on_this_model > MAX_RETRIES.get(failing, 0):
-        return NextModel()
+        return None
     growing = min(MAX_BACKOFF_SECONDS, INITIAL_BACKOFF_SECONDS * 2 ** max(0, tries_on_this_model - 1))
     named = max(0.0, retry_after_seconds or 0.0)
     wait = named + jitter * (INITIAL_BACKOFF_SECONDS if named else growing)
-    if wait >= seconds_left or (wait > MAX_WAIT_WITH_FALLBACK_SECONDS and not is_last):
-        return NextModel()
-    return RetryAfter(seconds=wait)
+    is_too_long = wait >= seconds_left or (wait > MAX_WAIT_WITH_FALLBACK_SECONDS and not is_last)
+    return None if is_too_long else wait
 
 
 OnSent = Callable[[ModelName, str | None], Awaitable[None]]
@@ -122,16 +99,20 @@ class RouteExhausted:
 
 
 @dataclass(slots=True, kw_only=True)
-class _RouteProgress:
-    """One call on its way along the route."""
+class RoutedCall:
+    """One call on its way along its route."""
 
     request: Request
+    route: Route
     stream: bool
-    ends_at: float
-    tell: Callable[[Update], None]
-    on_sent: OnSent | None
-    on_provider_id: OnProviderId | None
-    idempotency_key: str | None
+    deadline_seconds: float
+    emit: Callable[[Update], None]
+    """Gets `Started` before each try, `Piece`s as they come, `Restarted` when they are void."""
+    on_sent: OnSent | None = None
+    """Awaited before anything goes out, with the idempotency key it will carry."""
+    on_provider_id: OnProviderId | None = None
+    idempotency_key: str | None = None
+    ends_at: float = field(default=0, init=False)
     attempts: list[FailedAttempt] = field(default_factory=list[FailedAttempt])
     tries: dict[ModelName, int] = field(default_factory=dict[ModelName, int])
     heard: dict[ModelName, int] = field(default_factory=dict[ModelName, int])
@@ -139,7 +120,7 @@ class _RouteProgress:
     passed: dict[ModelName, float] = field(default_factory=dict[ModelName, float])
     """Models passed over because of an open breaker, and until when it is."""
     void: FailedAttempt | None = None
-    """The try whose pieces were told and must be taken back."""
+    """The try whose pieces were emitted and must be taken back."""
 
     def key_for(self, model: ModelName) -> str | None:
         """The same for tries of which nobody knows what became, another once the provider has answered."""
@@ -149,13 +130,13 @@ class _RouteProgress:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def start(self, model: ModelName, reason: str) -> None:
-        """Tell that a model is asked, after taking back what an earlier try told."""
+        """Emit that a model is asked, after taking back what an earlier try emitted."""
         self.passed.pop(model, None)
         self.tries[model] = self.tries.get(model, 0) + 1
         if self.void is not None:
-            self.tell(Restarted(failed=self.void))
+            self.emit(Restarted(failed=self.void))
             self.void = None
-        self.tell(Started(model=str(model), reason=reason))
+        self.emit(Started(model=str(model), reason=reason))
 
     def note(self, model: ModelName, failure: AttemptFailure, milliseconds: int) -> None:
         """Keep what failed."""
@@ -169,7 +150,7 @@ class _RouteProgress:
         self.attempts.append(attempt)
         if failure.failing not in OUTCOME_UNKNOWN:
             self.heard[model] = self.heard.get(model, 0) + 1
-        if failure.has_told:
+        if failure.has_emitted:
             self.void = attempt
 
     def pass_over(self, model: ModelName, until: float) -> None:
@@ -196,91 +177,59 @@ class Attempts:
     patience_seconds: float = 30
     """How long a call waits for an endpoint with an open breaker when no other model is left."""
 
-    async def run(
-        self,
-        request: Request,
-        route: Route,
-        *,
-        stream: bool,
-        deadline_seconds: float,
-        tell: Callable[[Update], None],
-        on_sent: OnSent | None = None,
-        on_provider_id: OnProviderId | None = None,
-        idempotency_key: str | None = None,
-    ) -> RouteAnswer | RouteExhausted:
-        """The first answer along the route, or every failure.
+    async def run(self, call: RoutedCall) -> RouteAnswer | RouteExhausted:
+        """The first answer along the route, or every failure. Cancelling closes the connection."""
+        call.ends_at = self.clock() + call.deadline_seconds
+        finished = await self._along(call) or await self._after_breakers(call)
+        return finished or RouteExhausted(attempts=tuple(call.attempts))
 
-        `tell` hears `Started` before each try, `Piece`s as they come, `Restarted` when they are void. `on_sent` is
-        awaited before anything goes out, with the idempotency key it will carry. Cancelling closes the connection.
-        """
-        progress = _RouteProgress(
-            request=request,
-            stream=stream,
-            ends_at=self.clock() + deadline_seconds,
-            tell=tell,
-            on_sent=on_sent,
-            on_provider_id=on_provider_id,
-            idempotency_key=idempotency_key,
-        )
-        finished = await self._along(route, progress) or await self._once_back(route, progress)
-        return finished or RouteExhausted(attempts=tuple(progress.attempts))
-
-    async def _along(self, route: Route, progress: _RouteProgress) -> RouteAnswer | None:
-        for position, model in enumerate(route.order):
-            if self._seconds_left(progress) <= 0:
+    async def _along(self, call: RoutedCall) -> RouteAnswer | None:
+        for model in call.route.order:
+            if self._seconds_left(call) <= 0:
                 return None
-            is_last = position == len(route.order) - 1
-            finished = await self._at(model, route, progress, is_last=is_last)
-            if finished is not None:
+            if finished := await self._at(model, call, is_last=model == call.route.order[-1]):
                 return finished
         return None
 
-    async def _once_back(self, route: Route, progress: _RouteProgress) -> RouteAnswer | None:
+    async def _after_breakers(self, call: RoutedCall) -> RouteAnswer | None:
         """Wait for the endpoints that were passed over, now that there is nothing better to do."""
-        until = min(self.clock() + self.patience_seconds, progress.ends_at)
-        while progress.passed and (left := until - self.clock()) > 0:
-            model = min(progress.passed, key=lambda model: progress.passed[model])
-            await self.breakers.wait(model.provider, min(left, max(0.0, progress.passed[model] - self.clock())))
-            finished = await self._at(model, route, progress, is_last=True)
-            if finished is not None:
+        until = min(self.clock() + self.patience_seconds, call.ends_at)
+        while call.passed and (left := until - self.clock()) > 0:
+            model = min(call.passed, key=lambda model: call.passed[model])
+            await self.breakers.wait(model.provider, min(left, max(0.0, call.passed[model] - self.clock())))
+            if finished := await self._at(model, call, is_last=True):
                 return finished
         return None
 
-    async def _at(
-        self, model: ModelName, route: Route, progress: _RouteProgress, *, is_last: bool
-    ) -> RouteAnswer | None:
+    async def _at(self, model: ModelName, call: RoutedCall, *, is_last: bool) -> RouteAnswer | None:
         """Every try at one model."""
-        reason = route.reasons.get(model, "")
+        reason = call.route.reasons.get(model, "")
         while True:
-            permission = self.breakers.enter(model.provider)
+            permission = self.breakers.admit(model.provider)
             if isinstance(permission, CallBlocked):
-                progress.pass_over(model, permission.until)
+                call.pass_over(model, permission.until)
                 return None
-            progress.start(model, reason)
-            outcome = await self._try(model, progress, is_probe=isinstance(permission, Probe))
+            call.start(model, reason)
+            outcome = await self._try(model, call, is_probe=isinstance(permission, Probe))
             if isinstance(outcome, ModelResponse):
-                return RouteAnswer(response=outcome, model=model, reason=reason, attempts=tuple(progress.attempts))
-            move = next_move(
+                return RouteAnswer(response=outcome, model=model, reason=reason, attempts=tuple(call.attempts))
+            wait_seconds = seconds_until_retry(
                 outcome.failing,
-                tries_on_this_model=progress.tries[model],
+                tries_on_this_model=call.tries[model],
                 retry_after_seconds=outcome.retry_after_seconds,
-                seconds_left=self._seconds_left(progress),
+                seconds_left=self._seconds_left(call),
                 jitter=self.jitter(),
                 is_last=is_last,
             )
-            match move:
-                case RetryAfter(seconds=seconds):
-                    await self.sleep(seconds)
-                case NextModel() | GiveUp():
-                    return None
+            if wait_seconds is None:
+                return None
+            await self.sleep(wait_seconds)
 
-    async def _try(
-        self, model: ModelName, progress: _RouteProgress, *, is_probe: bool
-    ) -> ModelResponse | AttemptFailure:
+    async def _try(self, model: ModelName, call: RoutedCall, *, is_probe: bool) -> ModelResponse | AttemptFailure:
         """One try, with the breaker told how it ended, also when it is cancelled."""
         began_at = self.clock()
         try:
-            outcome = await self._put(model, progress)
+            outcome = await self._put(model, call)
         except BaseException:
             if is_probe:
                 self.breakers.abandoned(model.provider)
@@ -288,33 +237,33 @@ class Attempts:
         if isinstance(outcome, ModelResponse):
             self.breakers.succeeded(model.provider)
             return outcome
-        progress.note(model, outcome, round(1000 * (self.clock() - began_at)))
+        call.note(model, outcome, round(1000 * (self.clock() - began_at)))
         if is_probe and outcome.failing in NEVER_ASKED:
             self.breakers.abandoned(model.provider)
         else:
             self.breakers.failed(model.provider, outcome.failing, outcome.retry_after_seconds)
         return outcome
 
-    async def _put(self, model: ModelName, progress: _RouteProgress) -> ModelResponse | AttemptFailure:
-        key = progress.key_for(model)
-        if progress.on_sent is not None:
-            await progress.on_sent(model, key)
-        on_id = progress.on_provider_id
+    async def _put(self, model: ModelName, call: RoutedCall) -> ModelResponse | AttemptFailure:
+        key = call.key_for(model)
+        if call.on_sent is not None:
+            await call.on_sent(model, key)
+        on_id = call.on_provider_id
         answer = self.ask(
             model,
-            progress.request,
-            stream=progress.stream,
+            call.request,
+            stream=call.stream,
             idempotency_key=key,
             on_provider_id=None if on_id is None else partial(on_id, model),
         )
         return await receive_answer(
             answer,
-            stream=progress.stream,
+            stream=call.stream,
             deadlines=self.deadlines,
-            seconds_left=self._seconds_left(progress),
-            tell=progress.tell,
+            seconds_left=self._seconds_left(call),
+            emit=call.emit,
             explain=self.explain,
         )
 
-    def _seconds_left(self, progress: _RouteProgress) -> float:
-        return progress.ends_at - self.clock()
+    def _seconds_left(self, call: RoutedCall) -> float:
+        return call.ends_at - self.clock()

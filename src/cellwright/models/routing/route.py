@@ -10,9 +10,9 @@ from typing import Final, Literal
 from pydantic_ai.messages import BinaryContent, ImageUrl, ModelRequest, ToolReturnPart, UserPromptPart
 
 from cellwright.errors import ModelUnavailable, RefusedByPolicy
-from cellwright.models.calls import Complexity, Request
+from cellwright.models.calls import Request
 from cellwright.models.config.catalogue import Traits
-from cellwright.models.config.names import ABILITIES, Ability, ModelName
+from cellwright.models.config.names import Ability, ModelName
 from cellwright.models.routing.breaker import Health
 from cellwright.policy.money import Money
 
@@ -23,9 +23,6 @@ _LACKING: Final[Mapping[Ability, str]] = {
     "tools": "cannot call tools",
     "schema": "cannot keep to a schema",
     "images": "cannot see images",
-    "streaming": "cannot stream",
-    "reasoning": "cannot reason first",
-    "caching": "cannot keep a prompt between calls",
 }
 
 
@@ -33,7 +30,6 @@ _LACKING: Final[Mapping[Ability, str]] = {
 class RouteRequest:
     """What matters of a call for choosing who answers it."""
 
-    complexity: Complexity = "normal"
     needs: frozenset[Ability] = frozenset()
     context_tokens: int = 0
     """What is sent, estimated."""
@@ -105,17 +101,14 @@ class Route:
 def route(question: RouteRequest, candidates: Sequence[Candidate]) -> Route:
     """Order those who can answer; refuse, with the reason, those who cannot.
 
-    Named models keep their order. A tier is reordered: for a simple task the cheapest first, otherwise as its chain
-    stands; endpoints that failed lately come last, and where money is bounded, models of unknown price after the rest.
+    Named models keep their order. Of a tier, endpoints that failed lately come last, and where money is bounded, models
+    of unknown price after the rest.
     """
-    order: list[Candidate] = []
-    refused: dict[ModelName, RouteRefusal] = {}
-    for candidate in _once_each(candidates):
-        refusal = refuse(question, candidate)
-        if refusal is None:
-            order.append(candidate)
-        else:
-            refused[candidate.name] = refusal
+    known: dict[ModelName, Candidate] = {}
+    for candidate in sorted(candidates, key=lambda candidate: candidate.position):
+        known.setdefault(candidate.name, candidate)
+    refused = {name: refusal for name, one in known.items() if (refusal := refuse(question, one)) is not None}
+    order = [candidate for name, candidate in known.items() if name not in refused]
     if not question.named:
         order.sort(key=lambda candidate: _rank(question, candidate))
     return Route(
@@ -132,44 +125,34 @@ def refuse(question: RouteRequest, candidate: Candidate) -> RouteRefusal | None:
         return RouteRefusal(why="private", reason="it is not on this machine")
     if not candidate.is_ready:
         return RouteRefusal(why="not-ready", reason="it has no key")
-    for ability in ABILITIES:
+    for ability, lacking in _LACKING.items():
         if ability in question.needs and not can(traits, ability):
-            return RouteRefusal(why="ability", reason=f"it {_LACKING[ability]}")
+            return RouteRefusal(why="ability", reason=f"it {lacking}")
     tokens = question.context_tokens + question.answer_tokens
     if traits.context_tokens is not None and tokens > traits.context_tokens:
         return RouteRefusal(why="context", reason=f"it reads {traits.context_tokens} tokens, this needs about {tokens}")
     cost = cost_of(question, candidate)
     left = question.budget_left
     if left is not None and cost is not None and cost.currency == left.currency and cost.amount > left.amount:
-        return RouteRefusal(why="budget", reason=f"it would cost about {_shown(cost)}, and {left} is left")
+        return RouteRefusal(
+            why="budget", reason=f"it would cost about {cost.amount.normalize():f} {cost.currency}, and {left} is left"
+        )
     return None
 
 
 def can(traits: Traits, ability: Ability) -> bool:
     """Whether a model can do that, in whichever way it is put to it: tools and schemas stand in for each other."""
-    match ability:
-        case "tools" | "schema":
-            return traits.tools or traits.schema
-        case "images":
-            return traits.images
-        case "streaming":
-            return traits.streaming
-        case "reasoning":
-            return traits.reasoning
-        case "caching":
-            return traits.caching
+    return traits.tools or traits.schema if ability in ("tools", "schema") else getattr(traits, ability)
 
 
 def needs_of(request: Request) -> frozenset[Ability]:
     """What the request itself shows: tools, a shape of the answer, images."""
-    needs: set[Ability] = set()
-    if request.tools:
-        needs.add("tools")
-    if request.output is not None:
-        needs.add("schema")
-    if any(_is_image(content) for content in _contents(request)):
-        needs.add("images")
-    return frozenset(needs)
+    needs: dict[Ability, bool] = {
+        "tools": bool(request.tools),
+        "schema": request.output is not None,
+        "images": any(map(_is_image, _contents(request))),
+    }
+    return frozenset(ability for ability, is_needed in needs.items() if is_needed)
 
 
 def cost_of(question: RouteRequest, candidate: Candidate) -> Money | None:
@@ -181,42 +164,18 @@ def cost_of(question: RouteRequest, candidate: Candidate) -> Money | None:
     return Money(amount=amount, currency=candidate.currency)
 
 
-def _once_each(candidates: Sequence[Candidate]) -> Iterable[Candidate]:
-    """In the order of the chain, the first of each name."""
-    seen: set[ModelName] = set()
-    for candidate in sorted(candidates, key=lambda candidate: candidate.position):
-        if candidate.name not in seen:
-            seen.add(candidate.name)
-            yield candidate
-
-
-def _rank(question: RouteRequest, candidate: Candidate) -> tuple[bool, bool, bool, Decimal, int]:
-    cost = cost_of(question, candidate)
-    is_cheapness_asked = question.complexity == "simple"
-    return (
-        candidate.health == "open",
-        question.budget_left is not None and cost is None,
-        is_cheapness_asked and cost is None,
-        cost.amount if is_cheapness_asked and cost is not None else Decimal(0),
-        candidate.position,
-    )
+def _rank(question: RouteRequest, candidate: Candidate) -> tuple[bool, bool, int]:
+    is_risk = question.budget_left is not None and cost_of(question, candidate) is None
+    return candidate.health == "open", is_risk, candidate.position
 
 
 def _reason(question: RouteRequest, candidate: Candidate) -> str:
-    place = f"number {candidate.position + 1} of the {'models named' if question.named else 'chain'}"
-    notes = [place]
-    cost = cost_of(question, candidate)
-    if question.complexity == "simple" and not question.named:
-        notes.insert(0, "cheapest first for a simple task: " + ("price unknown" if cost is None else _shown(cost)))
+    notes = [f"number {candidate.position + 1} of the {'models named' if question.named else 'chain'}"]
     if question.private:
         notes.append("on this machine")
     if candidate.health == "open":
         notes.append("its endpoint failed lately")
     return ", ".join(notes)
-
-
-def _shown(cost: Money) -> str:
-    return f"{cost.amount.normalize():f} {cost.currency}"
 
 
 def _contents(request: Request) -> Iterable[object]:

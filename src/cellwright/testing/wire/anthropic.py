@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from typing import Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, last_of_user, sse
+from cellwright.testing.wire.reply import Event, Json, Reply, Wire, WireRequest, last_of_user, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "end_turn", "length": "max_tokens", "refused": "refusal"}
 
-_REFUSALS: Final[dict[Refusal, tuple[int, str, str]]] = {
-    "bad-request": (400, "messages: at least one message is required", "invalid_request_error"),
-    "unauthorised": (401, "invalid x-api-key", "authentication_error"),
-    "not-found": (404, "model: {model}", "not_found_error"),
-    "context-too-long": (400, "prompt is too long: 250000 tokens > 200000 maximum", "invalid_request_error"),
-    "rate-limited": (429, "This request would exceed your rate limit.", "rate_limit_error"),
-    "server-error": (500, "Internal server error", "api_error"),
-    "overloaded": (529, "Overloaded", "overloaded_error"),
-}
 
-
-class Anthropic:
+class Anthropic(Wire):
     """`POST /v1/messages`."""
+
+    refusals = {  # noqa: RUF012 (a class variable by its base)
+        "bad-request": (400, "messages: at least one message is required", "invalid_request_error"),
+        "unauthorised": (401, "invalid x-api-key", "authentication_error"),
+        "not-found": (404, "model: {model}", "not_found_error"),
+        "context-too-long": (400, "prompt is too long: 250000 tokens > 200000 maximum", "invalid_request_error"),
+        "rate-limited": (429, "This request would exceed your rate limit.", "rate_limit_error"),
+        "server-error": (500, "Internal server error", "api_error"),
+        "overloaded": (529, "Overloaded", "overloaded_error"),
+    }
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
@@ -77,16 +77,13 @@ class Anthropic:
         )
         yield _event("message_stop")
 
-    def refusal(
-        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
-        """An error status and its body."""
-        status, usual, type_ = _REFUSALS[refusal]
-        return WireRefusal(status=status, body=_error(message or usual.format(model=model), type_))
+    def error(self, message: str, *more: str) -> Json:
+        """The body of an error; `more` is its type."""
+        return {"type": "error", "error": {"type": more[0], "message": message}, "request_id": "req_cellwright"}
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
-        return sse(_error(message, "overloaded_error"), name="error")
+        return sse(self.error(message, "overloaded_error"), name="error")
 
 
 def _block_events(reply: Reply) -> Iterator[Event]:
@@ -148,10 +145,6 @@ def _usage(tokens: Tokens | None) -> Json:
         "cache_read_input_tokens": tokens.cache_read_tokens,
         "cache_creation_input_tokens": tokens.cache_write_tokens,
     }
-
-
-def _error(message: str, type_: str) -> Json:
-    return {"type": "error", "error": {"type": type_, "message": message}, "request_id": "req_cellwright"}
 
 
 def _input(arguments: str) -> object:

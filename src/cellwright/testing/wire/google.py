@@ -13,7 +13,7 @@ from cellwright.testing.wire.reply import (
     Refusal,
     Reply,
     ReplyToolCall,
-    WireRefusal,
+    Wire,
     WireRequest,
     last_of_user,
     sse,
@@ -21,23 +21,23 @@ from cellwright.testing.wire.reply import (
 
 _STOPS: Final[dict[Stop, str]] = {"end": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
 
-_REFUSALS: Final[dict[Refusal, tuple[int, str, str]]] = {
-    "bad-request": (400, "Invalid JSON payload received.", "INVALID_ARGUMENT"),
-    "unauthorised": (400, "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT"),
-    "not-found": (404, "models/{model} is not found for API version v1beta.", "NOT_FOUND"),
-    "context-too-long": (
-        400,
-        "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
-        "INVALID_ARGUMENT",
-    ),
-    "rate-limited": (429, "Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED"),
-    "server-error": (500, "An internal error has occurred.", "INTERNAL"),
-    "overloaded": (503, "The model is overloaded. Please try again later.", "UNAVAILABLE"),
-}
 
-
-class Google:
+class Google(Wire):
     """`POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent`."""
+
+    refusals = {  # noqa: RUF012 (a class variable by its base)
+        "bad-request": (400, "Invalid JSON payload received.", "INVALID_ARGUMENT"),
+        "unauthorised": (400, "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT"),
+        "not-found": (404, "models/{model} is not found for API version v1beta.", "NOT_FOUND"),
+        "context-too-long": (
+            400,
+            "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
+            "INVALID_ARGUMENT",
+        ),
+        "rate-limited": (429, "Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED"),
+        "server-error": (500, "An internal error has occurred.", "INTERNAL"),
+        "overloaded": (503, "The model is overloaded. Please try again later.", "UNAVAILABLE"),
+    }
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
@@ -74,9 +74,9 @@ class Google:
 
     def refusal(
         self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
+    ) -> tuple[int, Json]:
         """An error status and its body; a wrong key is a bad request here, told by its reason."""
-        status, usual, name = _REFUSALS[refusal]
+        status, body = super().refusal(refusal, model, message, retry_after_seconds)
         details: list[Json] = []
         if refusal == "unauthorised":
             reason = {"reason": "API_KEY_INVALID", "domain": "googleapis.com"}
@@ -84,11 +84,16 @@ class Google:
         if retry_after_seconds is not None:
             delay = {"retryDelay": f"{retry_after_seconds:g}s"}
             details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo"} | delay)
-        return WireRefusal(status=status, body=_error(status, message or usual.format(model=model), name, details))
+        body["error"] |= {"code": status} | ({"details": details} if details else {})
+        return status, body
+
+    def error(self, message: str, *more: str) -> Json:
+        """The body of an error; `more` is its name."""
+        return {"error": {"code": 500, "message": message, "status": more[0]}}
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
-        return sse(_error(500, message, "INTERNAL", []))
+        return sse(self.error(message, "INTERNAL"))
 
 
 def _schema(generation: Json) -> Json | None:
@@ -131,8 +136,3 @@ def _usage(tokens: Tokens, *, is_last: bool) -> Json:
         "totalTokenCount": tokens.input_tokens + said,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens.input_tokens}],
     } | cached
-
-
-def _error(status: int, message: str, name: str, details: list[Json]) -> Json:
-    told = {} if not details else {"details": details}
-    return {"error": {"code": status, "message": message, "status": name} | told}

@@ -6,33 +6,29 @@ from collections.abc import Iterator
 from typing import Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.openai_chat import DONE, asked_in_chat
-from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, sse
+from cellwright.testing.wire.openai_chat import DONE, OpenAIChat
+from cellwright.testing.wire.reply import Event, Json, Reply, WireRequest, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "stop", "length": "length", "refused": "error"}
 
-_REFUSALS: Final[dict[Refusal, tuple[int, str, str, str | None]]] = {
-    "bad-request": (400, "Expected last role User or Tool for serving", "invalid_request_message_order", "3230"),
-    "unauthorised": (401, "Unauthorized", "invalid_request_error", None),
-    "not-found": (404, "Invalid model: {model}", "invalid_model", "1500"),
-    "context-too-long": (
-        400,
-        "Prompt contains 200000 tokens, too large for model with 131072 maximum context length",
-        "invalid_request_prompt",
-        "3051",
-    ),
-    "rate-limited": (429, "Rate limit exceeded", "rate_limited", "1300"),
-    "server-error": (500, "Internal server error", "internal_server_error", "1000"),
-    "overloaded": (503, "Service tier capacity exceeded: overloaded.", "service_unavailable", "3505"),
-}
 
-
-class Mistral:
+class Mistral(OpenAIChat):
     """`POST /v1/chat/completions`."""
 
-    def asked(self, path: str, body: Json) -> WireRequest:
-        """What a request asks for; Mistral tells usage unasked."""
-        return asked_in_chat(body, has_usage=True)
+    refusals = {  # noqa: RUF012 (a class variable by its base)
+        "bad-request": (400, "Expected last role User or Tool for serving", "invalid_request_message_order", "3230"),
+        "unauthorised": (401, "Unauthorized", "invalid_request_error", None),
+        "not-found": (404, "Invalid model: {model}", "invalid_model", "1500"),
+        "context-too-long": (
+            400,
+            "Prompt contains 200000 tokens, too large for model with 131072 maximum context length",
+            "invalid_request_prompt",
+            "3051",
+        ),
+        "rate-limited": (429, "Rate limit exceeded", "rate_limited", "1300"),
+        "server-error": (500, "Internal server error", "internal_server_error", "1000"),
+        "overloaded": (503, "Service tier capacity exceeded: overloaded.", "service_unavailable", "3505"),
+    }
 
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""
@@ -53,16 +49,14 @@ class Mistral:
         yield _chunk(reply, {"content": ""}, finish=_finish(reply), usage=reply.usage)
         yield DONE
 
-    def refusal(
-        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
-        """An error status and its body."""
-        status, usual, type_, code = _REFUSALS[refusal]
-        return WireRefusal(status=status, body=_error(message or usual.format(model=model), type_, code))
+    def error(self, message: str, *more: str | None) -> Json:
+        """The body of an error; `more` is its type and code."""
+        type_, code = more
+        return {"object": "error", "message": message, "type": type_, "param": None, "code": code}
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
-        return sse(_error(message, "internal_server_error", "1000"))
+        return sse(self.error(message, "internal_server_error", "1000"))
 
 
 def _outside(reply: Reply, object: str) -> Json:
@@ -105,7 +99,3 @@ def _usage(tokens: Tokens) -> Json:
         "completion_tokens": tokens.output_tokens,
         "total_tokens": tokens.input_tokens + tokens.output_tokens,
     } | cached
-
-
-def _error(message: str, type_: str, code: str | None) -> Json:
-    return {"object": "error", "message": message, "type": type_, "param": None, "code": code}

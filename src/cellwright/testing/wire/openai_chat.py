@@ -2,28 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, WireRefusal, WireRequest, last_of_user, sse
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, Wire, WireRequest, last_of_user, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "stop", "length": "length", "refused": "content_filter"}
 
 DONE: Final = Event(b"data: [DONE]\n\n")
 
 
-class OpenAIChat:
+class OpenAIChat(Wire):
     """`POST /chat/completions`."""
+
+    refusals: ClassVar[Mapping[Refusal, tuple[Any, ...]]] = {
+        "bad-request": (400, "Invalid value for 'messages'.", "invalid_request_error", "invalid_value"),
+        "unauthorised": (401, "Incorrect API key provided.", "invalid_request_error", "invalid_api_key"),
+        "not-found": (404, "The model `{model}` does not exist.", "invalid_request_error", "model_not_found"),
+        "context-too-long": (
+            400,
+            "This model's maximum context length is 128000 tokens. Please reduce the length of the messages.",
+            "invalid_request_error",
+            "context_length_exceeded",
+        ),
+        "rate-limited": (429, "Rate limit reached for {model}.", "requests", "rate_limit_exceeded"),
+        "server-error": (500, "The server had an error while processing your request.", "server_error", None),
+        "overloaded": (503, "The engine is currently overloaded, please try again later.", "server_error", None),
+    }
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
-        return asked_in_chat(body, has_usage=bool((body.get("stream_options") or {}).get("include_usage")))
+        tools = tuple(tool["function"]["name"] for tool in body.get("tools") or () if "function" in tool)
+        match body.get("tool_choice"):
+            case {"function": {"name": str(forced)}}:
+                pass
+            case "required" | "any" if tools:
+                forced = tools[0]
+            case _:
+                forced = None
+        match body.get("response_format"):
+            case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+                pass
+            case {"type": "json_object"}:
+                schema = {}
+            case _:
+                schema = None
+        return WireRequest(
+            model=str(body.get("model")),
+            is_stream=bool(body.get("stream")),
+            prompt=last_of_user(body.get("messages")),
+            tools=tools,
+            forced_tool=forced,
+            schema=schema,
+            has_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        )
 
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""
         body = completion(reply, object="chat.completion", choices=[whole_choice(reply)])
-        return body | ({} if reply.usage is None else {"usage": usage_of(reply.usage)})
+        return body | ({} if reply.usage is None else {"usage": self.usage(reply.usage)})
 
     def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer."""
@@ -31,47 +69,26 @@ class OpenAIChat:
             yield Event(sse(chunk(reply, [choice_of(delta)])), is_piece)
         yield Event(sse(chunk(reply, [choice_of({}, finish=finish_of(reply))])))
         if asked.has_usage and reply.usage is not None:
-            yield Event(sse(chunk(reply, []) | {"usage": usage_of(reply.usage)}))
+            yield Event(sse(chunk(reply, []) | {"usage": self.usage(reply.usage)}))
         yield DONE
 
-    def refusal(
-        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
-        """An error status and its body."""
-        status, usual, type_, code = refusals(model)[refusal]
-        return WireRefusal(status=status, body=error_body(message or usual, type=type_, code=code))
+    def usage(self, tokens: Tokens) -> Json:
+        """What was used; cached tokens are part of the prompt."""
+        return {
+            "prompt_tokens": tokens.input_tokens,
+            "completion_tokens": tokens.output_tokens,
+            "total_tokens": tokens.input_tokens + tokens.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": tokens.cache_read_tokens, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+        }
+
+    def error(self, message: str, *more: str | None) -> Json:
+        """The body of an error; `more` is its type and code."""
+        return error_body(message, *more)
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
-        return sse(error_body(message, type="server_error", code=None))
-
-
-def asked_in_chat(body: Json, *, has_usage: bool) -> WireRequest:
-    """What a request in the shape of chat completions asks for."""
-    tools = tuple(tool["function"]["name"] for tool in body.get("tools") or () if "function" in tool)
-    match body.get("tool_choice"):
-        case {"function": {"name": str(forced)}}:
-            pass
-        case "required" | "any" if tools:
-            forced = tools[0]
-        case _:
-            forced = None
-    match body.get("response_format"):
-        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
-            pass
-        case {"type": "json_object"}:
-            schema = {}
-        case _:
-            schema = None
-    return WireRequest(
-        model=str(body.get("model")),
-        is_stream=bool(body.get("stream")),
-        prompt=last_of_user(body.get("messages")),
-        tools=tools,
-        forced_tool=forced,
-        schema=schema,
-        has_usage=has_usage,
-    )
+        return sse(self.error(message, "server_error"))
 
 
 def completion(reply: Reply, *, object: str, choices: list[Json]) -> Json:
@@ -129,35 +146,6 @@ def finish_of(reply: Reply) -> str:
     return "tool_calls" if reply.calls else _STOPS[reply.stop]
 
 
-def usage_of(tokens: Tokens) -> Json:
-    """What was used; cached tokens are part of the prompt."""
-    return {
-        "prompt_tokens": tokens.input_tokens,
-        "completion_tokens": tokens.output_tokens,
-        "total_tokens": tokens.input_tokens + tokens.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": tokens.cache_read_tokens, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
-    }
-
-
-def error_body(message: str, *, type: str, code: str | None, **more: Any) -> Json:
+def error_body(message: str, type_: str | None = "invalid_request_error", code: str | None = None) -> Json:
     """An error as OpenAI writes it."""
-    return {"error": {"message": message, "type": type, "param": None, "code": code} | more}
-
-
-def refusals(model: str) -> dict[Refusal, tuple[int, str, str, str | None]]:
-    """Status, message, type and code of each refusal."""
-    return {
-        "bad-request": (400, "Invalid value for 'messages'.", "invalid_request_error", "invalid_value"),
-        "unauthorised": (401, "Incorrect API key provided.", "invalid_request_error", "invalid_api_key"),
-        "not-found": (404, f"The model `{model}` does not exist.", "invalid_request_error", "model_not_found"),
-        "context-too-long": (
-            400,
-            "This model's maximum context length is 128000 tokens. Please reduce the length of the messages.",
-            "invalid_request_error",
-            "context_length_exceeded",
-        ),
-        "rate-limited": (429, f"Rate limit reached for {model}.", "requests", "rate_limit_exceeded"),
-        "server-error": (500, "The server had an error while processing your request.", "server_error", None),
-        "overloaded": (503, "The engine is currently overloaded, please try again later.", "server_error", None),
-    }
+    return {"error": {"message": message, "type": type_, "param": None, "code": code}}

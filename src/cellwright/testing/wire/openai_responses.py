@@ -10,10 +10,8 @@ from cellwright.testing.wire.openai_chat import OpenAIChat
 from cellwright.testing.wire.reply import (
     Event,
     Json,
-    Refusal,
     Reply,
     ReplyToolCall,
-    WireRefusal,
     WireRequest,
     last_of_user,
     sse,
@@ -24,7 +22,7 @@ Status = Literal["queued", "in_progress", "completed", "incomplete", "cancelled"
 _INCOMPLETE: Final[dict[Stop, str]] = {"length": "max_output_tokens", "refused": "content_filter"}
 
 
-class OpenAIResponses:
+class OpenAIResponses(OpenAIChat):
     """`POST /responses`."""
 
     def asked(self, path: str, body: Json) -> WireRequest:
@@ -63,12 +61,6 @@ class OpenAIResponses:
         """A streamed answer; its events are numbered."""
         for number, (fields, is_piece) in enumerate(_events(reply, is_background=asked.is_background)):
             yield Event(sse(fields | {"sequence_number": number}, name=fields["type"]), is_piece)
-
-    def refusal(
-        self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
-        """An error status and its body: as in chat completions."""
-        return OpenAIChat().refusal(refusal, model, message, retry_after_seconds)
 
     def error_event(self, message: str) -> bytes:
         """What is sent when things go wrong in the middle of a stream."""
@@ -126,39 +118,39 @@ def _events(reply: Reply, *, is_background: bool) -> Iterator[tuple[Json, bool]]
 
 def _thinking_events(reply: Reply) -> Iterator[tuple[Json, bool]]:
     item = _reasoning(reply)
-    place = {"item_id": item["id"], "output_index": 0, "summary_index": 0}
+    position = {"item_id": item["id"], "output_index": 0, "summary_index": 0}
     empty = {"type": "summary_text", "text": ""}
     yield {"type": "response.output_item.added", "output_index": 0, "item": item | {"summary": []}}, False
-    yield {"type": "response.reasoning_summary_part.added", "part": empty} | place, False
-    yield {"type": "response.reasoning_summary_text.delta", "delta": reply.thinking} | place, False
-    yield {"type": "response.reasoning_summary_text.done", "text": reply.thinking} | place, False
-    yield {"type": "response.reasoning_summary_part.done", "part": item["summary"][0]} | place, False
+    yield {"type": "response.reasoning_summary_part.added", "part": empty} | position, False
+    yield {"type": "response.reasoning_summary_text.delta", "delta": reply.thinking} | position, False
+    yield {"type": "response.reasoning_summary_text.done", "text": reply.thinking} | position, False
+    yield {"type": "response.reasoning_summary_part.done", "part": item["summary"][0]} | position, False
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}, False
 
 
 def _text_events(reply: Reply, index: int) -> Iterator[tuple[Json, bool]]:
     item = _message(reply)
-    place = {"item_id": item["id"], "output_index": index, "content_index": 0}
+    position = {"item_id": item["id"], "output_index": index, "content_index": 0}
     part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     begun = item | {"content": [], "status": "in_progress"}
     yield {"type": "response.output_item.added", "output_index": index, "item": begun}, False
-    yield {"type": "response.content_part.added", "part": part} | place, False
+    yield {"type": "response.content_part.added", "part": part} | position, False
     for piece in reply.pieces:
-        yield {"type": "response.output_text.delta", "delta": piece, "logprobs": []} | place, True
-    yield {"type": "response.output_text.done", "text": reply.text, "logprobs": []} | place, False
-    yield {"type": "response.content_part.done", "part": item["content"][0]} | place, False
+        yield {"type": "response.output_text.delta", "delta": piece, "logprobs": []} | position, True
+    yield {"type": "response.output_text.done", "text": reply.text, "logprobs": []} | position, False
+    yield {"type": "response.content_part.done", "part": item["content"][0]} | position, False
     yield {"type": "response.output_item.done", "output_index": index, "item": item}, False
 
 
 def _call_events(call: ReplyToolCall, index: int) -> Iterator[tuple[Json, bool]]:
     item = _call(call)
-    place = {"item_id": item["id"], "output_index": index}
+    position = {"item_id": item["id"], "output_index": index}
     begun = item | {"arguments": "", "status": "in_progress"}
     yield {"type": "response.output_item.added", "output_index": index, "item": begun}, False
     for piece in call.pieces:
-        yield {"type": "response.function_call_arguments.delta", "delta": piece} | place, True
+        yield {"type": "response.function_call_arguments.delta", "delta": piece} | position, True
     done = {"type": "response.function_call_arguments.done", "arguments": call.arguments, "name": call.name}
-    yield done | place, False
+    yield done | position, False
     yield {"type": "response.output_item.done", "output_index": index, "item": item}, False
 
 

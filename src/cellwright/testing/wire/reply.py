@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from cellwright.testing.answers import CallTool, CallTools, Say, SayJson, Spoken, Stop, Tokens
 
@@ -81,63 +82,63 @@ class Event:
 Refusal = Literal[
     "bad-request", "unauthorised", "not-found", "context-too-long", "rate-limited", "server-error", "overloaded"
 ]
+REFUSALS: Final[frozenset[str]] = frozenset(get_args(Refusal))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireRefusal:
-    """An error as one provider writes it."""
-
-    status: int
-    body: Json
-
-
-class Wire(Protocol):
+class Wire(ABC):
     """How one provider writes its answers."""
 
+    refusals: ClassVar[Mapping[Refusal, tuple[Any, ...]]]
+    """Status, message with `{model}` for the model's name, and what else `error` is told."""
+
+    @abstractmethod
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
-        ...
 
+    @abstractmethod
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""
-        ...
 
-    def events(self, reply: Reply, asked: WireRequest) -> Iterable[Event]:
+    @abstractmethod
+    def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
         """A streamed answer."""
-        ...
+
+    @abstractmethod
+    def error(self, message: str, *more: Any) -> Json:
+        """The body of an error."""
+
+    @abstractmethod
+    def error_event(self, message: str) -> bytes:
+        """What is sent when things go wrong in the middle of a stream."""
 
     def refusal(
         self, refusal: Refusal, model: str, message: str | None, retry_after_seconds: float | None
-    ) -> WireRefusal:
+    ) -> tuple[int, Json]:
         """An error status and its body."""
-        ...
-
-    def error_event(self, message: str) -> bytes:
-        """What is sent when things go wrong in the middle of a stream."""
-        ...
+        status, usual, *more = self.refusals[refusal]
+        return status, self.error(message or usual.format(model=model), *more)
 
 
 def reply_to(spoken: Spoken, *, asked: WireRequest, id: str, created: int) -> Reply:
     """The answer as it will be written to one request."""
-    text, calls, thinking, stop, pieces = "", (), "", "end", None
+    text, calls, thinking, stop, chunks = "", (), "", "end", None
     match spoken:
         case Say(text=text, thinking=thinking, stop=stop, chunks=chunks):
-            pieces = cut(text, chunks)
+            pass
         case CallTool(text=text):
-            calls = (tool_call(spoken, id=id, number=0),)
-        case CallTools(calls=several, text=text):
-            calls = tuple(tool_call(call, id=id, number=number) for number, call in enumerate(several))
-        case SayJson(value=value, chunks=chunks) if asked.forced_tool is not None and asked.schema is None:
-            called = CallTool(asked.forced_tool, json.dumps(value, ensure_ascii=False), chunks=chunks)
-            calls = (tool_call(called, id=id, number=0),)
+            calls = (spoken,)
+        case CallTools(calls=calls, text=text):
+            pass
+        case SayJson(value=value, chunks=pieces) if asked.forced_tool is not None and asked.schema is None:
+            calls = (CallTool(asked.forced_tool, json.dumps(value, ensure_ascii=False), chunks=pieces),)
         case SayJson(value=value, chunks=chunks):
-            pieces = cut(json.dumps(value, ensure_ascii=False), chunks)
+            text = json.dumps(value, ensure_ascii=False)
     return Reply(
         id=id,
         model=asked.model,
         created=created,
-        pieces=cut(text, None) if pieces is None else pieces,
-        calls=calls,
+        pieces=cut(text, chunks),
+        calls=tuple(tool_call(call, id=id, number=number) for number, call in enumerate(calls)),
         thinking=thinking,
         stop=stop,
         usage=spoken.tokens,

@@ -47,8 +47,8 @@ output_price_per_million = "1 USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """Everything a test of the doors needs."""
+class RunningGateway:
+    """Everything a test of the endpoint needs."""
 
     home: Path
     provider: ProviderServer

@@ -1,4 +1,4 @@
-"""A door: hands over its keys, then tells what it sees of itself. `a_door.py HOME COMMAND ARGUMENT…`."""
+"""A client: hands over its keys, then says what it sees of itself. `key_client.py HOME COMMAND ARGUMENT…`."""
 
 from __future__ import annotations
 
