@@ -25,13 +25,13 @@ from cellwright.notebook import (
     EditRefused,
     NotebookFile,
     SaveConflict,
-    SavePoint,
     apply_edits,
     new,
     read,
     render,
     save,
 )
+from cellwright.notebook.atomic_write import SavePoint
 from cellwright.notebook.layout import signature_end
 from cellwright.notebook.render import check_reads_back
 from tests.sampling import some

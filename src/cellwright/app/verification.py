@@ -15,19 +15,11 @@ from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy import Masker
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
-from cellwright.runs.verify import (
-    SOURCE_NOTES,
-    Machine,
-    NoEnvironment,
-    NotVerified,
-    ProofStore,
-    Signer,
-    Verified,
-    fresh_environments,
-    hint_of,
-    text_of,
-    verify,
-)
+from cellwright.runs.verify.fresh_environment import fresh_environments
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.proof import ProofStore, Signer
+from cellwright.runs.verify.reasons import SOURCE_NOTES, NoEnvironment, hint_of, text_of
+from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox import DataMount, Limits, Tier, probe
 from cellwright.settings import Settings
 

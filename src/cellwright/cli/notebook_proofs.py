@@ -28,28 +28,13 @@ from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy import Masker
-from cellwright.runs.verify import (
-    SOURCE_NOTES,
-    FileLocations,
-    Machine,
-    NotVerified,
-    Proof,
-    ProofStatus,
-    ProofStore,
-    Signer,
-    StoredProof,
-    Verified,
-    fingerprint,
-    fresh_environments,
-    fresh_packages,
-    hint_of,
-    parse,
-    proof_status,
-    text_of,
-    to_json,
-    tools_here,
-    verify,
-)
+from cellwright.runs.verify.fresh_environment import fresh_environments, fresh_packages
+from cellwright.runs.verify.input_files import FileLocations
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.proof import Proof, ProofStore, Signer, StoredProof, fingerprint, parse, to_json
+from cellwright.runs.verify.proof_status import ProofStatus, proof_status
+from cellwright.runs.verify.reasons import SOURCE_NOTES, hint_of, text_of
+from cellwright.runs.verify.verification import NotVerified, Verified, tools_here, verify
 from cellwright.sandbox import Limits, Tier, probe
 from cellwright.settings import Settings
 

@@ -13,7 +13,11 @@ from cellwright.app.notebooks import terrain_for
 from cellwright.kernel import KernelPool
 from cellwright.notebook import read
 from cellwright.policy import Masker
-from cellwright.runs.verify import Machine, NotVerified, Proof, Signer, Verified, fresh_environments, text_of, verify
+from cellwright.runs.verify.fresh_environment import fresh_environments
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.proof import Proof, Signer
+from cellwright.runs.verify.reasons import text_of
+from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox import Limits, probe
 from cellwright.settings import Settings
 from tests.conftest import notebook_source

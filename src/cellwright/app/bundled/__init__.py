@@ -3,14 +3,3 @@
 The data is that of the repository's `examples/data`, byte for byte, where its generators, its planted problems and its
 licence (CC0) are described.
 """
-
-from cellwright.app.bundled.datasets import (
-    DATASETS,
-    TUTORIAL_TITLE,
-    Dataset,
-    copy_dataset,
-    dataset_named,
-    write_tutorial,
-)
-
-__all__ = ["DATASETS", "TUTORIAL_TITLE", "Dataset", "copy_dataset", "dataset_named", "write_tutorial"]

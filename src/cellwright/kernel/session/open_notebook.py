@@ -41,17 +41,8 @@ from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
 from cellwright.kernel.session.saved_file import SavedFile
 from cellwright.kernel.state import NotebookState
-from cellwright.notebook import (
-    Consequences,
-    Document,
-    Edit,
-    EditRefused,
-    NotebookFile,
-    SaveConflict,
-    apply_edits,
-    foresee,
-    summary,
-)
+from cellwright.notebook import Document, Edit, EditRefused, NotebookFile, SaveConflict, apply_edits, foresee, summary
+from cellwright.notebook.consequences import Consequences
 from cellwright.sandbox import FileChange
 from cellwright_guest import wire
 

@@ -16,7 +16,8 @@ import anyio.to_thread
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
-from cellwright.notebook import Document, LintFinding, NotebookFile, check, read
+from cellwright.notebook import Document, NotebookFile, check, read
+from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh

@@ -8,8 +8,7 @@ from typing import Final
 
 from cellwright.errors import UserError
 from cellwright.notebook import read
-from cellwright.runs.verify import Signer, parse
-from cellwright.runs.verify.proof import KEY_FILE
+from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
 from cellwright.runs.verify.proof_status import code_changes, trust_in
 from cellwright.server.http.schemas.runs import ProofShape
 from cellwright.settings import Settings
