@@ -6,6 +6,7 @@ Where a run has the file open, that notebook is meant: one file never has two.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -22,7 +23,7 @@ from cellwright.app.notebooks import open_notebook, open_pool
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import SaveConflict, render
-from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.atomic_write import write_new
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -245,10 +246,5 @@ async def _save(notebook: OpenNotebook) -> None:
 
 
 def _put_beside(conflict: SaveConflict) -> None:
-    number = 1
-    while True:
-        place = conflict.path.with_name(f"{conflict.path.stem}-unsaved-{number}.py")
-        if not place.exists():
-            write_atomically(place, conflict.our_text.encode())
-            return
-        number += 1
+    copies = (conflict.path.with_name(f"{conflict.path.stem}-unsaved-{number}.py") for number in itertools.count(1))
+    next(copy for copy in copies if write_new(copy, conflict.our_text.encode()))

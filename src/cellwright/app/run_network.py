@@ -8,7 +8,6 @@ else: not in the journal, not in a log, not in a prompt.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from cellwright.errors import Defect
 from cellwright.journal import Fact, Records, stream_of
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
-from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.atomic_write import write_atomically, write_new
 from cellwright.policy import Action, AgreedEnvelope, Allow, Rules, UseNetwork, judge
 from cellwright.sandbox import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.egress import Allowed, Denied, Verdict
@@ -224,18 +223,8 @@ _VARIABLES: Final = TypeAdapter(dict[str, str])
 def store_network_variables(folder: Path, variables: Mapping[str, str]) -> None:
     """Remember these for the run of this folder; a run that has some keeps them. Blocking."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    unseen = folder / f".{_FILE}.{os.getpid()}"
-    # Private from its first byte; complete before it has its name.
-    with os.fdopen(os.open(unseen, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(_VARIABLES.dump_json(dict(variables)))
-        os.fsync(file.fileno())
-    try:
-        os.link(unseen, folder / _FILE)
-    except FileExistsError:
-        # The same start was said twice.
-        pass
-    finally:
-        unseen.unlink()
+    # It is there already where the same start was requested twice.
+    write_new(folder / _FILE, _VARIABLES.dump_json(dict(variables)), mode=0o600)
 
 
 def stored_network_variables(folder: Path) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ from cellwright.agents.prompt.context_providers import ContextProvider, DataCont
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.skills import Skill, read_skills
 from cellwright.analyst.data_search import project_files
-from cellwright.app.model_readiness import has_model
+from cellwright.app.doctor import has_model
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git

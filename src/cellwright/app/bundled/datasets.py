@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gzip
 import importlib.resources
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
+from cellwright.notebook.atomic_write import write_new
 
 _MAX_COPIES: Final = 1_000
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HINT: Final = "Choose a folder that you may write to."
 
 
@@ -23,26 +22,12 @@ def write_new_file(folder: Path, name: str, content: bytes) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(1, _MAX_COPIES):
             path = folder / (name if number == 1 else f"{stem}-{number}{suffix}")
-            if _holds(path, content) or _create_file(path, content):
+            is_there = path.is_file() and not path.is_symlink() and path.read_bytes() == content
+            if is_there or write_new(path, content):
                 return path
     except OSError as error:
         raise UserError(f"{name!r} cannot be put into {str(folder)!r}: {error.strerror}.", hint=_HINT) from error
     raise UserError(f"There are too many files called {name!r} in {str(folder)!r}.", hint=_HINT)
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
-
-
-def _create_file(path: Path, content: bytes) -> bool:
-    """False if something is there already."""
-    try:
-        descriptor = os.open(path, _NEW, 0o644)
-    except FileExistsError:
-        return False
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ import binascii
 import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -26,7 +25,7 @@ from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document
-from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.atomic_write import write_atomically, write_new
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.sandbox import DataMount
 
@@ -105,18 +104,7 @@ def _read(path: Path) -> bytes | None:
 def _make(path: Path) -> bytes:
     """A new key, whole or not at all. Of two processes that make one at once, one wins and both use it."""
     seed = Ed25519PrivateKey.generate().private_bytes_raw()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(base64.b64encode(seed) + b"\n")
-            stream.flush()
-            os.fsync(descriptor)
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_new(path, base64.b64encode(seed) + b"\n", mode=0o600)
     return _read(path) or seed
 
 
