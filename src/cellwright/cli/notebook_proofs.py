@@ -21,10 +21,8 @@ from cellwright.app.notebooks import contained, terrain_for
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.kernel import KernelOptions, PythonChoice
-from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of
-from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy import Masker
@@ -244,9 +242,6 @@ async def _packages_now(file: NotebookFile, terrain: KernelOptions) -> tuple[Map
     """What the notebook would get today and on which Python, or why it would get nothing."""
     try:
         header = header_of(file.document.header)
-        if header is None:
-            ours = [Path(path) for path in package_paths()]
-            return await anyio.to_thread.run_sync(distributions_in, ours), terrain.pythons.ours.version
         async with fresh_packages(header, terrain) as fresh:
             return fresh.packages, fresh.python
     except (UserError, Unavailable) as error:

@@ -16,6 +16,7 @@ import threading
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final
 
 from cellwright.errors import UserError
@@ -46,6 +47,22 @@ def without_warnings() -> Generator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@lru_cache(maxsize=512)
+def syntax_tree(code: str) -> ast.Module | None:
+    """The code parsed, not to be changed; None if it is no Python."""
+    try:
+        with without_warnings():
+            return ast.parse(code)
+    except UNREADABLE:
+        return None
+
+
+def walk_syntax(code: str) -> Iterator[ast.AST]:
+    """Every node of the code; none where it is no Python."""
+    tree = syntax_tree(code)
+    return ast.walk(tree) if tree is not None else iter(())
 
 
 def parse_python(text: str, where: str) -> ast.Module:

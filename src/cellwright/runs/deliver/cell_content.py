@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal
 
 from cellwright.notebook import Cell
+from cellwright.notebook.syntax_trees import syntax_tree
 
 _HEADING: Final = re.compile(r"(?m)^ {0,3}#[ \t]+\S|<h1[\s>]", re.IGNORECASE)
-_BROKEN: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 _MARKDOWN: Final = frozenset({"md"})
 _PAGES: Final = frozenset({"md", "Html"})
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -47,20 +45,9 @@ class CellContent:
     lines: int = 0
 
 
-@lru_cache(maxsize=512)
-def tree_of(code: str) -> ast.Module | None:
-    """The code parsed; None if it is no Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except _BROKEN:
-        return None
-
-
 def read_cell(cell: Cell) -> CellContent:
     """What the cell is about."""
-    tree = tree_of(cell.code)
+    tree = syntax_tree(cell.code)
     if tree is None:
         return CellContent(is_parsed=False, lines=_lines(cell.code))
     body = [node for node in tree.body if not isinstance(node, ast.Pass)]
@@ -195,7 +182,7 @@ class Plot:
 
 def plots_in(code: str) -> tuple[Plot, ...]:
     """The charts of a cell, each with what it tells about itself."""
-    tree = tree_of(code)
+    tree = syntax_tree(code)
     if tree is None:
         return ()
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]

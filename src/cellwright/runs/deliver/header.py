@@ -9,7 +9,6 @@ import ast
 import importlib.metadata
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 from cellwright.kernel.environments.packages import DISTRIBUTION_OF_MODULE, NEVER_INSTALLED, with_package
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.notebook import Document
+from cellwright.notebook.syntax_trees import walk_syntax
 
 _MARIMO: Final = frozenset({"marimo"})
 _PANDAS: Final = frozenset({"pandas"})
@@ -75,7 +75,6 @@ def unseen(imported: Collection[str], calls: Collection[str], words: Collection[
     return found
 
 
-_BROKEN: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 _IMPORTERS: Final = frozenset({"import_module", "__import__", "importorskip"})
 _START: Final = "# /// script\n"
 
@@ -165,18 +164,13 @@ class Imports:
 
 def read_imports(document: Document) -> Imports:
     """What the notebook imports and which calls it makes. Cells that cannot be parsed count as empty."""
-    nodes = [node for cell in document.cells for node in _nodes(cell.code)]
+    nodes = [node for cell in document.cells for node in walk_syntax(cell.code)]
     marimo = {name for node in nodes for name in _names_of_marimo(node)}
     return Imports(
         modules=frozenset(module for node in nodes for module in _modules(node)),
         calls=frozenset(call for node in nodes for call in _calls(node, marimo)),
         words=frozenset(word for node in nodes for word in _engines(node)),
     )
-
-
-def _nodes(code: str) -> Iterator[ast.AST]:
-    with suppress(*_BROKEN):
-        yield from ast.walk(ast.parse(code))
 
 
 def _modules(node: ast.AST) -> Iterator[str]:
