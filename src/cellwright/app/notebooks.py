@@ -74,7 +74,7 @@ async def open_notebook(
     which is `held_back` there, unless `ask_to_keep` says yes.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
-    terrain = terrain_for(
+    options = kernel_options(
         file,
         files=files or Files(),
         limits=limits or Limits(),
@@ -87,10 +87,10 @@ async def open_notebook(
     )
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
-        yield await stack.enter_async_context(own_pool.open_notebook(file, terrain))
+        yield await stack.enter_async_context(own_pool.open_notebook(file, options))
 
 
-def terrain_for(
+def kernel_options(
     file: NotebookFile,
     *,
     files: Files,

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cellwright.app import Files, open_pool
-from cellwright.app.notebooks import contained, terrain_for
+from cellwright.app.notebooks import contained, kernel_options
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.kernel import KernelOptions, PythonChoice
@@ -62,10 +62,10 @@ def verify_now(path: Path, wanted: VerifyOptions, *, as_json: bool) -> int:
     settings = Settings.read()
     if wanted.out is not None and wanted.out.resolve() == path.resolve():
         raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
-    result, terrain = anyio.run(_verified, path, wanted, settings)
+    result, options = anyio.run(_verified, path, wanted, settings)
     stored = None
     if isinstance(result, Verified):
-        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), terrain.data)
+        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), options.data)
         if wanted.out is not None:
             _write(wanted.out, to_json(result.signed))
     view = _view(result, stored)
@@ -81,7 +81,7 @@ async def _verified(
 ) -> tuple[Verified | NotVerified, KernelOptions]:
     file = await anyio.to_thread.run_sync(read, path)
     tier = contained(wanted.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=wanted.allow_uncontained)
-    terrain = terrain_for(
+    options = kernel_options(
         file,
         files=wanted.files,
         limits=wanted.limits,
@@ -94,15 +94,15 @@ async def _verified(
     async with open_pool(settings) as pool:
         result = await verify(
             path,
-            open_fresh=fresh_environments(pool, terrain),
+            open_fresh=fresh_environments(pool, options),
             signer=signer,
-            machine=machine_of(settings, terrain.project),
+            machine=machine_of(settings, options.project),
             masker=Masker.of(salt=secrets.token_bytes(16)),
             seconds=wanted.seconds,
             is_strict=wanted.is_strict,
             on_progress=console.note,
         )
-    return result, terrain
+    return result, options
 
 
 def machine_of(settings: Settings, project: Path) -> Machine:
@@ -207,7 +207,7 @@ def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> StoredP
 
 
 async def _standing(file: NotebookFile, kept: StoredProof, files: Files, settings: Settings) -> ProofStatus:
-    terrain = terrain_for(
+    options = kernel_options(
         file,
         files=files,
         limits=Limits(),
@@ -216,8 +216,8 @@ async def _standing(file: NotebookFile, kept: StoredProof, files: Files, setting
         python=_choice_of(kept.signed.proof),
         on_progress=console.note,
     )
-    around = FileLocations(project=terrain.project, notebook=file.path, data=terrain.data or kept.data)
-    packages, python = await _packages_now(file, terrain)
+    around = FileLocations(project=options.project, notebook=file.path, data=options.data or kept.data)
+    packages, python = await _packages_now(file, options)
 
     def compared() -> ProofStatus:
         ours = Signer.known_at(settings.home)
@@ -238,11 +238,11 @@ def _choice_of(proof: Proof) -> PythonChoice:
     return "ours" if proof.tools.get("python") == our_interpreter().version else "header"
 
 
-async def _packages_now(file: NotebookFile, terrain: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
+async def _packages_now(file: NotebookFile, options: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
     """What the notebook would get today and on which Python, or why it would get nothing."""
     try:
         header = header_of(file.document.header)
-        async with fresh_packages(header, terrain) as fresh:
+        async with fresh_packages(header, options) as fresh:
             return fresh.packages, fresh.python
     except (UserError, Unavailable) as error:
         return error.message, ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cellwright.app import Files
-from cellwright.app.notebooks import terrain_for
+from cellwright.app.notebooks import kernel_options
 from cellwright.kernel import KernelPool
 from cellwright.notebook import read
 from cellwright.policy import Masker
@@ -33,15 +33,15 @@ class Verifier:
     home: Path
 
     async def __call__(
-        self, path: Path, *, data: tuple[str, ...] = (), on_progress: Callable[[str], None] | None = None, **more: Any
+        self, path: Path, *, data: tuple[str, ...] = (), on_progress: Callable[[str], None] = lambda _: None, **more: Any
     ) -> Verified | NotVerified:
         """Verify a notebook; its folder is its project."""
         file = read(path)
         files = Files(project=path.parent, data=data)
-        terrain = terrain_for(file, files=files, limits=Limits(), tier=probe().tier, settings=self.settings)
+        options = kernel_options(file, files=files, limits=Limits(), tier=probe().tier, settings=self.settings)
         return await verify(
             path,
-            open_fresh=fresh_environments(self.pool, terrain, other=self.other),
+            open_fresh=fresh_environments(self.pool, options, other=self.other),
             signer=Signer.at(self.settings.ready_home()),
             machine=self.machine(path.parent),
             masker=Masker.of(salt=secrets.token_bytes(16)),
