@@ -33,7 +33,12 @@ class Verifier:
     home: Path
 
     async def __call__(
-        self, path: Path, *, data: tuple[str, ...] = (), on_progress: Callable[[str], None] = lambda _: None, **more: Any
+        self,
+        path: Path,
+        *,
+        data: tuple[str, ...] = (),
+        on_progress: Callable[[str], None] = lambda _: None,
+        **more: Any,
     ) -> Verified | NotVerified:
         """Verify a notebook; its folder is its project."""
         file = read(path)

@@ -49,7 +49,7 @@ def page_html(
     delivery: Delivery, document: Document | None, outcomes: Mapping[CellId, CellOutcome], charts: Mapping[str, str]
 ) -> str:
     """The whole report as one page. Everything in it is escaped or cleaned."""
-    title = _title(delivery)
+    title = delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
     body = "\n".join(part for part in (*_head(delivery, title), *_sections(delivery)) if part)
     cells = "\n".join(_notebook(document, outcomes, Charts(charts))) if document is not None else ""
     return f"""<!doctype html>
@@ -76,10 +76,6 @@ def page_html(
 @cache
 def _style() -> str:
     return (files("cellwright.runs.deliver.report") / "style.css").read_text(encoding="utf-8")
-
-
-def _title(delivery: Delivery) -> str:
-    return delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
 
 
 def _head(delivery: Delivery, title: str) -> Iterator[str]:
