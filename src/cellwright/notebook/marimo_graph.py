@@ -91,11 +91,11 @@ def _graph(cells: tuple[tuple[CellId, str], ...]) -> Graph:
         str(name): tuple(sorted((CellId(cell) for cell in cells), key=place.__getitem__))
         for name, cells in definitions.get_multiply_defined()
     }
-    order = topological_sort(topology, list(topology.cells))
+    order = tuple(CellId(cell) for cell in topological_sort(topology, list(topology.cells)))
     return Graph(
         nodes=nodes,
-        order=tuple(CellId(cell) for cell in order),
-        cycles=find_cycles(nodes),
+        order=order,
+        cycles=find_cycles(nodes, order),
         defined_twice=dict(sorted(twice.items())),
     )
 
