@@ -12,7 +12,7 @@ from typing import Final
 
 from cellwright.analyst.drafts import CellDraft, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange
-from cellwright.analyst.sections.charts import BLUE, VERMILION
+from cellwright.analyst.sections.charts import BLUE, VERMILION, tooltips
 from cellwright.analyst.sections.columns import ColumnDescription, Columns
 from cellwright.analyst.sections.text import code_of, plain, shown, words_cell, wrapped
 from cellwright.notebook.source_text import literal
@@ -190,6 +190,9 @@ def _words(label: str, how: str) -> str:
 
 
 def _chart(parts: str, chosen: str, label: str) -> str:
+    spans = [(f"{span}:Q", f"{span} span", ",.4~r") for span in ("first", "second")]
+    titles = {"change:Q": "change", "amount:Q": "from more or fewer rows", "rate:Q": "from other values"}
+    changes = [(field, title, "+,.4~r") for field, title in titles.items()]
     return f"""
 _shown = largest_parts({parts}[{chosen}.value])
 _title = f"Contribution to the change, by {{{chosen}.value}}"
@@ -197,14 +200,6 @@ alt.Chart(_shown, title=_title).mark_bar().encode(
     y=alt.Y("label:N", sort=None, title={chosen}.value, axis=alt.Axis(labelLimit=220)),
     x=alt.X("change:Q", title={literal(f"change of {label}")}),
     color=alt.condition("datum.change < 0", alt.value("{VERMILION}"), alt.value("{BLUE}")),
-    tooltip=[
-        alt.Tooltip("label:N", title="part"),
-        alt.Tooltip("first:Q", title="first span", format=",.4~r"),
-        alt.Tooltip("second:Q", title="second span", format=",.4~r"),
-        alt.Tooltip("change:Q", title="change", format="+,.4~r"),
-        alt.Tooltip("amount:Q", title="from more or fewer rows", format="+,.4~r"),
-        alt.Tooltip("rate:Q", title="from other values", format="+,.4~r"),
-        alt.Tooltip("share:Q", title="share of the change", format=".0%"),
-    ],
+{tooltips(("label:N", "part"), *spans, *changes, ("share:Q", "share of the change", ".0%"))}
 ).properties(width="container", height=alt.Step(26))
 """.strip()

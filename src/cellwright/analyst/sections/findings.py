@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
-from cellwright.analyst.drafts import CellDraft, Section, TestRow
+from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import source_cells
 from cellwright.analyst.names import Namer, NotebookNames
@@ -24,7 +24,7 @@ from cellwright.analyst.sections.attribution import (
 )
 from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.selection import select_tests
+from cellwright.analyst.sections.selection import TIME_KINDS, select_tests
 from cellwright.analyst.sections.text import capital, code_of, live_words_cell, shown, words_cell
 from cellwright.notebook.source_text import literal
 
@@ -94,7 +94,8 @@ def findings_section(
 
 def _finding_cells(told: ReportedFinding, picture: ChartSubject, names: NotebookNames) -> Iterator[CellDraft]:
     row = told.row
-    yield words_cell(f"{told.variable}_words", f"### {shown(capital(told.topic), 120)}\n\n{_about(told)}")
+    about = _ABOUT[row.kind].format(y=shown(told.y_label), x=shown(told.x_label))
+    yield words_cell(f"{told.variable}_words", f"### {shown(capital(told.topic), 120)}\n\n{about}")
     labels = {row.y: told.y_label, row.x: told.x_label}
     labels = {name: label for name, label in labels.items() if name != label}
     key = ", ".join(map(literal, (row.table, row.y, row.x, row.kind)))
@@ -145,65 +146,36 @@ def _opening(told: Sequence[ReportedFinding], tests: str) -> str:
     )
 
 
-def _about(told: ReportedFinding) -> str:
-    y, x = shown(told.y_label), shown(told.x_label)
-    match told.row.kind:
-        case "difference":
-            return (
-                f"Whether {y} differs between the groups of {x}. Light bars hold the middle half of the values, dots "
-                "are medians, dark lines say between what the true median is likely (95 %)."
-            )
-        case "association":
-            return f"Whether {y} and {x} go together. Each bar is one value of {x}, divided by {y}."
-        case "correlation":
-            return (
-                f"Whether {y} and {x} rise and fall together. Points are rows (a sample where there are many), the "
-                "line follows the medians; where there are very many rows, brighter fields hold more of them."
-            )
-        case "trend":
-            return f"Whether {y} rises or falls over time. Neighbours in time are alike, and the test allows for it."
-        case "season":
-            return (
-                f"Whether {y} follows the calendar. Light bars hold the middle half of the values, the line the means."
-            )
-        case "break":
-            return f"Whether the level of {y} changed at some moment and stayed so."
-        case "change":
-            return f"Whether {y} differs between the two spans of time that were asked for."
-        case _:
-            assert_never(told.row.kind)
+_ABOUT: Final[dict[TestKind, str]] = {
+    "difference": "Whether {y} differs between the groups of {x}. Light bars hold the middle half of the values, dots "
+    "are medians, dark lines say between what the true median is likely (95 %).",
+    "association": "Whether {y} and {x} go together. Each bar is one value of {x}, divided by {y}.",
+    "correlation": "Whether {y} and {x} rise and fall together. Points are rows (a sample where there are many), the "
+    "line follows the medians; where there are very many rows, brighter fields hold more of them.",
+    "trend": "Whether {y} rises or falls over time. Neighbours in time are alike, and the test allows for it.",
+    "season": "Whether {y} follows the calendar. Light bars hold the middle half of the values, the line the means.",
+    "break": "Whether the level of {y} changed at some moment and stayed so.",
+    "change": "Whether {y} differs between the two spans of time that were asked for.",
+}
+_TOPICS: Final[dict[TestKind, str]] = {
+    "difference": "{y} by {x}",
+    "association": "{y} and {x}",
+    "correlation": "{y} and {x}",
+    "trend": "{y} over time",
+    "season": "{y} through the calendar",
+    "break": "a change of level in {y}",
+    "change": "{y}, {spans}",
+}
 
 
 def _topic(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> str:
     y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
-    match row.kind:
-        case "difference":
-            return f"{y} by {x}"
-        case "association" | "correlation":
-            return f"{y} and {x}"
-        case "trend":
-            return f"{y} over time"
-        case "season":
-            return f"{y} through the calendar"
-        case "break":
-            return f"a change of level in {y}"
-        case "change":
-            return f"{y}, {against_words(wanted, columns)}"
-        case _:
-            assert_never(row.kind)
+    return _TOPICS[row.kind].format(y=y, x=x, spans=against_words(wanted, columns) if row.kind == "change" else "")
 
 
 def _name(row: TestRow) -> str:
     y, x = row.y[:_MAX_PART_LENGTH], row.x[:_MAX_PART_LENGTH]
-    match row.kind:
-        case "difference":
-            return f"{y} by {x}"
-        case "association" | "correlation":
-            return f"{y} and {x}"
-        case "trend" | "season" | "break" | "change":
-            return f"{y} {row.kind}"
-        case _:
-            assert_never(row.kind)
+    return f"{y} {row.kind}" if row.kind in TIME_KINDS else _TOPICS[row.kind].format(y=y, x=x)
 
 
 def _caveats(told: Sequence[ReportedFinding]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ _MAX_UNPROVEN: Final = 3
 """Limit of tests reported that were asked for and found nothing."""
 _TOLD_ALREADY: Final = 0.55
 """Factor on a finding's weight for each of its columns that the reader has met before."""
-_TIME: Final = frozenset({"trend", "season", "break", "change"})
+TIME_KINDS: Final = frozenset({"trend", "season", "break", "change"})
 
 _WEIGHTS: Final = {"correlation": 0.7, "association": 0.9}
 
@@ -87,7 +87,7 @@ def _fit(row: TestRow, asked: RequestedColumns, wanted: AnalysisRequest) -> int:
     y, x = asked.has(row.table, row.y), asked.has(row.table, row.x)
     if row.kind == "change":
         return 3 if y or not asked.measures else 0
-    if row.kind in _TIME:
+    if row.kind in TIME_KINDS:
         # Asked why something changed, nobody wants to read that there is no trend.
         is_meant = wanted.purpose == "trend" or (wanted.purpose == "change" and row.is_finding)
         return (2 if is_meant else 1) if y else 0
