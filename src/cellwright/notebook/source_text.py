@@ -49,6 +49,11 @@ def markdown_text(words: str) -> str:
     return words.translate(_MARKS).replace('"""', "&quot;&quot;&quot;")
 
 
+def sql_name(name: str) -> str:
+    """A table's name that SQL takes for nothing else."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def literal(text: str) -> str:
     """The text as Python writes it, in double quotes where that is easy to read."""
     return json.dumps(text, ensure_ascii=False) if text.replace("\n", "").isprintable() else repr(text)
