@@ -113,57 +113,69 @@ async def open_workspace(
     done is known to be done. Raises `UserError` for a mistake in rules, roles or skills, before anything is started.
     """
     options = options or WorkspaceOptions()
-    ground = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
+    setup = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
     masker = _masker(options)
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
-        way_out = await _open_network(stack, ground, records, options)
-        desk = await _open_editor(stack, ground, pool, way_out, options)
-        worker = await stack.enter_async_context(ActionWorker.open(_CageStarter(pool), tier=ground.tier))
+        network = await _open_network(stack, setup, records, options)
+        editor = await _open_editor(stack, setup, pool, network, options)
+        worker = await stack.enter_async_context(ActionWorker.open(_CageStarter(pool), tier=setup.tier))
         kept = JournalTexts(records)
-        bench = _tool_context(ground, desk, pool, kept, way_out, options, person)
+        context = ToolContext(
+            editor=editor,
+            pool=pool,
+            project=ProjectFiles(setup.project, reveal=options.files.reveal, protected=[setup.notebook]),
+            kept=kept,
+            network=network,
+            files=options.files,
+            data=setup.data,
+            limits=options.limits,
+            tier=setup.tier,
+            settings=options.settings,
+            person=person,
+        )
         studio = AgentContext(
             models=models,
-            tools=all_tools(bench, skills=ground.skills, has_git=ground.has_git),
-            guard=Guard(rules=ground.rules, masker=masker, envelope=options.envelope),
+            tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
+            guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope),
             masker=masker,
             kept=kept,
             person=person,
-            roles=ground.roles,
-            skills=ground.skills,
-            sights=[NotebookContext(desk), *await _data_context(bench)],
-            limits_text=_describe_limits(bench),
-            survey=notebook_survey(desk, bench.project),
-            put_into_effect=way_out.put_into_effect if way_out is not None else None,
+            roles=setup.roles,
+            skills=setup.skills,
+            sights=[NotebookContext(editor), *await _data_context(context)],
+            limits_text=_describe_limits(context),
+            survey=notebook_survey(editor, context.project),
+            put_into_effect=network.grant if network is not None else None,
             program=programs(worker),
         )
 
         @asynccontextmanager
         async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
-            async with open_parallel_branch(desk, ground.state / BRANCHES_FOLDER / part) as lane:
-                own = replace(bench, desk=lane.desk)
+            async with open_parallel_branch(editor, setup.state / BRANCHES_FOLDER / part) as lane:
+                own = replace(context, editor=lane.desk)
                 yield BranchWorkspace(
                     lane=lane,
                     studio=replace(
                         studio,
-                        tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
+                        tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
                         sights=[NotebookContext(lane.desk), *studio.sights[1:]],
                         survey=notebook_survey(lane.desk, own.project),
                     ),
                 )
 
         async def would_answer(goal: Goal) -> bool:
-            return await has_model(models, ground.roles, is_private=goal.is_private)
+            return await has_model(models, setup.roles, is_private=goal.is_private)
 
         async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
-            return await ChartCage(zygote=await pool.zygote(), tier=ground.tier).draw(specs)
+            return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
 
         yield Workspace(
-            desk=desk,
+            desk=editor,
             studio=studio,
-            rules=ground.rules,
-            profiler=bench.profiler,
+            rules=setup.rules,
+            profiler=context.profiler,
             has_model=would_answer,
             draw=draw,
             open_booth=open_booth,
@@ -258,38 +270,38 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
 
 
 async def _open_network(
-    stack: AsyncExitStack, ground: _WorkspaceSetup, records: Records, options: WorkspaceOptions
+    stack: AsyncExitStack, setup: _WorkspaceSetup, records: Records, options: WorkspaceOptions
 ) -> NetworkAccess | None:
-    if options.is_offline or not ground.has_network:
+    if options.is_offline or not setup.has_network:
         return None
     network = options.network or Network.of(options.settings)
-    agreed = NetworkPolicy(rules=ground.rules, envelope=options.envelope, run=ground.run)
-    opening = open_network_access(network, agreed, kept=ground.state / HOST_PERMISSIONS_FILE, records=records)
+    agreed = NetworkPolicy(rules=setup.rules, envelope=options.envelope, run=setup.run)
+    opening = open_network_access(network, agreed, kept=setup.state / HOST_PERMISSIONS_FILE, records=records)
     return await stack.enter_async_context(opening)
 
 
 async def _open_editor(
     stack: AsyncExitStack,
-    ground: _WorkspaceSetup,
+    setup: _WorkspaceSetup,
     pool: KernelPool,
-    way_out: NetworkAccess | None,
+    network: NetworkAccess | None,
     options: WorkspaceOptions,
 ) -> NotebookEditor:
     """The notebook with its kernel, as the workflow left it."""
     opening = open_notebook(
-        ground.notebook,
+        setup.notebook,
         files=options.files,
         limits=options.limits,
-        tier=ground.tier,
+        tier=setup.tier,
         allow_uncontained=options.allow_uncontained,
         python=options.python,
-        egress=way_out.egress if way_out is not None else None,
+        egress=network.egress if network is not None else None,
         pool=pool,
         settings=options.settings,
         on_progress=options.on_progress,
     )
     notebook = await stack.enter_async_context(opening)
-    return await NotebookEditor.open(notebook, ground.state / EDITOR_FILE)
+    return await NotebookEditor.open(notebook, setup.state / EDITOR_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,54 +315,29 @@ class _CageStarter:
         return await (await self.pool.zygote()).start(spec, command=command)
 
 
-def _tool_context(
-    ground: _WorkspaceSetup,
-    desk: NotebookEditor,
-    pool: KernelPool,
-    kept: JournalTexts,
-    way_out: NetworkAccess | None,
-    options: WorkspaceOptions,
-    person: str,
-) -> ToolContext:
-    files = options.files
-    return ToolContext(
-        desk=desk,
-        pool=pool,
-        project=ProjectFiles(ground.project, reveal=files.reveal, protected=[ground.notebook]),
-        kept=kept,
-        way_out=way_out,
-        files=files,
-        data=ground.data,
-        limits=options.limits,
-        tier=ground.tier,
-        settings=options.settings,
-        person=person,
-    )
-
-
 # ── what agents see without asking ──
 
 
-async def _data_context(bench: ToolContext) -> list[ContextProvider]:
+async def _data_context(context: ToolContext) -> list[ContextProvider]:
     """Data that was given, then the project's data files nearest to the notebook; none where there is no data."""
 
     def find() -> tuple[list[DataFile], list[DataFile]]:
-        root, notebook = bench.project.root, bench.notebook.path
+        root, notebook = context.project.root, context.notebook.path
         own, others = (
             [place_data(root / path, path, notebook=notebook, project=root) for path in paths]
-            for paths in project_files(root, bench.files.reveal)
+            for paths in project_files(root, context.files.reveal)
         )
         own.sort(key=lambda file: (file.place.count("/"), file.place))
-        return [*bench.data, *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
+        return [*context.data, *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
 
     data, others = await anyio.to_thread.run_sync(find)
     named = [file.place for file in others]
-    return [DataContext(data, bench.profiler, others=named)] if data or others else []
+    return [DataContext(data, context.profiler, others=named)] if data or others else []
 
 
-def _describe_limits(bench: ToolContext) -> str:
+def _describe_limits(context: ToolContext) -> str:
     """What the notebook's code may use, said before it fails."""
-    if bench.tier == "D":
+    if context.tier == "D":
         return _UNCONTAINED
     hosts = ["hosts that are approved; a cell that wants another fails, and leave for it is asked"]
-    return limits_text(bench.limits, hosts=hosts if bench.way_out is not None else (), files=bench.files.mode)
+    return limits_text(context.limits, hosts=hosts if context.network is not None else (), files=context.files.mode)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
-from cellwright.analyst.goal.date_ranges import TimeCoverage, read_date_ranges
+from cellwright.analyst.goal.date_ranges import TimeCoverage, parse_day, read_date_ranges
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn, Purpose, UnsupportedGoal
 from cellwright.analyst.goal.vocabulary import EVERYDAY, GENERAL, MONEY, NEEDS_MODEL, PURPOSES, SYNONYMS
 from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
@@ -200,13 +200,8 @@ def _covered(profile: Profile, names: AnalysisRequest) -> TimeCoverage | None:
 
 def _covered_by(table: TableProfile) -> TimeCoverage | None:
     columns = sorted(table.columns, key=lambda column: column.name != table.time_column)
-    for column in columns:
-        if column.times is None:
-            continue
-        try:
-            first, last = (date.fromisoformat(text[:10]) for text in (column.times.first, column.times.last))
-        except ValueError:
-            continue
-        if date(2, 1, 1) <= first <= last <= date(9990, 1, 1):
-            return TimeCoverage(first=first, last=last, step=column.times.step)
+    for times in (column.times for column in columns if column.times):
+        first, last = parse_day(times.first), parse_day(times.last)
+        if first and last and date(2, 1, 1) <= first <= last <= date(9990, 1, 1):
+            return TimeCoverage(first=first, last=last, step=times.step)
     return None

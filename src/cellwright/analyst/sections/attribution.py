@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft, TestRow
+from cellwright.analyst.goal.date_ranges import parse_day
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange
 from cellwright.analyst.sections.charts import BLUE, VERMILION, tooltips
 from cellwright.analyst.sections.columns import ColumnDescription, Columns
@@ -58,8 +59,8 @@ def _start(span: DateRange) -> tuple[str, str]:
 
 def _year_before(span: DateRange, columns: Columns) -> tuple[DateBounds, DateBounds] | None:
     """The span and the same days a year before, where the data holds those and the span is no longer than a year."""
-    first, last = _day(span.first), _day(span.last)
-    begins = min((day for table in columns.tables if (day := _first_day(columns, table))), default=None)
+    first, last = parse_day(span.first), parse_day(span.last)
+    begins = min((first for first, _ in _covered(columns) if first), default=None)
     if first is None or last is None or begins is None or not begins < first <= last or (last - first).days > 366:
         return None
     earlier = _shifted(first), _shifted(last + timedelta(days=1)) - timedelta(days=1)
@@ -73,14 +74,17 @@ def _shifted(day: date) -> date:
     return day.replace(year=day.year - 1, day=28 if (day.month, day.day) == (2, 29) else day.day)
 
 
-def _first_day(columns: Columns, table: str) -> date | None:
-    time = columns.first(table, "time")
-    return _day(time.record.times.first) if time and time.record.times else None
+def _covered(columns: Columns) -> Iterator[tuple[date | None, date | None]]:
+    """The first and the last day of each table that has time."""
+    for table in columns.tables:
+        time = columns.first(table, "time")
+        if time and time.record.times:
+            yield parse_day(time.record.times.first), parse_day(time.record.times.last)
 
 
 def _before(span: DateRange) -> tuple[DateBounds, DateBounds] | None:
     """The span with one of the same length before it; whole months are compared with whole months."""
-    first, last = _day(span.first), _day(span.last)
+    first, last = parse_day(span.first), parse_day(span.last)
     if first is None or last is None or first > last:
         return None
     next_day = last + timedelta(days=1)
@@ -97,21 +101,11 @@ def _before(span: DateRange) -> tuple[DateBounds, DateBounds] | None:
 
 
 def _halves(columns: Columns) -> tuple[DateBounds, DateBounds] | None:
-    for table in columns.tables:
-        time = columns.first(table, "time")
-        first = _day(time.record.times.first) if time and time.record.times else None
-        last = _day(time.record.times.last) if time and time.record.times else None
+    for first, last in _covered(columns):
         if first and last and (last - first).days >= 2:
             middle = first + (last - first) / 2
             return (first.isoformat(), middle.isoformat()), ((middle + timedelta(days=1)).isoformat(), last.isoformat())
     return None
-
-
-def _day(words: str) -> date | None:
-    try:
-        return date.fromisoformat(words[:10])
-    except ValueError:
-        return None
 
 
 # ── cells ──
@@ -165,14 +159,10 @@ def _ways(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> list[Colum
 
 def _how(measure: ColumnDescription | None, spans: tuple[DateBounds, DateBounds]) -> str:
     """Totals of money over spans of like length; else means, which need neither."""
-    lengths = [_length(span) for span in spans]
+    days = [(parse_day(first), parse_day(last)) for first, last in spans]
+    lengths = [(last - first).days + 1 if first and last else 0 for first, last in days]
     is_alike = abs(lengths[0] - lengths[1]) <= _LIKE * max(lengths)
     return "sum" if is_alike and measure is not None and measure.record.meaning == "currency" else "mean"
-
-
-def _length(span: DateBounds) -> int:
-    first, last = _day(span[0]), _day(span[1])
-    return (last - first).days + 1 if first and last else 0
 
 
 def _what(how: str) -> str:

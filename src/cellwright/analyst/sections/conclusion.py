@@ -10,7 +10,7 @@ from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections.answer import answer_cells
-from cellwright.analyst.sections.columns import ColumnDescription, Columns
+from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.findings import ReportedFinding, reported_findings
 from cellwright.analyst.sections.text import (
     capital,
@@ -86,16 +86,12 @@ def _about_time(columns: Columns, wanted: AnalysisRequest) -> Iterator[str]:
 
 def _about_gaps(columns: Columns) -> Iterator[str]:
     """Of the column that lacks most."""
-    lacking = [(_missing(one), one) for table in columns.own_tables for one in columns.of(table)]
-    lacking = [(part, one) for part, one in lacking if _NOTICED_NULLS <= part < 1]
+    own = [(one, one.record) for table in columns.own_tables for one in columns.of(table)]
+    missing = [(record.nulls / max(record.count + record.nulls, 1), one) for one, record in own]
+    lacking = [(part, one) for part, one in missing if _NOTICED_NULLS <= part < 1]
     if lacking:
         part, one = max(lacking, key=lambda pair: pair[0])
         yield f"Why is {one.label} missing in {part:.0%} of the rows, and who could fill it in?"
-
-
-def _missing(one: ColumnDescription) -> float:
-    rows = one.record.count + one.record.nulls
-    return one.record.nulls / rows if rows else 0.0
 
 
 def _untested(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]:
@@ -209,13 +205,10 @@ def _missing_values(tables: Sequence[TableProfile]) -> Iterator[str]:
 
 def _about_assumptions(told: Sequence[ReportedFinding]) -> Iterator[str]:
     """Of the findings told, what their tests noticed."""
-    noticed = [each for each in told if each.row.is_finding and _is_worth_saying(each.row.checked)]
+    worth = ("unequal", "not a straight", "many ties", "since ")
+    noticed = [each for each in told if each.row.is_finding and any(word in each.row.checked for word in worth)]
     for each in noticed[:2]:
         yield f"{capital(each.topic)}: the test noticed {plain(each.row.checked, 160)}."
-
-
-def _is_worth_saying(checked: str) -> bool:
-    return any(word in checked for word in ("unequal", "not a straight", "many ties", "since "))
 
 
 # ── checks ──

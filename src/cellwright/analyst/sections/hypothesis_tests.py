@@ -54,15 +54,19 @@ def test_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequ
     spans = spans_of(wanted, columns)
     roles = {table: _roles(columns.of(table), table, asked) for table in columns.tables}
     left_out = tuple(_left_out(columns, roles))
+    methods = ["examine", "claim", "say", *(["explain_change"] if spans else [])]
     cells = [
         words_cell(names.free("about_the_tests"), _METHOD_WORDS + ("\n" + "\n".join(left_out) if left_out else "")),
-        *(_roles_cell(table, of_table) for table, of_table in roles.items()),
+        *(
+            CellDraft(name=f"{table}_roles", code=f"{table}_roles = {wrapped(of_table)}")
+            for table, of_table in roles.items()
+        ),
         CellDraft(name=names.free("all_tests"), code=_tests_code(tests, tuple(roles), asked, spans)),
         live_words_cell(names.free("made_tests"), _made_words(tests)),
         CellDraft(name=names.free("all_tests_shown"), code=_shown_code(tests)),
         *_checks(tests, names),
         words_cell(names.free("about_the_methods"), _METHODS_FOLDED),
-        *(replace(cell, is_words=True) for cell in method_cells(["examine", "claim", "say", *_for_spans(spans)])),
+        *(replace(cell, is_words=True) for cell in method_cells(methods)),
     ]
     return Section(
         id="test",
@@ -77,10 +81,6 @@ def test_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequ
         ),
         caveats=left_out,
     )
-
-
-def _for_spans(spans: tuple[DateBounds, DateBounds] | None) -> tuple[str, ...]:
-    return ("explain_change",) if spans else ()
 
 
 def _roles(columns: Sequence[ColumnDescription], table: str, asked: RequestedColumns) -> dict[str, str]:
@@ -107,11 +107,6 @@ def _left_out(columns: Columns, roles: dict[str, dict[str, str]]) -> Iterator[st
         if out:
             names = listed([shown(each) for each in out])
             yield f"Not tested in {shown(table)}, because there are too many columns: {names}."
-
-
-def _roles_cell(table: str, roles: dict[str, str]) -> CellDraft:
-    name = f"{table}_roles"
-    return CellDraft(name=name, code=f"{name} = {wrapped(roles, indent=0)}")
 
 
 def _tests_code(

@@ -156,25 +156,18 @@ def _over_time(table: TableProfile, own: TableNames, ordered: Sequence[ColumnPro
 def step_for(when: ColumnProfile) -> TimeStep:
     """The finest step of time that leaves a few hundred points."""
     times = when.times
+    if times is None:
+        return "MS"
     steps: list[TimeStep] = list(_SECONDS)
-    finest = _FINEST.get(times.step, "D") if times else "D"
-    if times is None or (seconds := _between(times.first, times.last)) is None:
+    finest = _FINEST.get(times.step, "D")
+    try:
+        first, last = (datetime.fromisoformat(text).replace(tzinfo=None) for text in (times.first, times.last))
+    except ValueError:
         return "MS"
     for step in steps[steps.index(finest) :]:
-        if seconds / _SECONDS[step] <= _MAX_POINTS:
+        if (last - first).total_seconds() / _SECONDS[step] <= _MAX_POINTS:
             return step
     return "YS"
-
-
-def _between(first: str, last: str) -> float | None:
-    try:
-        return (_moment(last) - _moment(first)).total_seconds()
-    except ValueError:
-        return None
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=None)
 
 
 def _missing(table: TableProfile, own: TableNames) -> Iterator[ChartDraft]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -103,8 +103,8 @@ def _varied(rows: Sequence[TestRow], told: Sequence[TestRow], most: int) -> Iter
     """The strongest first, each weighed down by what the reader has been told of its columns already."""
     left, met = list(rows), [_columns(row) for row in told]
     while left and most > 0:
-        best = max(left, key=lambda row: (strength(row) * _TOLD_ALREADY ** _times_met(row, met), -left.index(row)))
-        left.remove(best)
+        times = [sum(len(_columns(row) & columns) for columns in met) for row in left]
+        best = left.pop(max(range(len(left)), key=lambda at: (strength(left[at]) * _TOLD_ALREADY ** times[at], -at)))
         met.append(_columns(best))
         most -= 1
         yield best
@@ -112,7 +112,3 @@ def _varied(rows: Sequence[TestRow], told: Sequence[TestRow], most: int) -> Iter
 
 def _columns(row: TestRow) -> frozenset[ColumnKey]:
     return frozenset({(row.table, row.y), (row.table, row.x)})
-
-
-def _times_met(row: TestRow, met: Collection[frozenset[ColumnKey]]) -> int:
-    return sum(len(_columns(row) & columns) for columns in met)
