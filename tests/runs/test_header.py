@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.metadata import distributions, version
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,13 @@ from cellwright.notebook import CreateCell, Document, apply_edits, render
 from cellwright.notebook.marimo_file import parse_notebook
 from cellwright.runs.deliver.header import (
     distributions_used,
+    installed_packages,
     local_modules,
     read_imports,
     with_header,
 )
 
-INSTALLED = {one.name: one.version for one in distributions()}
+INSTALLED = installed_packages()
 VERSIONS = {
     "altair": "6.3.0", "beautifulsoup4": "4.1", "duckdb": "2.0.0", "google-auth": "2.6", "google-genai": "3.1",
     "lxml": "5", "marimo": "0.25.2", "matplotlib": "3.11.2", "numpy": "2.4", "openpyxl": "3.1", "pandas": "3.1.1",

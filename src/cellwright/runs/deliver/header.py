@@ -116,6 +116,11 @@ def distributions_used(
     return {name for name in found if name in versions and name not in NEVER_INSTALLED}
 
 
+def installed_packages() -> dict[str, str]:
+    """Every distribution of this process, with its version. Blocking."""
+    return {one.name: one.version for one in importlib.metadata.distributions() if one.name}
+
+
 def local_modules(notebook: Path) -> frozenset[str]:
     """The modules that lie beside the notebook: Python finds them first. Blocking."""
     folder = notebook.resolve().parent
