@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import itertools
 import keyword
 import re
 from collections.abc import Collection, Mapping
@@ -15,7 +14,7 @@ from typing import Final
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.profile import ColumnProfile, Join, Profile, TableProfile
 from cellwright.errors import Defect
-from cellwright.notebook.source_text import identifier, literal
+from cellwright.notebook.source_text import identifier, literal, numbered
 
 MAX_TABLES: Final = 12
 """More tables than these are named to the reader, and not read."""
@@ -152,11 +151,7 @@ def free_name(name: str, taken: Collection[str], also: Collection[str] = ()) -> 
     """A plain identifier near `name` that nobody has; pytest takes none for a test."""
     plain = identifier(name)[:60].rstrip("_") or "data"
     plain = f"table_{plain}" if plain.startswith(("test", "data_folder")) else plain
-    candidate, number = plain, 1
-    while candidate in taken or candidate in also or not _is_usable(candidate):
-        number += 1
-        candidate = f"{plain}_{number}"
-    return candidate
+    return numbered(plain, lambda name: name not in taken and name not in also and _is_usable(name))
 
 
 def _is_usable(name: str) -> bool:
@@ -204,9 +199,11 @@ def _in_scope(profile: Profile, wanted: AnalysisRequest | None) -> list[TablePro
 def _named(table: TableProfile, paths: Mapping[str, str], used: set[str]) -> TableNames:
     sources = tuple(_path(path, paths) for path in table.files or (table.reading.path,))
     plain = identifier(table.name)[:_MAX_NAME_LENGTH].rstrip("_") or "table"
-    candidates = itertools.chain([plain], (f"{plain}_{number}" for number in itertools.count(2)))
-    every = (TableNames.of(table.name, free_name(candidate, used), sources) for candidate in candidates)
-    return next(names for names in every if used.isdisjoint(names.variables))
+
+    def names_after(candidate: str) -> TableNames:
+        return TableNames.of(table.name, free_name(candidate, used), sources)
+
+    return names_after(numbered(plain, lambda candidate: used.isdisjoint(names_after(candidate).variables)))
 
 
 # ── where a file lies ──

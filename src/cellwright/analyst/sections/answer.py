@@ -12,7 +12,7 @@ from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import because_variable
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.findings import ReportedFinding
+from cellwright.analyst.sections.selection import ReportedFinding
 from cellwright.analyst.sections.text import capital, counted, listed, plain, shown
 from cellwright.notebook.source_text import literal
 

@@ -7,11 +7,11 @@ never reads it as a formula. Names appear in titles only, as literals.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from cellwright.analyst.drafts import TestKind
-from cellwright.analyst.sections.text import code_of, plain
+from cellwright.analyst.sections.selection import ReportedFinding
+from cellwright.analyst.sections.text import capital, code_of, plain
 from cellwright.notebook.source_text import literal
 
 BLUE: Final = "#0072B2"
@@ -150,65 +150,37 @@ _ROWS: Final = ("count:Q", "rows", ",")
 """A tooltip."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartSubject:
-    """What a chart is about, and what its axes say."""
-
-    kind: TestKind
-    table: str
-    y: str
-    x: str
-    y_title: str
-    x_title: str
-    row: str
-    """The variable that holds the test's row."""
-    otherwise: str
-    """The title while the finding does not hold."""
-    n: int
-    unit: str = "month"
-    """Of a season: `hour`, `weekday`, `month` or `quarter`."""
-    spans: tuple[tuple[str, str], tuple[str, str]] | None = None
-    """Of a change: the two spans of days."""
-    how: Literal["sum", "mean"] = "mean"
-    """Of a change: what is compared."""
-
-    @property
-    def arguments(self) -> str:
-        """As the functions behind the charts take them."""
-        return f"{self.table}, {literal(self.y)}, {literal(self.x)}"
-
-    @property
-    def title(self) -> str:
-        """The code of the chart's title."""
-        return f"chart_headline({self.row}, {literal(self.otherwise)})"
-
-
-def finding_chart(subject: ChartSubject) -> str:
+def finding_chart(finding: ReportedFinding) -> str:
     """The code of one cell that draws it."""
-    return _drawing(subject)[0](subject)
+    return _drawing(finding)[0](finding)
 
 
-def chart_functions(subject: ChartSubject) -> tuple[str, ...]:
+def chart_functions(finding: ReportedFinding) -> tuple[str, ...]:
     """The functions of `presentation` that its chart calls."""
-    return (*_drawing(subject)[1], "chart_headline")
+    return (*_drawing(finding)[1], "chart_headline")
 
 
-def _drawing(subject: ChartSubject) -> _Drawing:
-    if subject.kind == "correlation" and subject.n > _MAX_POINTS:
+def _drawing(finding: ReportedFinding) -> _Drawing:
+    if finding.row.kind == "correlation" and finding.row.n > _MAX_POINTS:
         return _density, ("density_of_pairs",)
-    return _DRAWINGS[subject.kind]
+    return _DRAWINGS[finding.row.kind]
 
 
-def _difference(subject: ChartSubject) -> str:
-    measure, group = literal(subject.y_title), literal(subject.x_title)
+def _headline(finding: ReportedFinding) -> str:
+    """The code of the chart's title; while the finding does not hold, its topic."""
+    return f"chart_headline({finding.variable}, {literal(capital(finding.topic))})"
+
+
+def _difference(finding: ReportedFinding) -> str:
+    measure, group = literal(finding.y_label), literal(finding.x_label)
     titles = {"median:Q": "median", "low:Q": "median, 95 % interval from", "high:Q": "to"}
     medians = [(field, title, ",.4~r") for field, title in titles.items()]
     return f"""
-_title = {subject.title}
-_shown = group_summary({subject.arguments})
+_title = {_headline(finding)}
+_shown = group_summary({finding.arguments})
 _base = alt.Chart(_shown, title=_title).encode(
     y=alt.Y("group:N", sort=None, title={group}, axis=alt.Axis(labelLimit=220)),
-{tooltips(("group:N", subject.x_title), _ROWS, *medians)}
+{tooltips(("group:N", finding.x_label), _ROWS, *medians)}
 )
 _x = alt.X("quarter:Q", title={measure}, scale=alt.Scale(zero=False))
 _middle_half = _base.mark_bar(size=14, opacity=0.3, color="{BLUE}").encode(x=_x, x2="three_quarters:Q")
@@ -218,75 +190,75 @@ _median = _base.mark_point(filled=True, size=90, color="{VERMILION}").encode(x="
 """.strip()
 
 
-def _association(subject: ChartSubject) -> str:
-    value, group = literal(subject.y_title), literal(subject.x_title)
+def _association(finding: ReportedFinding) -> str:
+    value, group = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {subject.title}
-_shown = shares_by_group({subject.arguments})
+_title = {_headline(finding)}
+_shown = shares_by_group({finding.arguments})
 _colours = alt.Scale(range={list(OKABE_ITO)})
 alt.Chart(_shown, title=_title).mark_bar().encode(
     y=alt.Y("group:N", title={group}, axis=alt.Axis(labelLimit=220)),
     x=alt.X("share:Q", title="share of the rows", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
     color=alt.Color("value:N", title={value}, scale=_colours),
     order=alt.Order("value:N"),
-{tooltips(("group:N", subject.x_title), ("value:N", subject.y_title), ("share:Q", "share", ".1%"), _ROWS)}
+{tooltips(("group:N", finding.x_label), ("value:N", finding.y_label), ("share:Q", "share", ".1%"), _ROWS)}
 ).properties(width="container", height=alt.Step(28))
 """.strip()
 
 
-def _correlation(subject: ChartSubject) -> str:
-    y, x = literal(subject.y_title), literal(subject.x_title)
+def _correlation(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {subject.title}
+_title = {_headline(finding)}
 _base = alt.Chart(title=_title).encode(
     x=alt.X("x:Q", title={x}, scale=alt.Scale(zero=False)),
     y=alt.Y("y:Q", title={y}, scale=alt.Scale(zero=False)),
-{tooltips(("x:Q", subject.x_title, ",.4~r"), ("y:Q", subject.y_title, ",.4~r"))}
+{tooltips(("x:Q", finding.x_label, ",.4~r"), ("y:Q", finding.y_label, ",.4~r"))}
 )
-_points = _base.mark_circle(size=30, opacity=0.35, color="{BLUE}").properties(data=drawn_pairs({subject.arguments}))
-_line = _base.mark_line(strokeWidth=3, color="{VERMILION}").properties(data=middle_line({subject.arguments}))
+_points = _base.mark_circle(size=30, opacity=0.35, color="{BLUE}").properties(data=drawn_pairs({finding.arguments}))
+_line = _base.mark_line(strokeWidth=3, color="{VERMILION}").properties(data=middle_line({finding.arguments}))
 (_points + _line).properties(width="container", height=320).interactive()
 """.strip()
 
 
-def _density(subject: ChartSubject) -> str:
-    y, x = literal(subject.y_title), literal(subject.x_title)
+def _density(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {subject.title}
-alt.Chart(density_of_pairs({subject.arguments}), title=_title).mark_rect().encode(
+_title = {_headline(finding)}
+alt.Chart(density_of_pairs({finding.arguments}), title=_title).mark_rect().encode(
     x=alt.X("x:Q", title={x}, scale=alt.Scale(zero=False)),
     x2="x_end:Q",
     y=alt.Y("y:Q", title={y}, scale=alt.Scale(zero=False)),
     y2="y_end:Q",
     color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
-{tooltips(("x:Q", subject.x_title, ",.4~r"), ("y:Q", subject.y_title, ",.4~r"), _ROWS)}
+{tooltips(("x:Q", finding.x_label, ",.4~r"), ("y:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=320)
 """.strip()
 
 
-def _line(subject: ChartSubject) -> str:
-    y, x = literal(subject.y_title), literal(subject.x_title)
+def _line(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {subject.title}
-_shown = points_over_time({subject.arguments})
+_title = {_headline(finding)}
+_shown = points_over_time({finding.arguments})
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
 _scale = alt.Scale(domain=usual_range(_shown["value"]))
 alt.Chart(_shown, title=_title).mark_line(color="{BLUE}", point=len(_shown) <= 60, clip=True).encode(
     x=alt.X("time:T", title={x}),
     y=alt.Y("value:Q", title=f"mean per {{_step}}: " + {y}, scale=_scale),
-{tooltips(("time:T", subject.x_title), ("value:Q", subject.y_title, ",.4~r"), _ROWS)}
+{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=280).interactive(bind_y=False)
 """.strip()
 
 
-def _season(subject: ChartSubject) -> str:
-    y = literal(subject.y_title)
+def _season(finding: ReportedFinding) -> str:
+    y, unit = literal(finding.y_label), finding.row.test.rpartition(" ")[2]
     return f"""
-_title = {subject.title}
-_shown = season_profile({subject.arguments}, {literal(subject.unit)})
+_title = {_headline(finding)}
+_shown = season_profile({finding.arguments}, {literal(unit)})
 _base = alt.Chart(_shown, title=_title).encode(
-    x=alt.X("name:N", sort=None, title={literal(subject.unit)}, axis=alt.Axis(labelAngle=0)),
-{tooltips(("name:N", subject.unit), ("value:Q", "mean", ",.4~r"), _ROWS)}
+    x=alt.X("name:N", sort=None, title={literal(unit)}, axis=alt.Axis(labelAngle=0)),
+{tooltips(("name:N", unit), ("value:Q", "mean", ",.4~r"), _ROWS)}
 )
 _y = alt.Y("quarter:Q", title={y}, scale=alt.Scale(zero=False))
 _middle_half = _base.mark_bar(size=12, opacity=0.3, color="{BLUE}").encode(y=_y, y2="three_quarters:Q")
@@ -295,27 +267,27 @@ _mean = _base.mark_line(color="{VERMILION}", point=True).encode(y="value:Q")
 """.strip()
 
 
-def _spans(subject: ChartSubject) -> str:
-    y, x = literal(subject.y_title), literal(subject.x_title)
-    spans = code_of(subject.spans or ())
+def _spans(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
+    spans, how = code_of(finding.spans or ()), "sum" if finding.row.says.startswith("the sum of ") else "mean"
     return f"""
-_title = {subject.title}
+_title = {_headline(finding)}
 _spans = {spans}
-_shown = with_spans(points_over_time({subject.arguments}, most=180, how={literal(subject.how)}), _spans)
+_shown = with_spans(points_over_time({finding.arguments}, most=180, how={literal(how)}), _spans)
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
 _scale = alt.Scale(domain=usual_range(_shown["value"]))
 _colours = alt.Scale(range=["{BLUE}", "{VERMILION}", "{GREY}"])
 alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
     x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"{subject.how} per {{_step}}: " + {y}, scale=_scale),
+    y=alt.Y("value:Q", title=f"{how} per {{_step}}: " + {y}, scale=_scale),
     color=alt.Color("span:N", title="span", sort=None, scale=_colours),
     detail="stretch:N",
-{tooltips(("time:T", subject.x_title), ("value:Q", subject.y_title, ",.4~r"), _ROWS)}
+{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=280).interactive(bind_y=False)
 """.strip()
 
 
-_Drawing = tuple[Callable[[ChartSubject], str], tuple[str, ...]]
+_Drawing = tuple[Callable[[ReportedFinding], str], tuple[str, ...]]
 _DRAWINGS: Final[dict[TestKind, _Drawing]] = {
     "difference": (_difference, ("group_summary",)),
     "association": (_association, ("shares_by_group",)),

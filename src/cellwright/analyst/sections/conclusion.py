@@ -11,7 +11,8 @@ from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections.answer import answer_cells
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.findings import ReportedFinding, reported_findings
+from cellwright.analyst.sections.findings import reported_findings
+from cellwright.analyst.sections.selection import ReportedFinding
 from cellwright.analyst.sections.text import (
     capital,
     check_cell,

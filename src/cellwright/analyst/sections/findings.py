@@ -6,7 +6,6 @@ A claim is a sentence made in the notebook from a row of `tests`: there is no wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
@@ -16,40 +15,18 @@ from cellwright.analyst.names import Namer, NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import (
     ATTRIBUTION_FUNCTIONS,
-    DateBounds,
     against_words,
     can_be_explained,
     explanation_cells,
     spans_of,
 )
-from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
+from cellwright.analyst.sections.charts import chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.selection import TIME_KINDS, select_tests
+from cellwright.analyst.sections.selection import TIME_KINDS, ReportedFinding, select_tests
 from cellwright.analyst.sections.text import capital, code_of, live_words_cell, shown, words_cell
 from cellwright.notebook.source_text import literal
 
 _MAX_PART_LENGTH: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedFinding:
-    """A test that the notebook tells of, and what it is called there."""
-
-    row: TestRow
-    is_asked: bool
-    variable: str
-    """Holds the row of `tests`, or None when there is none any more. Its cell has the same name."""
-    topic: str
-    """`revenue (EUR) by region`. Plain text."""
-    y_label: str
-    x_label: str
-    is_explained: bool = False
-    """A change that is taken apart by what it comes from."""
-
-    @property
-    def claim(self) -> str:
-        """The variable with the sentence."""
-        return f"{self.variable}_claim"
 
 
 def reported_findings(
@@ -68,6 +45,7 @@ def reported_findings(
             y_label=columns.label(each.row.table, each.row.y),
             x_label=columns.label(each.row.table, each.row.x),
             is_explained=each is explained,
+            spans=spans_of(wanted, columns),
         )
         for each in chosen
     )
@@ -80,19 +58,18 @@ def findings_section(
     columns = Columns(profile, names)
     told = reported_findings(columns, names, wanted, tests)
     cells = [live_words_cell(names.free("about_the_findings"), _opening(told, names.fixed("tests")))]
-    pictures = [_pictured(each, spans_of(wanted, columns)) for each in told]
-    for each, picture in zip(told, pictures, strict=True):
-        cells += _finding_cells(each, picture, names)
+    for each in told:
+        cells += _finding_cells(each, names)
         if each.is_explained:
             cells += explanation_cells(each.row, columns, wanted, each.variable)
-    functions = [name for picture in pictures for name in chart_functions(picture)]
+    functions = [name for each in told for name in chart_functions(each)]
     functions += ["with_labels", "could_be_seen"] if told else []
     functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in told) else ()
     cells += source_cells(functions)
     return Section(id="findings", title="Tell the findings", cells=tuple(cells), checks=(), caveats=_caveats(told))
 
 
-def _finding_cells(told: ReportedFinding, picture: ChartSubject, names: NotebookNames) -> Iterator[CellDraft]:
+def _finding_cells(told: ReportedFinding, names: NotebookNames) -> Iterator[CellDraft]:
     row = told.row
     about = _ABOUT[row.kind].format(y=shown(told.y_label), x=shown(told.x_label))
     yield words_cell(f"{told.variable}_words", f"### {shown(capital(told.topic), 120)}\n\n{about}")
@@ -105,25 +82,7 @@ def _finding_cells(told: ReportedFinding, picture: ChartSubject, names: Notebook
         f"{told.claim} = say({told.variable})\n"
         f'mo.md(f"{{{told.claim}}} {{escaped(could_be_seen({told.variable}))}}")',
     )
-    yield CellDraft(name=f"{told.variable}_chart", code=finding_chart(picture))
-
-
-def _pictured(told: ReportedFinding, spans: tuple[DateBounds, DateBounds] | None) -> ChartSubject:
-    row = told.row
-    return ChartSubject(
-        kind=row.kind,
-        table=row.table,
-        y=row.y,
-        x=row.x,
-        y_title=told.y_label,
-        x_title=told.x_label,
-        row=told.variable,
-        otherwise=capital(told.topic),
-        n=row.n,
-        unit=row.test.rpartition(" ")[2],
-        spans=spans,
-        how="sum" if row.says.startswith("the sum of ") else "mean",
-    )
+    yield CellDraft(name=f"{told.variable}_chart", code=finding_chart(told))
 
 
 # ── words ──

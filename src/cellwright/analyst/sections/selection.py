@@ -9,6 +9,7 @@ from typing import Final
 
 from cellwright.analyst.drafts import TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.notebook.source_text import literal
 
 MAX_CHOSEN: Final = 8
 """Limit of findings; nobody reads more."""
@@ -43,6 +44,34 @@ class SelectedTest:
     row: TestRow
     is_asked: bool
     """The goal asks for it: it is told even when nothing was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedFinding:
+    """A test that the notebook tells of, and what it is called there."""
+
+    row: TestRow
+    is_asked: bool
+    variable: str
+    """Holds the row of `tests`, or None when there is none any more. Its cell has the same name."""
+    topic: str
+    """`revenue (EUR) by region`. Plain text."""
+    y_label: str
+    x_label: str
+    is_explained: bool = False
+    """A change that is taken apart by what it comes from."""
+    spans: tuple[tuple[str, str], tuple[str, str]] | None = None
+    """Of a change: the two spans of days."""
+
+    @property
+    def claim(self) -> str:
+        """The variable with the sentence."""
+        return f"{self.variable}_claim"
+
+    @property
+    def arguments(self) -> str:
+        """Code of its table and columns, as functions take them."""
+        return f"{self.row.table}, {literal(self.row.y)}, {literal(self.row.x)}"
 
 
 def select_tests(

@@ -16,7 +16,7 @@ from cellwright.notebook import (
     Edit,
     RenameCell,
 )
-from cellwright.notebook.source_text import identifier
+from cellwright.notebook.source_text import identifier, numbered
 from cellwright.runs.deliver.cell_content import CellContent, plots_in, read_cell, what_lacks
 from cellwright.runs.goal.new_notebook import title_code, title_line
 from cellwright.runs.plan.plan import Plan
@@ -92,12 +92,7 @@ def _free(wanted: str, taken: set[str]) -> str:
     )
     if plain.startswith(("test", "Test")):
         plain = f"cell_{plain}"
-    plain = plain or "step"
-    name, number = plain, 1
-    while name in taken or not name.isidentifier():
-        number += 1
-        name = f"{plain}_{number}"
-    return name
+    return numbered(plain or "step", lambda name: name not in taken and name.isidentifier())
 
 
 # ── whether a reader finds the way ──
