@@ -1,4 +1,4 @@
-"""Runs, put together: their journal, places to work, turns, checks and deliveries. One such process at a time."""
+"""Runs, put together: their journal, workspaces, slots, checks and deliveries. One such process at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from cellwright.runs.execute.files import mounts_of, not_kept
 from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
 from cellwright.runs.execute.workflow import RUN, run_workflows
-from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, OpenBranchWorkspace, Workspace
+from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
@@ -65,8 +65,8 @@ class RunOptions:
     """How runs are carried out here; as it stands, what a person gets who says nothing."""
 
     limits: SlotLimits = field(default_factory=SlotLimits)
-    studio: WorkspaceOptions | None = None
-    """What every run's studio has in common; files, state and kernels are each run's own."""
+    workspace: WorkspaceOptions | None = None
+    """What the workspaces of all runs have in common; files, state and kernels are each run's own."""
     launch: GatewayLaunch | None = None
     pools: tuple[KernelPool, KernelPool] | None = None
     """Where kernels come from, the second for the second run of a check; without them runs open their own."""
@@ -85,14 +85,14 @@ class Runs:
         journal: Journal,
         settings: Settings,
         desks: Mapping[str, NotebookEditor] = MappingProxyType({}),
-        others: list[ReleaseNotebook] | None = None,
+        releases: list[ReleaseNotebook] | None = None,
     ) -> None:
         self._journal = journal
         self._settings = settings
-        self._others = others if others is not None else []
+        self._releases = releases if releases is not None else []
         self.records: Final[Records] = journal.records
         self.desks: Final[Mapping[str, NotebookEditor]] = MappingProxyType(desks)
-        """The desks of runs that have their notebook open now, by run."""
+        """The editors of runs that have their notebook open now, by run."""
 
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
@@ -100,13 +100,13 @@ class Runs:
         return {run: desk.notebook for run, desk in self.desks.items()}
 
     @contextmanager
-    def giving_way(self, give_way: ReleaseNotebook) -> Generator[None]:
-        """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
-        self._others.append(give_way)
+    def giving_way(self, release: ReleaseNotebook) -> Generator[None]:
+        """While this block lasts, `release` is awaited before a run opens a notebook: a file has one kernel."""
+        self._releases.append(release)
         try:
             yield
         finally:
-            self._others.remove(give_way)
+            self._releases.remove(release)
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Take on a goal: durable once this returns. A name that is taken means that run.
@@ -170,27 +170,27 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
     masker = Masker.of(salt=secrets.token_bytes(16))
     async with AsyncExitStack() as stack:
         pool, other = options.pools or [await stack.enter_async_context(open_pool(settings)) for _ in range(2)]
-        house = _RunHost(settings=settings, options=options, pool=pool, other=other)
-        turns = RunSlots(options.limits, note=house.note, idle=house.waiting_for_people)
-        workshop = RunResources(
-            open_place=house.open_place,
+        host = _RunHost(settings=settings, options=options, pool=pool, other=other)
+        slots = RunSlots(options.limits, note=host.note, idle=host.waiting_for_people)
+        resources = RunResources(
+            open_place=host.open_workspace,
             doorway=ContextRegistry(),
-            turns=turns,
-            check=house.check,
+            turns=slots,
+            check=host.check,
         )
         journal = await stack.enter_async_context(
             Journal.open(
                 settings.ready_home() / "journal.db",
                 version=options.version,
-                workflows=run_workflows(workshop),
+                workflows=run_workflows(resources),
                 mask=lambda text: masker.mask(text).text,
                 at_crash_point=options.at_crash_point,
             )
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        house.open_to(journal.records)
-        tasks.start_soon(_recheck_slots, journal.records, turns)
-        yield Runs(journal, settings, house.desks, house.others)
+        host.set_records(journal.records)
+        tasks.start_soon(_recheck_slots, journal.records, slots)
+        yield Runs(journal, settings, host.desks, host.releases)
         tasks.cancel_scope.cancel()
 
 
@@ -204,13 +204,13 @@ class _RunHost:
     other: KernelPool
     """For the second run of a check; started by the first check."""
     desks: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
-    """Of the runs whose place is open."""
-    others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
+    """Of the runs whose workspace is open."""
+    releases: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
     _records: Records | None = None
     _is_open: anyio.Event = field(default_factory=anyio.Event)
 
-    def open_to(self, records: Records) -> None:
+    def set_records(self, records: Records) -> None:
         """From now on there is a journal: runs that were cut off are taken up before it is open for others."""
         self._records = records
         self._is_open.set()
@@ -222,7 +222,7 @@ class _RunHost:
         return self._records
 
     async def note(self, run: str, why: str) -> None:
-        """Tell whoever watches why a run waits."""
+        """An event that says why a run waits."""
         await (await self.records()).log.append(stream_of(run), wait_event(why))
 
     async def waiting_for_people(self) -> Collection[str]:
@@ -230,40 +230,43 @@ class _RunHost:
         return {question.run for question in await (await self.records()).questions.pending()}
 
     @asynccontextmanager
-    async def open_place(self, run: str, goal: Goal) -> AsyncGenerator[Workspace]:
+    async def open_workspace(self, run: str, goal: Goal) -> AsyncGenerator[Workspace]:
         """The run's notebook, live, with everything its agents work with."""
         records = await self.records()
-        for give_way in [*self.others]:
-            await give_way(Path(goal.notebook))
+        for release in [*self.releases]:
+            await release(Path(goal.notebook))
         async with AsyncExitStack() as stack:
             # The run must hear of the notebook that cannot be opened, not of a group of such errors.
             stack.enter_context(unwrap_single_error())
-            telling = await stack.enter_async_context(anyio.create_task_group())
+            notes = await stack.enter_async_context(anyio.create_task_group())
             # Entered before the notebook is open, so it comes after it has closed.
             settled = await stack.enter_async_context(AsyncExitStack())
 
-            def tell(text: str) -> None:
-                telling.start_soon(self.note, run, text)
-
-            options = replace(await self._studio(run, goal), on_progress=tell)
+            options = await self._workspace_options(run, goal)
+            options = replace(options, on_progress=lambda text: notes.start_soon(self.note, run, text))
             opening = open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
-            workplace = await stack.enter_async_context(opening)
-            settled.push_async_callback(_record_kept_files, workplace.desk.notebook, records, run)
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(_record_cells, workplace.desk.notebook, records, run)
-            tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
-            self.desks[run] = workplace.desk
+            workspace = await stack.enter_async_context(opening)
+            settled.push_async_callback(_record_kept_files, workspace.desk.notebook, records, run)
+            await stack.enter_async_context(_observed(workspace.desk.notebook, records, run))
+            self.desks[run] = workspace.desk
+            open_own = workspace.open_booth
+            assert open_own is not None, "a workspace of ours can be branched"
+
+            @asynccontextmanager
+            async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
+                async with open_own(name) as branch, _observed(branch.lane.desk.notebook, records, run):
+                    yield branch
+
             try:
-                yield replace(workplace, open_booth=_observed(workplace.open_booth, records, run))
+                yield replace(workspace, open_booth=open_branch)
             finally:
                 del self.desks[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
-                    await workplace.desk.close()
-            tasks.cancel_scope.cancel()
+                    await workspace.desk.close()
 
-    async def _studio(self, run: str, goal: Goal) -> WorkspaceOptions:
+    async def _workspace_options(self, run: str, goal: Goal) -> WorkspaceOptions:
         settings = await self.settings_of(run)
-        common = self.options.studio or WorkspaceOptions(settings=settings)
+        common = self.options.workspace or WorkspaceOptions(settings=settings)
         return replace(
             common,
             limits=Limits.parse(goal.limits) if goal.limits else common.limits,
@@ -299,29 +302,23 @@ class _RunHost:
         )
 
 
-def _observed(opening: OpenBranchWorkspace | None, records: Records, run: str) -> OpenBranchWorkspace | None:
-    """Booths whose cells are told of, and stopped, like the notebook's own."""
-    if opening is None:
-        return None
-
-    @asynccontextmanager
-    async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
-        async with opening(part) as booth, anyio.create_task_group() as tasks:
-            tasks.start_soon(_record_cells, booth.lane.desk.notebook, records, run)
-            tasks.start_soon(_stop_cells, booth.lane.desk.notebook, records, run)
-            yield booth
-            tasks.cancel_scope.cancel()
-
-    return open_booth
+@asynccontextmanager
+async def _observed(notebook: OpenNotebook, records: Records, run: str) -> AsyncGenerator[None]:
+    """While this block lasts, cells that end are events of the run, and whoever stops the run stops its cells."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_record_cells, notebook, records, run)
+        tasks.start_soon(_stop_cells, notebook, records, run)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 def run_folder(settings: Settings, run: str) -> Path:
-    """What a run keeps besides its journal: the memory of its notebook's desk."""
+    """What a run keeps besides its journal: the history of its notebook."""
     return settings.home / "runs" / run
 
 
 def _copy_state(settings: Settings, run: str, forked: str) -> None:
-    """The desk's memory, under the names the calls have in the new run, and leave for hosts. Blocking."""
+    """The notebook's history, under the names the calls have in the new run, and permissions for hosts. Blocking."""
     old, new = run_folder(settings, run), run_folder(settings, forked)
     if (old / BRANCHES_FOLDER).exists():
         shutil.copytree(old / BRANCHES_FOLDER, new / BRANCHES_FOLDER, dirs_exist_ok=True)
@@ -359,9 +356,9 @@ async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> Non
             await notebook.interrupt()
 
 
-async def _recheck_slots(records: Records, turns: RunSlots) -> None:
+async def _recheck_slots(records: Records, slots: RunSlots) -> None:
     """Whoever begins to wait for a person makes room for another."""
     while True:
         grown = records.log.growth.next()
-        await turns.look_again()
+        await slots.look_again()
         await grown.wait()

@@ -73,12 +73,12 @@ async def open_web_server(live: LiveRuns, settings: Settings, wish: WebOptions) 
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, wish.host, wish.port))
         opened = await stack.enter_async_context(open_live_notebooks(settings, of_runs=lambda: live.notebooks))
-        stack.enter_context(live.giving_way(opened.give_way))
+        stack.enter_context(live.giving_way(opened.release))
         port = listener.getsockname()[1]
         addresses = Addresses.of(wish, port)
         editor, problem = await _open_editor(stack, wish, addresses, port, tls)
         if editor is not None:
-            opened.people = editor.people
+            opened.count_viewers = editor.people
         addresses = replace(addresses, editor_origin=editor.origin if editor is not None else "")
         house = ApiResources(
             live=live,
