@@ -55,13 +55,13 @@ def _after_findings(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]
         y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
         match row.kind:
             case "difference":
-                other = columns.another(row.table, "group", {row.y, row.x})
+                other = columns.first(row.table, "group", {row.y, row.x})
                 beside = f" among rows of the same {other.label}" if other else " once other columns are held equal"
                 yield f"Does {y} still differ by {x}{beside}?"
             case "association":
                 yield f"Which came first, {y} or {x}, and who decided about either?"
             case "correlation":
-                other = columns.another(row.table, "group", {row.y, row.x})
+                other = columns.first(row.table, "group", {row.y, row.x})
                 within = f" within each {other.label}" if other else ""
                 yield f"Do {y} and {x} go together{within}, or is there a common cause?"
             case "trend" | "change":

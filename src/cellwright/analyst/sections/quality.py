@@ -105,17 +105,19 @@ def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisR
     cells: list[CellDraft] = [words_cell(names.free("how_far_to_trust_it"), _trust([table for table, _ in tables]))]
     cells += conversion_cells(each for each in ("as_number", "as_date", "as_flag") if each in needed)
     checks: list[tuple[str, str]] = []
+
+    def add_check(test: str, says: str, code: str) -> None:
+        checks.append((test, says))
+        cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
+
     for table, own in tables:
         cells += _problem_cells(table, own, names)
         cells += _repair_cells(table, own, names)
-        for test, says, code in _checks(table, own):
-            checks.append((test, says))
-            cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
+        for check in _checks(table, own):
+            add_check(*check)
     for joint in names.joined:
         cells += join_cells(joint, names)
-        test, says, code = join_check(joint)
-        checks.append((test, says))
-        cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
+        add_check(*join_check(joint))
     return Section(
         id="quality",
         title="Judge the data and offer repairs",

@@ -7,7 +7,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Path
 
-from cellwright.app.bundled.datasets import (
+from cellwright.app.datasets import (
     DATASETS,
     TUTORIAL_TITLE,
     Dataset,

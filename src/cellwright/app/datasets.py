@@ -1,4 +1,8 @@
-"""The bundled data sets and the tutorial notebook, and how each is copied into a person's folder, never over theirs."""
+"""The bundled data sets and the tutorial notebook, and how each is copied into a person's folder, never over theirs.
+
+The data is that of the repository's `examples/data`, byte for byte, where its generators, its planted problems and its
+licence (CC0) are described.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_new
 
 _MAX_COPIES: Final = 1_000
+_DATA: Final = importlib.resources.files("cellwright.app") / "bundled" / "data"
 _HINT: Final = "Choose a folder that you may write to."
 
 
@@ -74,9 +79,8 @@ def copy_dataset(dataset: Dataset, folder: Path) -> tuple[Path, ...]:
 
 
 def _content(name: str) -> bytes:
-    data = importlib.resources.files("cellwright.app.bundled") / "data"
-    packed = data / f"{name}.gz"
-    return gzip.decompress(packed.read_bytes()) if packed.is_file() else (data / name).read_bytes()
+    packed = _DATA / f"{name}.gz"
+    return gzip.decompress(packed.read_bytes()) if packed.is_file() else (_DATA / name).read_bytes()
 
 
 TUTORIAL_TITLE: Final = "Cellwright in three minutes"
@@ -88,5 +92,5 @@ def write_tutorial(folder: Path) -> Path:
     Raises `UserError`. Blocking.
     """
     # Kept under another name: of our own code, only the doorkeepers import marimo.
-    notebook = importlib.resources.files("cellwright.app.bundled") / "data" / "tutorial.py.txt"
+    notebook = _DATA / "tutorial.py.txt"
     return write_new_file(folder, "tutorial.py", notebook.read_bytes())
