@@ -141,11 +141,7 @@ def conclusion_section(
         *answer_cells(profile, names, wanted, columns, told),
         *_checks(names, told),
     ]
-    checks = (
-        ("test_every_claim_has_its_test", "Every claim in the notebook rests on a test in the table."),
-        ("test_the_answer_says_something", "The answer is there in words."),
-    )
-    return Section(id="tell", title="Tell the answer", cells=tuple(cells), checks=checks, caveats=caveats)
+    return Section(id="tell", title="Tell the answer", cells=tuple(cells), caveats=caveats)
 
 
 def _list(title: str, sentences: Sequence[str]) -> str:
@@ -218,11 +214,11 @@ def _about_assumptions(told: Sequence[ReportedFinding]) -> Iterator[str]:
 def _checks(names: NotebookNames, told: Sequence[ReportedFinding]) -> Iterator[CellDraft]:
     tests = names.fixed("tests")
     answer = names.fixed("answer_text")
-    keys = "".join(
-        f"        {code_of([each.row.kind, each.row.table, each.row.y, each.row.x])},\n" for each in told
-    )  # fmt: skip
+    rows = [[each.row.kind, each.row.table, each.row.y, each.row.x] for each in told]
+    keys = "".join(f"        {code_of(row)},\n" for row in rows)
     yield check_cell(
         names.free("check_that_claims_have_tests"),
+        "Every claim in the notebook rests on a test in the table.",
         f"""
 def test_every_claim_has_its_test():
     \"\"\"Each claim rests on one row of the table of tests; where there is none, nothing is claimed.\"\"\"
@@ -236,6 +232,7 @@ def test_every_claim_has_its_test():
     )
     yield check_cell(
         names.free("check_that_there_is_an_answer"),
+        "The answer is there in words.",
         f"""
 def test_the_answer_says_something():
     \"\"\"The answer is text, and not an empty one.\"\"\"

@@ -66,7 +66,7 @@ def findings_section(
     functions += ["with_labels", "could_be_seen"] if told else []
     functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in told) else ()
     cells += source_cells(functions)
-    return Section(id="findings", title="Tell the findings", cells=tuple(cells), checks=(), caveats=_caveats(told))
+    return Section(id="findings", title="Tell the findings", cells=tuple(cells), caveats=_caveats(told))
 
 
 def _finding_cells(told: ReportedFinding, names: NotebookNames) -> Iterator[CellDraft]:

@@ -68,19 +68,7 @@ def test_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequ
         words_cell(names.free("about_the_methods"), _METHODS_FOLDED),
         *(replace(cell, is_words=True) for cell in method_cells(methods)),
     ]
-    return Section(
-        id="test",
-        title="Test what may be related",
-        cells=tuple(cells),
-        checks=(
-            ("test_every_test_is_counted", "The correction takes every test into account."),
-            (
-                "test_findings_are_certain_and_complete",
-                "Nothing is a finding that is not certain after the correction.",
-            ),
-        ),
-        caveats=left_out,
-    )
+    return Section(id="test", title="Test what may be related", cells=tuple(cells), caveats=left_out)
 
 
 def _roles(columns: Sequence[ColumnDescription], table: str, asked: RequestedColumns) -> dict[str, str]:
@@ -143,6 +131,7 @@ mo.ui.table(_order[[*_columns, "test", "statistic", "checked"]].round(4), select
 def _checks(tests: str, names: NotebookNames) -> Iterator[CellDraft]:
     yield check_cell(
         names.free("check_that_tests_are_counted"),
+        "The correction takes every test into account.",
         f"""
 def test_every_test_is_counted():
     \"\"\"Correcting the p-values of all tests again gives the same: none was left out of the family.\"\"\"
@@ -152,6 +141,7 @@ def test_every_test_is_counted():
     )
     yield check_cell(
         names.free("check_that_findings_are_certain"),
+        "Nothing is a finding that is not certain after the correction.",
         f"""
 def test_findings_are_certain_and_complete():
     \"\"\"Every finding is certain after the correction, and has an effect with its interval.\"\"\"

@@ -85,9 +85,9 @@ def live_words_cell(name: str, text: str) -> CellDraft:
     return CellDraft(name=name, code=f'mo.md(rf"""\n{text.strip()}\n""")', is_words=True)
 
 
-def check_cell(name: str, code: str) -> CellDraft:
-    """A cell with one test function."""
-    return CellDraft(name=name, code=code.strip())
+def check_cell(name: str, shows: str, code: str) -> CellDraft:
+    """A cell with one test function, and what that shows."""
+    return CellDraft(name=name, code=code.strip(), shows=shows)
 
 
 _WIDTH: Final = 100
