@@ -165,7 +165,7 @@ def _conversion_words(column: ColumnProfile) -> str:
     conversion = column.conversion
     if conversion.kind == "none":
         return ""
-    told = {
+    settings = {
         "decimal": conversion.decimal if conversion.decimal != "." else "",
         "thousands": conversion.thousands,
         "prefix": conversion.prefix,
@@ -173,7 +173,7 @@ def _conversion_words(column: ColumnProfile) -> str:
         "formats": ", ".join(conversion.formats),
         "null words": ", ".join(conversion.null_words),
     }
-    rules = "; ".join(f"{name} {quoted(value)}" for name, value in told.items() if value)
+    rules = "; ".join(f"{name} {quoted(value)}" for name, value in settings.items() if value)
     like = f" such as {quoted(column.examples[0])}" if column.examples else ""
     return f"text{like}{f' ({rules})' if rules else ''}" if rules or conversion.kind == "date" else ""
 

@@ -172,8 +172,8 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
     """The tier to run at: what this machine offers, never better, never nothing unless told so."""
     tier = wanted or report.tier
     if tier < report.tier:
-        told = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
-        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {told.reason}", hint=told.cure)
+        missed = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
+        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {missed.reason}", hint=missed.cure)
     if tier == "D" and not allow_uncontained:
         why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(

@@ -1,7 +1,7 @@
-"""Opening a studio: one notebook with everything an agent works with, all of it real.
+"""Opening a workspace: one notebook with everything an agent works with, all of it real.
 
-Opened anew in each process. What must outlast one lies in the journal and, for the notebook's desk and the hosts it was
-given leave for, in a folder of the state directory that is named after the workflow and the notebook.
+Opened anew in each process. What must outlast one lies in the journal and, for the notebook's history and the hosts it
+was allowed, in a folder of the state directory that is named after the workflow and the notebook.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from cellwright.tools.notebook.parallel_branches import open_parallel_branch
 from cellwright.tools.project_files import ProjectFiles
 
 EDITOR_FILE: Final = "desk.json"
-"""The desk's memory, in the folder of what outlasts a process."""
+"""The history of the notebook, in the folder of what outlasts a process."""
 _MAX_PROFILED_FILES: Final = 12
 """Files of the project that are profiled for agents; the others are named."""
 _UNCONTAINED: Final = """\
@@ -60,14 +60,14 @@ Nothing contains the notebook's code here (tier D): it can do whatever the perso
 - files: use those of the project and nothing else
 - no browser, no display, no input(): nobody is there to type"""
 HOST_PERMISSIONS_FILE: Final = "leave.json"
-"""The hosts that were given leave for, beside it."""
+"""The hosts that were allowed, beside it."""
 BRANCHES_FOLDER: Final = "lanes"
-"""The folder of its lanes, beside it."""
+"""The folder of its parallel branches, beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceOptions:
-    """How a studio is to be; as it stands, what a person gets who says nothing."""
+    """How a workspace is to be; as it stands, what a person gets who says nothing."""
 
     files: Files = field(default_factory=Files)
     limits: Limits = field(default_factory=Limits)
@@ -88,7 +88,7 @@ class WorkspaceOptions:
     launch: GatewayLaunch | None = None
     """How the gateway is started if none runs; None: as the command line does."""
     pool: KernelPool | None = None
-    """Where kernels come from; without one the studio has its own."""
+    """Where kernels come from; without one the workspace has its own."""
     on_progress: Callable[[str], None] | None = None
     state: Path | None = None
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
@@ -98,16 +98,16 @@ class WorkspaceOptions:
 async def open_agent_context(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
 ) -> AsyncGenerator[AgentContext]:
-    """Everything the agents of one workflow work with in this notebook: the studio of `open_workspace`."""
-    async with open_workspace(path, workflow=workflow, records=records, person=person, options=options) as workplace:
-        yield workplace.studio
+    """Everything the agents of one workflow work with in this notebook, in a workspace of its own."""
+    async with open_workspace(path, workflow=workflow, records=records, person=person, options=options) as workspace:
+        yield workspace.studio
 
 
 @asynccontextmanager
 async def open_workspace(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
 ) -> AsyncGenerator[Workspace]:
-    """A studio for the agents of one workflow in this notebook; `person` is for whom they work.
+    """A workspace for the agents of one workflow in this notebook; `person` is for whom they work.
 
     Opened again for the same workflow, after a crash too, the notebook is as it was: its cells have run, and what was
     done is known to be done. Raises `UserError` for a mistake in rules, roles or skills, before anything is started.
@@ -135,7 +135,7 @@ async def open_workspace(
             settings=options.settings,
             person=person,
         )
-        studio = AgentContext(
+        agents = AgentContext(
             models=models,
             tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
             guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope),
@@ -152,16 +152,16 @@ async def open_workspace(
         )
 
         @asynccontextmanager
-        async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
-            async with open_parallel_branch(editor, setup.state / BRANCHES_FOLDER / part) as lane:
-                own = replace(context, editor=lane.desk)
+        async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
+            async with open_parallel_branch(editor, setup.state / BRANCHES_FOLDER / name) as branch:
+                own = replace(context, editor=branch.desk)
                 yield BranchWorkspace(
-                    lane=lane,
+                    lane=branch,
                     studio=replace(
-                        studio,
+                        agents,
                         tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
-                        sights=[NotebookContext(lane.desk), *studio.sights[1:]],
-                        survey=notebook_survey(lane.desk, own.project),
+                        sights=[NotebookContext(branch.desk), *agents.sights[1:]],
+                        survey=notebook_survey(branch.desk, own.project),
                     ),
                 )
 
@@ -173,19 +173,19 @@ async def open_workspace(
 
         yield Workspace(
             desk=editor,
-            studio=studio,
+            studio=agents,
             rules=setup.rules,
             profiler=context.profiler,
             has_model=would_answer,
             draw=draw,
-            open_booth=open_booth,
+            open_booth=open_branch,
         )
 
 
 def agent_context_opener(
     path: str | Path, *, records: Records, person: str, options: WorkspaceOptions | None = None
 ) -> OpenAgentContext:
-    """For `agent_workflow`: each agent works in a studio of its own in this notebook.
+    """For `agent_workflow`: each agent works in a workspace of its own in this notebook.
 
     `records` are those of the journal that runs it. Open them first: work that was cut off begins at once.
     """
@@ -201,12 +201,12 @@ def agent_context_opener(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WorkspaceSetup:
-    """The place where a studio is opened."""
+    """What is known of a workspace before anything is started."""
 
     notebook: Path
     project: Path
     state: Path
-    """What outlasts the process: the desk's memory, and leave for hosts."""
+    """What outlasts the process: the notebook's history, and permissions for hosts."""
     run: str
     tier: Tier
     rules: Rules
@@ -265,7 +265,7 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
         person=person,
         team_rules=settings.team_rules,
     )
-    # Whoever started the gateway, what this run asks goes the way of this run's own settings.
+    # Whoever started the gateway, what this run asks goes by this run's own settings.
     return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
 
 

@@ -91,8 +91,8 @@ def tests_code(name: str, tests: Sequence[str], defined: Iterable[str] = ()) -> 
     With pytest in the notebook's environment they run as marimo's reactive tests do: fixtures, parameters, classes.
     Without it plain functions are called; what needs pytest fails and says so.
     """
-    told = ", ".join(f"{json.dumps(test)}: {test}" for test in tests)
-    return f"{_HARNESS.replace('NAME', name)}\n\n{name} = {name}_run({{{told}}}, {sorted(defined)}, globals())\n"
+    named = ", ".join(f"{json.dumps(test)}: {test}" for test in tests)
+    return f"{_HARNESS.replace('NAME', name)}\n\n{name} = {name}_run({{{named}}}, {sorted(defined)}, globals())\n"
 
 
 _HARNESS: Final = textwrap.dedent("""

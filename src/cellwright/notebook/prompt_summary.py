@@ -43,15 +43,15 @@ def summary(
     First the focused cells, then their neighbours, failed cells and the recently changed, all with code and
     outcome; then the others, in full if there is room, else a line each; last, how many were left out.
     """
-    teller = _CellWriter(document, outcomes, frozenset(focus))
-    head = teller.head()
+    writer = _CellWriter(document, outcomes, frozenset(focus))
+    head = writer.head()
     left_out_units = units(_left_out(len(document.cells)))
     room = _TokenBudget(budget_tokens, units(head) + left_out_units)
     if room.left < 0:
         return clip(head, max(budget_tokens, 0))
-    told = _choose(teller, room)
-    left_out = len(document.cells) - len(told)
-    text = "".join([head, *(told[cell] for cell in teller.ranked if cell in told)])
+    chosen = _choose(writer, room)
+    left_out = len(document.cells) - len(chosen)
+    text = "".join([head, *(chosen[cell] for cell in writer.ranked if cell in chosen)])
     return text + (_left_out(left_out) if left_out else "")
 
 
@@ -73,21 +73,21 @@ class _TokenBudget:
         return True
 
 
-def _choose(teller: _CellWriter, room: _TokenBudget) -> dict[CellId, str]:
+def _choose(writer: _CellWriter, room: _TokenBudget) -> dict[CellId, str]:
     """How each cell is told; cells that do not fit are missing."""
-    told: dict[CellId, str] = {}
-    for cell in teller.ranked:
-        forms = teller.forms(cell) if cell in teller.relevant else (teller.line(cell),)
+    chosen: dict[CellId, str] = {}
+    for cell in writer.ranked:
+        forms = writer.forms(cell) if cell in writer.relevant else (writer.line(cell),)
         for form in forms:
             if room.take(form):
-                told[cell] = form
+                chosen[cell] = form
                 break
-    for cell in teller.ranked:
-        if cell in told and cell not in teller.relevant:
-            full = teller.full(cell, _MANY_CODE_TOKENS)
-            if room.take(full, instead_of=told[cell]):
-                told[cell] = full
-    return told
+    for cell in writer.ranked:
+        if cell in chosen and cell not in writer.relevant:
+            full = writer.full(cell, _MANY_CODE_TOKENS)
+            if room.take(full, instead_of=chosen[cell]):
+                chosen[cell] = full
+    return chosen
 
 
 class _CellWriter:
@@ -97,11 +97,11 @@ class _CellWriter:
         self, document: Document, outcomes: Mapping[CellId, CellOutcomeText], focus: frozenset[CellId]
     ) -> None:
         self._cells = {cell.id: cell for cell in document.cells}
-        self._place = {cell.id: index + 1 for index, cell in enumerate(document.cells)}
+        self._number = {cell.id: index + 1 for index, cell in enumerate(document.cells)}
         self._graph: Graph = graph(document)
         self._outcomes = outcomes
         ranks = {cell.id: self._rank(cell, focus) for cell in document.cells}
-        self.ranked = sorted(ranks, key=lambda cell: (*ranks[cell], self._place[cell]))
+        self.ranked = sorted(ranks, key=lambda cell: (*ranks[cell], self._number[cell]))
         """Most relevant first."""
         self.relevant = frozenset(cell for cell, (rank, _) in ranks.items() if rank < 4)
 
@@ -147,12 +147,14 @@ class _CellWriter:
         fence = "```"
         while fence in code:
             fence += "`"
-        return "\n".join(["", self._title(cell), *self._edges(node), f"{fence}python", code, fence, *self._told(cell)])
+        return "\n".join(
+            ["", self._title(cell), *self._edges(node), f"{fence}python", code, fence, *self._outcome_lines(cell)]
+        )
 
     def _title(self, cell: CellId) -> str:
         held = self._cells[cell]
         name = f" {held.name!r}" if held.name not in (DEFAULT_NAME, str(cell)) else ""
-        return f"[{self._place[cell]}] {cell}{name} v{held.version} {self._status(cell)}"
+        return f"[{self._number[cell]}] {cell}{name} v{held.version} {self._status(cell)}"
 
     def _status(self, cell: CellId) -> str:
         if self._graph.nodes[cell].problem is not None:
@@ -174,7 +176,7 @@ class _CellWriter:
             lines.append(f"{problem.kind}: {problem.message}{at}")
         return lines
 
-    def _told(self, cell: CellId) -> list[str]:
+    def _outcome_lines(self, cell: CellId) -> list[str]:
         outcome = self._outcomes.get(cell)
         if outcome is None:
             return []

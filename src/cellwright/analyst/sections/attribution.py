@@ -20,7 +20,7 @@ from cellwright.notebook.source_text import literal
 
 ATTRIBUTION_FUNCTIONS: Final = ("telling_order", "why_it_changed", "largest_parts")
 """What its cells call."""
-_MAX_WAYS: Final = 8
+_MAX_BREAKDOWNS: Final = 8
 """Limit of columns by which a change is broken down."""
 _LIKE: Final = 0.1
 """Largest difference in length, as a share, at which the totals of two periods can be compared."""
@@ -126,7 +126,7 @@ def explanation_cells(row: TestRow, columns: Columns, wanted: AnalysisRequest, v
     spans = spans_of(wanted, columns)
     if spans is None:
         return
-    ways = _ways(row, columns, wanted)
+    breakdowns = _breakdowns(row, columns, wanted)
     how = _how(columns.find(row.table, row.y), spans)
     yield words_cell(f"{variable}_parts_words", _words(columns.label(row.table, row.y), how))
     parts, chosen = f"{variable}_parts", f"{variable}_by"
@@ -134,27 +134,27 @@ def explanation_cells(row: TestRow, columns: Columns, wanted: AnalysisRequest, v
     yield CellDraft(
         name=parts,
         code=f"_spans = {code_of(spans)}\n"
-        f"_columns = {wrapped({each.label: each.name for each in ways})}\n"
+        f"_columns = {wrapped({each.label: each.name for each in breakdowns})}\n"
         f"{parts} = {{\n    _label: explain_change({arguments})\n    for _label, _column in _columns.items()\n}}",
     )
     options = f'list({parts}), value=telling_order({parts})[0], label="Parts by"'
     yield CellDraft(name=chosen, code=f"{chosen} = mo.ui.dropdown(\n    {options}\n)\n{chosen}")
     yield CellDraft(name=f"{parts}_chart", code=_chart(parts, chosen, columns.label(row.table, row.y)))
-    told = because_variable(variable)
+    because = because_variable(variable)
     yield CellDraft(
-        name=told,
-        code=f"{told} = why_it_changed({variable}, {parts}, {literal(_what(how))})\nmo.md(escaped({told}))",
+        name=because,
+        code=f"{because} = why_it_changed({variable}, {parts}, {literal(_what(how))})\nmo.md(escaped({because}))",
     )
 
 
-def _ways(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> list[ColumnDescription]:
+def _breakdowns(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> list[ColumnDescription]:
     """Group columns: those the goal names first, then those with few values."""
-    asked = columns.asked(wanted)
+    asked = columns.requested(wanted)
     groups = columns.every(row.table, "group")
     found: dict[str, ColumnDescription] = {}
     for each in sorted(groups, key=lambda one: (not asked.has(row.table, one.name), one.record.distinct > 30)):
         found.setdefault(each.label, each)
-    return list(found.values())[:_MAX_WAYS]
+    return list(found.values())[:_MAX_BREAKDOWNS]
 
 
 def _how(measure: ColumnDescription | None, spans: tuple[DateBounds, DateBounds]) -> str:

@@ -82,7 +82,7 @@ class Columns:
         """The first that can serve so and is not one of these."""
         return next((each for each in self.every(table, use) if each.name not in but), None)
 
-    def asked(self, wanted: AnalysisRequest) -> RequestedColumns:
+    def requested(self, wanted: AnalysisRequest) -> RequestedColumns:
         """What the goal names, by where it stands in the notebook."""
         measures = frozenset(place for named in wanted.measures for place in self.places(named))
         named_groups = (*wanted.groups, *(named for named, _ in wanted.values))

@@ -22,7 +22,7 @@ from cellwright.analyst.sections.attribution import (
 )
 from cellwright.analyst.sections.charts import chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.selection import TIME_KINDS, ReportedFinding, select_tests
+from cellwright.analyst.sections.selection import TIME_KINDS, ReportedFinding, ReportedFindings, select_tests
 from cellwright.analyst.sections.text import capital, code_of, live_words_cell, shown, words_cell
 from cellwright.notebook.source_text import literal
 
@@ -34,7 +34,7 @@ def reported_findings(
 ) -> tuple[ReportedFinding, ...]:
     """What the notebook tells of, in order. The same for the same tests, so that later sections can refer to it."""
     namer = Namer(names)
-    chosen = select_tests(tests, columns.asked(wanted), wanted)
+    chosen = select_tests(tests, columns.requested(wanted), wanted)
     explained = next((each for each in chosen if can_be_explained(each.row, columns, wanted)), None)
     return tuple(
         ReportedFinding(
@@ -56,44 +56,44 @@ def findings_section(
 ) -> Section:
     """At most eight findings, or the plain statement that there are none."""
     columns = Columns(profile, names)
-    told = reported_findings(columns, names, wanted, tests)
-    cells = [live_words_cell(names.free("about_the_findings"), _opening(told, names.fixed("tests")))]
-    for each in told:
+    findings = reported_findings(columns, names, wanted, tests)
+    cells = [live_words_cell(names.free("about_the_findings"), _opening(findings, names.fixed("tests")))]
+    for each in findings:
         cells += _finding_cells(each, names)
         if each.is_explained:
             cells += explanation_cells(each.row, columns, wanted, each.variable)
-    functions = [name for each in told for name in chart_functions(each)]
-    functions += ["with_labels", "could_be_seen"] if told else []
-    functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in told) else ()
+    functions = [name for each in findings for name in chart_functions(each)]
+    functions += ["with_labels", "could_be_seen"] if findings else []
+    functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in findings) else ()
     cells += source_cells(functions)
-    return Section(id="findings", title="Tell the findings", cells=tuple(cells), caveats=_caveats(told))
+    return Section(id="findings", title="Tell the findings", cells=tuple(cells), caveats=_caveats(findings))
 
 
-def _finding_cells(told: ReportedFinding, names: NotebookNames) -> Iterator[CellDraft]:
-    row = told.row
-    about = _ABOUT[row.kind].format(y=shown(told.y_label), x=shown(told.x_label))
-    yield words_cell(f"{told.variable}_words", f"### {shown(capital(told.topic), 120)}\n\n{about}")
-    labels = {row.y: told.y_label, row.x: told.x_label}
+def _finding_cells(finding: ReportedFinding, names: NotebookNames) -> Iterator[CellDraft]:
+    row = finding.row
+    about = _ABOUT[row.kind].format(y=shown(finding.y_label), x=shown(finding.x_label))
+    yield words_cell(f"{finding.variable}_words", f"### {shown(capital(finding.topic), 120)}\n\n{about}")
+    labels = {row.y: finding.y_label, row.x: finding.x_label}
     labels = {name: label for name, label in labels.items() if name != label}
     key = ", ".join(map(literal, (row.table, row.y, row.x, row.kind)))
     yield CellDraft(
-        name=told.variable,
-        code=f"{told.variable} = with_labels(\n    claim({names.fixed('tests')}, {key}),\n    {code_of(labels)},\n)\n"
-        f"{told.claim} = say({told.variable})\n"
-        f'mo.md(f"{{{told.claim}}} {{escaped(could_be_seen({told.variable}))}}")',
+        name=finding.variable,
+        code=f"{finding.variable} = with_labels(\n    claim({names.fixed('tests')}, {key}),\n    {code_of(labels)},\n)"
+        f"\n{finding.claim} = say({finding.variable})\n"
+        f'mo.md(f"{{{finding.claim}}} {{escaped(could_be_seen({finding.variable}))}}")',
     )
-    yield CellDraft(name=f"{told.variable}_chart", code=finding_chart(told))
+    yield CellDraft(name=f"{finding.variable}_chart", code=finding_chart(finding))
 
 
 # ── words ──
 
 
-def _opening(told: Sequence[ReportedFinding], tests: str) -> str:
+def _opening(findings: ReportedFindings, tests: str) -> str:
     counts = (
         f'Of {{len({tests}):,}} tests, **{{int({tests}["is_finding"].sum()):,}}** are findings: certain enough with '
         "all tests taken together, and strong enough to matter."
     )
-    if not told:
+    if not findings:
         return (
             f"## Findings\n\n{counts} Nothing is claimed here: no relation in this data could be told from chance. "
             "That is no proof that there is none; it may be too weak for so few rows, or of a kind that was not tested."
@@ -137,7 +137,7 @@ def _name(row: TestRow) -> str:
     return f"{y} {row.kind}" if row.kind in TIME_KINDS else _TOPICS[row.kind].format(y=y, x=x)
 
 
-def _caveats(told: Sequence[ReportedFinding]) -> tuple[str, ...]:
-    if any(each.row.is_finding for each in told):
+def _caveats(findings: ReportedFindings) -> tuple[str, ...]:
+    if any(each.row.is_finding for each in findings):
         return ("The data was observed, not made in an experiment: what goes together need not cause each other.",)
     return ("No relation in this data could be told from chance; that is no proof that there is none.",)

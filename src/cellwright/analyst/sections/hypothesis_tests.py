@@ -49,7 +49,7 @@ The functions behind the tests follow, one in each cell, their code folded away.
 def test_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
     """The methods, the roles of the columns, the table `tests`, and checks of it."""
     columns = Columns(profile, names)
-    asked = columns.asked(wanted)
+    asked = columns.requested(wanted)
     tests = names.fixed("tests")
     spans = spans_of(wanted, columns)
     roles = {table: _roles(columns.of(table), table, asked) for table in columns.tables}

@@ -146,13 +146,13 @@ def _count(counts: str, name: RepairName, mask: str) -> Iterator[str]:
 
 
 def _null_words(column: ColumnProfile, table: TableProfile) -> list[str]:
-    told = [
+    found = [
         value
         for oddity in table.oddities
         if oddity.kind == "placeholder-nulls" and oddity.column == column.name
         for value in oddity.values
     ]
-    return sorted({word.strip() for word in (*column.conversion.null_words, *told)})
+    return sorted({word.strip() for word in (*column.conversion.null_words, *found)})
 
 
 # ── reading ──

@@ -15,7 +15,7 @@ MAX_CHOSEN: Final = 8
 """Limit of findings; nobody reads more."""
 _MAX_UNPROVEN: Final = 3
 """Limit of tests reported that were asked for and found nothing."""
-_TOLD_ALREADY: Final = 0.55
+_KNOWN_FACTOR: Final = 0.55
 """Factor on a finding's weight for each of its columns that the reader has met before."""
 TIME_KINDS: Final = frozenset({"trend", "season", "break", "change"})
 
@@ -74,6 +74,9 @@ class ReportedFinding:
         return f"{self.row.table}, {literal(self.row.y)}, {literal(self.row.x)}"
 
 
+ReportedFindings = Sequence[ReportedFinding]
+
+
 def select_tests(
     tests: Sequence[TestRow], asked: RequestedColumns, wanted: AnalysisRequest
 ) -> tuple[SelectedTest, ...]:
@@ -128,12 +131,12 @@ def _fit(row: TestRow, asked: RequestedColumns, wanted: AnalysisRequest) -> int:
     return 1 if asked.measures and asked.groups else 2 if row.is_finding else 1
 
 
-def _varied(rows: Sequence[TestRow], told: Sequence[TestRow], most: int) -> Iterator[TestRow]:
+def _varied(rows: Sequence[TestRow], known: Sequence[TestRow], most: int) -> Iterator[TestRow]:
     """The strongest first, each weighed down by what the reader has been told of its columns already."""
-    left, met = list(rows), [_columns(row) for row in told]
+    left, met = list(rows), [_columns(row) for row in known]
     while left and most > 0:
         times = [sum(len(_columns(row) & columns) for columns in met) for row in left]
-        best = left.pop(max(range(len(left)), key=lambda at: (strength(left[at]) * _TOLD_ALREADY ** times[at], -at)))
+        best = left.pop(max(range(len(left)), key=lambda at: (strength(left[at]) * _KNOWN_FACTOR ** times[at], -at)))
         met.append(_columns(best))
         most -= 1
         yield best

@@ -191,29 +191,29 @@ def canonical(proof: Proof) -> bytes:
 
 def to_json(signed: SignedProof) -> bytes:
     """For a file."""
-    told = {"proof": _plain(signed.proof), "key": signed.key, "signature": signed.signature}
-    return json.dumps(told, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    fields = {"proof": _plain(signed.proof), "key": signed.key, "signature": signed.signature}
+    return json.dumps(fields, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
-    told = asdict(proof)
+    fields = asdict(proof)
     if proof.environment.source is None:
         # Proofs that do not say it were signed without the word.
-        del told["environment"]["source"]
-    return told
+        del fields["environment"]["source"]
+    return fields
 
 
 def parse(content: bytes, where: str) -> SignedProof:
     """A proof from a file's bytes. Raises `UserError` for anything else; says nothing about its signature."""
     try:
-        told: Any = json.loads(content)
-        version: Any = told["proof"]["format"]
+        fields: Any = json.loads(content)
+        version: Any = fields["proof"]["format"]
         if version != FORMAT:
             raise UserError(
                 f"{where} is a proof of format {str(version)[:20]!r}, and this Cellwright reads format {FORMAT}.",
                 hint="Check it with the Cellwright that made it, or verify the notebook again.",
             )
-        return _SIGNED.validate_python(told)
+        return _SIGNED.validate_python(fields)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(
             f"{where} is not a proof: it is damaged or something else.", hint="Verify the notebook again."

@@ -90,11 +90,11 @@ def _words(spec: dict[str, Any]) -> str:
     for name, said in (("x", "across"), ("y", "up"), ("color", "colours")):
         titles = (_named(channel.get(name)) for channel in channels)
         shown += [f"{said}: {title}" for title in titles if title][:1]
-    told = ", ".join(shown)
+    described = ", ".join(shown)
     # Altair leaves the title of layers with the first of them.
     titles = (" ".join(_lines(part.get("title"))) for part in parts if part is spec or "mark" in part)
     title = next(filter(None, titles), "")
-    return f"{title} ({told})"[:_LONGEST_WORDS] if title else told[:_LONGEST_WORDS]
+    return f"{title} ({described})"[:_LONGEST_WORDS] if title else described[:_LONGEST_WORDS]
 
 
 def _named(channel: object) -> str:
