@@ -21,7 +21,7 @@ from cellwright.analyst.names import name_tables
 from cellwright.analyst.sections.columns import Columns, label_of
 from cellwright.analyst.sections.conclusion import follow_up_questions
 from cellwright.analyst.sections.selection import MAX_CHOSEN, RequestedColumns, select_tests
-from tests.analyst.writing.planted import SALES_MEANINGS, planted_sales, profile_of
+from tests.analyst.sections.planted import SALES_MEANINGS, planted_sales, profile_of
 
 OVERVIEW = AnalysisRequest(purpose="overview")
 
