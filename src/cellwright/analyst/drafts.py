@@ -23,7 +23,7 @@ class CellDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Cells that are written together: one task of the plan, one turn that can be undone."""
+    """Cells that are written together: one task of the plan, one revision that can be undone."""
 
     id: str
     """`read`, `quality`, `look`, `test`, `findings`, `tell`."""

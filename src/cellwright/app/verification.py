@@ -1,4 +1,4 @@
-"""Verifying, put together: fresh places on this machine, its key, and the shelf where proofs are kept."""
+"""Verifying, put together: fresh environments on this machine, its key, and where proofs are stored."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def parse_locked(*arguments: Any, **more: Any) -> Any:
 
 
 def serialize_parsing() -> None:
-    """From now on everybody's trees, marimo's too, are made in turn."""
+    """From now on everybody's trees, marimo's too, are made one after another."""
     ast.parse = parse_locked
 
 

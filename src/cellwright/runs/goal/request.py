@@ -1,4 +1,4 @@
-"""What a person gave a door, as a goal: every mistake is said before anything starts."""
+"""What a person typed, as a goal: every mistake is said before anything starts."""
 
 from __future__ import annotations
 

@@ -34,25 +34,25 @@ _STORY: Final = (
 _ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
 
 
-class _Draft(BaseModel):
+class _PlanPart(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Check(_Draft):
+class _Check(_PlanPart):
     """Something that must hold in the end, shown by a test in the notebook."""
 
     test: Annotated[str, Field(description="Name of the test function: test_ and small letters.")]
     says: Annotated[str, Field(description="What holds, in one sentence.")]
 
 
-class _Alternative(_Draft):
+class _Alternative(_PlanPart):
     """One of several ways, or one of several things that may be so."""
 
     name: Annotated[str, Field(description="A few words that tell it from the others.", max_length=60)]
     todo: str = ""
 
 
-class _Task(_Draft):
+class _Task(_PlanPart):
     """One piece of work with one result."""
 
     id: Annotated[str, Field(description="Short: small letters, digits, dashes.")]

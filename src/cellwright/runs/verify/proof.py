@@ -242,7 +242,7 @@ def cell_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProof:
-    """A proof from the shelf, and what only this machine knows about it."""
+    """A stored proof, and what only this machine knows about it."""
 
     signed: SignedProof
     data: tuple[DataMount, ...] = ()
