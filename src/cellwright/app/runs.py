@@ -85,14 +85,14 @@ class Runs:
         journal: Journal,
         settings: Settings,
         desks: Mapping[str, NotebookEditor] = MappingProxyType({}),
-        releases: list[ReleaseNotebook] | None = None,
+        others: list[ReleaseNotebook] | None = None,
     ) -> None:
         self._journal = journal
         self._settings = settings
-        self._releases = releases if releases is not None else []
+        self._others = others if others is not None else []
         self.records: Final[Records] = journal.records
         self.desks: Final[Mapping[str, NotebookEditor]] = MappingProxyType(desks)
-        """The editors of runs that have their notebook open now, by run."""
+        """The desks of runs that have their notebook open now, by run."""
 
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
@@ -100,13 +100,13 @@ class Runs:
         return {run: desk.notebook for run, desk in self.desks.items()}
 
     @contextmanager
-    def giving_way(self, release: ReleaseNotebook) -> Generator[None]:
-        """While this block lasts, `release` is awaited before a run opens a notebook: a file has one kernel."""
-        self._releases.append(release)
+    def giving_way(self, give_way: ReleaseNotebook) -> Generator[None]:
+        """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
+        self._others.append(give_way)
         try:
             yield
         finally:
-            self._releases.remove(release)
+            self._others.remove(give_way)
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Take on a goal: durable once this returns. A name that is taken means that run.

@@ -21,8 +21,10 @@ from cellwright.app.notebooks import contained, kernel_options
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.kernel import KernelOptions, PythonChoice
+from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy import Masker
@@ -62,10 +64,10 @@ def verify_now(path: Path, wanted: VerifyOptions, *, as_json: bool) -> int:
     settings = Settings.read()
     if wanted.out is not None and wanted.out.resolve() == path.resolve():
         raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
-    result, options = anyio.run(_verified, path, wanted, settings)
+    result, terrain = anyio.run(_verified, path, wanted, settings)
     stored = None
     if isinstance(result, Verified):
-        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), options.data)
+        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), terrain.data)
         if wanted.out is not None:
             _write(wanted.out, to_json(result.signed))
     view = _view(result, stored)
@@ -81,7 +83,7 @@ async def _verified(
 ) -> tuple[Verified | NotVerified, KernelOptions]:
     file = await anyio.to_thread.run_sync(read, path)
     tier = contained(wanted.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=wanted.allow_uncontained)
-    options = kernel_options(
+    terrain = kernel_options(
         file,
         files=wanted.files,
         limits=wanted.limits,
@@ -94,15 +96,15 @@ async def _verified(
     async with open_pool(settings) as pool:
         result = await verify(
             path,
-            open_fresh=fresh_environments(pool, options),
+            open_fresh=fresh_environments(pool, terrain),
             signer=signer,
-            machine=machine_of(settings, options.project),
+            machine=machine_of(settings, terrain.project),
             masker=Masker.of(salt=secrets.token_bytes(16)),
             seconds=wanted.seconds,
             is_strict=wanted.is_strict,
             on_progress=console.note,
         )
-    return result, options
+    return result, terrain
 
 
 def machine_of(settings: Settings, project: Path) -> Machine:
@@ -207,7 +209,7 @@ def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> StoredP
 
 
 async def _standing(file: NotebookFile, kept: StoredProof, files: Files, settings: Settings) -> ProofStatus:
-    options = kernel_options(
+    terrain = kernel_options(
         file,
         files=files,
         limits=Limits(),
@@ -216,8 +218,8 @@ async def _standing(file: NotebookFile, kept: StoredProof, files: Files, setting
         python=_choice_of(kept.signed.proof),
         on_progress=console.note,
     )
-    around = FileLocations(project=options.project, notebook=file.path, data=options.data or kept.data)
-    packages, python = await _packages_now(file, options)
+    around = FileLocations(project=terrain.project, notebook=file.path, data=terrain.data or kept.data)
+    packages, python = await _packages_now(file, terrain)
 
     def compared() -> ProofStatus:
         ours = Signer.known_at(settings.home)
@@ -238,11 +240,14 @@ def _choice_of(proof: Proof) -> PythonChoice:
     return "ours" if proof.tools.get("python") == our_interpreter().version else "header"
 
 
-async def _packages_now(file: NotebookFile, options: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
+async def _packages_now(file: NotebookFile, terrain: KernelOptions) -> tuple[Mapping[str, str] | str, str]:
     """What the notebook would get today and on which Python, or why it would get nothing."""
     try:
         header = header_of(file.document.header)
-        async with fresh_packages(header, options) as fresh:
+        if header is None:
+            ours = [Path(path) for path in package_paths()]
+            return await anyio.to_thread.run_sync(distributions_in, ours), terrain.pythons.ours.version
+        async with fresh_packages(header, terrain) as fresh:
             return fresh.packages, fresh.python
     except (UserError, Unavailable) as error:
         return error.message, ""
