@@ -45,11 +45,10 @@ def summary(
     """
     writer = _CellWriter(document, outcomes, frozenset(focus))
     head = writer.head()
-    left_out_units = units(_left_out(len(document.cells)))
-    room = _TokenBudget(budget_tokens, units(head) + left_out_units)
-    if room.left < 0:
+    left = budget_tokens * 6 - units(head) - units(_left_out(len(document.cells)))
+    if left < 0:
         return clip(head, max(budget_tokens, 0))
-    chosen = _choose(writer, room)
+    chosen = _choose(writer, left)
     left_out = len(document.cells) - len(chosen)
     text = "".join([head, *(chosen[cell] for cell in writer.ranked if cell in chosen)])
     return text + (_left_out(left_out) if left_out else "")
@@ -59,34 +58,21 @@ def _left_out(count: int) -> str:
     return f"\n({count} more cells are not shown.)"
 
 
-class _TokenBudget:
-    """What is left of the budget, in sixths of a token so that parts add up exactly."""
-
-    def __init__(self, budget_tokens: int, used_units: int) -> None:
-        self.left = budget_tokens * 6 - used_units
-
-    def take(self, new: str, instead_of: str = "") -> bool:
-        cost = units(new) - units(instead_of)
-        if cost > self.left:
-            return False
-        self.left -= cost
-        return True
-
-
-def _choose(writer: _CellWriter, room: _TokenBudget) -> dict[CellId, str]:
-    """How each cell is told; cells that do not fit are missing."""
+def _choose(writer: _CellWriter, left: int) -> dict[CellId, str]:
+    """The text of each cell, in so many sixths of a token, which add up exactly; cells that do not fit are missing."""
     chosen: dict[CellId, str] = {}
     for cell in writer.ranked:
         forms = writer.forms(cell) if cell in writer.relevant else (writer.line(cell),)
-        for form in forms:
-            if room.take(form):
-                chosen[cell] = form
-                break
+        form = next((form for form in forms if units(form) <= left), None)
+        if form is not None:
+            chosen[cell] = form
+            left -= units(form)
     for cell in writer.ranked:
         if cell in chosen and cell not in writer.relevant:
             full = writer.full(cell, _MANY_CODE_TOKENS)
-            if room.take(full, instead_of=chosen[cell]):
+            if (cost := units(full) - units(chosen[cell])) <= left:
                 chosen[cell] = full
+                left -= cost
     return chosen
 
 
@@ -147,9 +133,8 @@ class _CellWriter:
         fence = "```"
         while fence in code:
             fence += "`"
-        return "\n".join(
-            ["", self._title(cell), *self._edges(node), f"{fence}python", code, fence, *self._outcome_lines(cell)]
-        )
+        lines = ["", self._title(cell), *self._edges(node), f"{fence}python", code, fence]
+        return "\n".join([*lines, *self._outcome(cell)])
 
     def _title(self, cell: CellId) -> str:
         held = self._cells[cell]
@@ -176,7 +161,7 @@ class _CellWriter:
             lines.append(f"{problem.kind}: {problem.message}{at}")
         return lines
 
-    def _outcome_lines(self, cell: CellId) -> list[str]:
+    def _outcome(self, cell: CellId) -> list[str]:
         outcome = self._outcomes.get(cell)
         if outcome is None:
             return []
