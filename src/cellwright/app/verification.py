@@ -71,5 +71,5 @@ async def check_notebook(
             ran = "unavailable"
         return CheckOutcome(problems=problems, checks=checks, ran=ran, note=note)
     store = ProofStore(home=settings.home)
-    proof = await anyio.to_thread.run_sync(lambda: store.put(outcome.signed, path.resolve(), options.data))
+    proof = await anyio.to_thread.run_sync(store.put, outcome.signed, path.resolve(), options.data)
     return CheckOutcome(problems=(), checks=checks, proof=str(proof), note=note)
