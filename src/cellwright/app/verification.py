@@ -70,6 +70,6 @@ async def check_notebook(
         if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
             ran = "unavailable"
         return CheckOutcome(problems=problems, checks=checks, ran=ran, note=note)
-    store = ProofStore(home=settings.home)
-    proof = await anyio.to_thread.run_sync(store.put, outcome.signed, path.resolve(), options.data)
+    store, signed = ProofStore(home=settings.home), outcome.signed
+    proof = await anyio.to_thread.run_sync(lambda: store.put(signed, path.resolve(), options.data))
     return CheckOutcome(problems=(), checks=checks, proof=str(proof), note=note)
