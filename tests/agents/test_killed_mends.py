@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cellwright.journal import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool
+from cellwright.tools.history.store import read_timeline
 from tests.agents.forked import Forker
 from tests.agents.killed_worker import recorded_steps
 from tests.agents.test_killed import forker, gateway, report, run
@@ -30,11 +29,12 @@ ANYWHERE = [
 ]
 
 
-def turns(house: House) -> list[str]:
-    """Which calls changed the notebook, as its desk remembers it."""
-    memory: dict[str, Any] = json.loads((house.home / "desk.json").read_text())
-    assert memory["pending"] is None
-    return [turn["key"] for turn in memory["turns"]]
+def revisions(house: House) -> list[str]:
+    """Which calls changed the notebook, as its history remembers it."""
+    timeline = read_timeline(house.home / "desk.json")
+    assert timeline is not None
+    assert timeline.pending is None
+    return [revision.key for revision in timeline.revisions]
 
 
 POINTS = [
@@ -62,7 +62,7 @@ async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
     assert await run(forker, house, where, "-", 1, str(path)) == 0
     assert recorded_steps(where).count("tool apply") == 2
     assert recorded_steps(where).count("mend 1") == 1
-    assert turns(house) == ["r/s1c1", "r/s1m1"]
+    assert revisions(house) == ["r/s1c1", "r/s1m1"]
     text = path.read_text()
     assert (text.count("import math"), text.count("root = math.sqrt(16)")) == (1, 1)
     assert len(house.provider.charged) == 2
@@ -95,7 +95,7 @@ async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
     assert "_reading" not in path.read_text()
     assert "df['Unit Price ']" in path.read_text().replace('"', "'")
     assert recorded_steps(where).count("tool try_code") == 1
-    assert turns(house) == ["r/s2c1", "r/s3c1"]
+    assert revisions(house) == ["r/s2c1", "r/s3c1"]
     assert len(house.provider.charged) == 4
     assert report(where.parent)["outcome"] == "finished"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cellwright.testing import CallTool
+from cellwright.tools.history.store import read_timeline
 from tests.agents.workshop import DONE, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
@@ -76,8 +76,9 @@ async def test_trying_readings_leaves_nothing_behind_and_undo_takes_back_what_th
         assert "There is nothing left to undo." in shop.sent_text(6)
         assert notebook.path.read_bytes() == before[0]
         assert [cell.code for cell in notebook.document.cells] == [DATA]
-        memory = json.loads((house.home / "desk.json").read_text())
-        assert [turn["key"] for turn in memory["turns"]] == ["r/s2c1", "r/s4c1"]
+        timeline = read_timeline(house.home / "desk.json")
+        assert timeline is not None
+        assert [revision.key for revision in timeline.revisions] == ["r/s2c1", "r/s4c1"]
 
 
 @pytest.mark.sampled(4)
