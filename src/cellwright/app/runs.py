@@ -40,7 +40,7 @@ from cellwright.runs.execute.files import mounts_of, not_kept
 from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
 from cellwright.runs.execute.workflow import RUN, run_workflows
-from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
+from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, OpenBranchWorkspace, Workspace
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import cell_event, files_event, read_view, wait_event
@@ -244,21 +244,15 @@ class _RunHost:
 
             options = await self._workspace_options(run, goal)
             options = replace(options, on_progress=lambda text: notes.start_soon(self.note, run, text))
-            opening = open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
-            workspace = await stack.enter_async_context(opening)
+            workspace = await stack.enter_async_context(
+                open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
+            )
             settled.push_async_callback(_record_kept_files, workspace.desk.notebook, records, run)
             await stack.enter_async_context(_observed(workspace.desk.notebook, records, run))
             self.desks[run] = workspace.desk
-            open_own = workspace.open_booth
-            assert open_own is not None, "a workspace of ours can be branched"
-
-            @asynccontextmanager
-            async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
-                async with open_own(name) as branch, _observed(branch.lane.desk.notebook, records, run):
-                    yield branch
-
+            opening = workspace.open_booth
             try:
-                yield replace(workspace, open_booth=open_branch)
+                yield replace(workspace, open_booth=opening and _observed_branches(opening, records, run))
             finally:
                 del self.desks[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
@@ -310,6 +304,17 @@ async def _observed(notebook: OpenNotebook, records: Records, run: str) -> Async
         tasks.start_soon(_stop_cells, notebook, records, run)
         yield
         tasks.cancel_scope.cancel()
+
+
+def _observed_branches(opening: OpenBranchWorkspace, records: Records, run: str) -> OpenBranchWorkspace:
+    """Branches whose cells are recorded, and stopped, like the notebook's own."""
+
+    @asynccontextmanager
+    async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
+        async with opening(name) as branch, _observed(branch.lane.desk.notebook, records, run):
+            yield branch
+
+    return open_branch
 
 
 def run_folder(settings: Settings, run: str) -> Path:

@@ -70,11 +70,12 @@ def cells_with_tests(document: Document, free_name: str) -> tuple[CellWithTests,
 
 def results_of(cell: CellWithTests, value: NotebookValue | None, problem: str) -> list[CheckResult]:
     """What the runner told, checked: it comes from the notebook's own process."""
+    failed: list[tuple[str, CheckVerdict, str]]
+    failed = [(test, "failed", problem or "its tests did not run") for test in cell.tests]
     rows = [row for row in map(_row, _items(value)) if row]
     return [
         CheckResult(cell=cell.cell, name=name, kind="test", outcome=outcome, message=message)
-        for name, outcome, message in rows[:_MOST]
-        or [(test, "failed", problem or "its tests did not run") for test in cell.tests]
+        for name, outcome, message in rows[:_MOST] or failed
     ]
 
 
