@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cellwright.errors import Unavailable
-from cellwright_guest.profiling.records import (  # noqa: F401 -- others know the records through this module only
+from cellwright_guest.profiling.records import (
     LONGEST_NAME,
     LONGEST_VALUE,
     ColumnProfile,
@@ -36,6 +36,35 @@ from cellwright_guest.profiling.records import (  # noqa: F401 -- others know th
     Times,
     ValueCount,
 )
+
+__all__ = [
+    "LONGEST_NAME",
+    "LONGEST_VALUE",
+    "MAX_BYTES",
+    "ColumnProfile",
+    "Conversion",
+    "Format",
+    "Join",
+    "Kind",
+    "Meaning",
+    "Numbers",
+    "Oddity",
+    "OddityKind",
+    "Profile",
+    "ProfileRequest",
+    "ReadOptions",
+    "SkippedFile",
+    "TableProfile",
+    "Texts",
+    "Times",
+    "ValueCount",
+    "one_line",
+    "profile_json",
+    "question_json",
+    "read_profile",
+    "with_paths",
+    "with_remarks",
+]
 
 MAX_BYTES: Final = 64 << 20
 """What a guest may answer; 40 files of 500 columns take a tenth of it."""

@@ -242,8 +242,10 @@ class _RunHost:
             # Entered before the notebook is open, so it comes after it has closed.
             settled = await stack.enter_async_context(AsyncExitStack())
 
-            options = await self._workspace_options(run, goal)
-            options = replace(options, on_progress=lambda text: notes.start_soon(self.note, run, text))
+            def note(text: str) -> None:
+                notes.start_soon(self.note, run, text)
+
+            options = replace(await self._workspace_options(run, goal), on_progress=note)
             workspace = await stack.enter_async_context(
                 open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
             )

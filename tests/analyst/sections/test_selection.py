@@ -123,7 +123,7 @@ def test_a_column_the_goal_names_is_found_where_it_stands_in_the_notebook() -> N
     profile = profile_of({"sales.csv": planted_sales(60)}, SALES_MEANINGS)
     columns = Columns(profile, name_tables(profile, {"sales.csv": "sales_csv"}, taken={"sales"}))
     named = NamedColumn(table="sales", column="region")
-    assert columns.asked(AnalysisRequest(purpose="compare", groups=(named,))).groups == {("sales_2", "region")}
+    assert columns.requested(AnalysisRequest(purpose="compare", groups=(named,))).groups == {("sales_2", "region")}
 
 
 # ── sentences made in the notebook ──
