@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import house, template, where
-from tests.app.atelier import ROLE
+from tests.app.agents_at_work import ROLE
 from tests.sandbox.egress.world import World, world
 
 __all__ = ["house", "template", "where"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.app.doctor import MachineFact, memory_pages, windows_beneath
+from cellwright.app.doctor import DoctorCheck, memory_pages, windows_beneath
 from cellwright.sandbox.linux.huge_pages import can_gather
 
 LATER = "Kernels and branches start a few milliseconds later; nothing else changes."
@@ -22,7 +22,9 @@ MIB = 1 << 20
 )
 def test_pages_are_told_with_what_follows(page_kib: int, huge: int | None, is_usable: bool, detail: str) -> None:
     told = memory_pages(page_kib * 1024, huge, is_usable=is_usable)
-    assert told == MachineFact("memory pages", is_usable, detail, "" if is_usable else LATER)
+    assert told == DoctorCheck(
+        name="memory pages", is_ok=is_usable, detail=detail, consequence="" if is_usable else LATER
+    )
 
 
 def test_huge_pages_that_would_fill_untouched_memory_are_not_used() -> None:
@@ -37,7 +39,7 @@ def test_only_wsl_is_told() -> None:
 def test_wsl2_is_told_with_landlock_or_how_to_get_it() -> None:
     release = "6.6.87.2-microsoft-standard-WSL2"
     [good] = windows_beneath(release, has_landlock=True)
-    assert good == MachineFact("WSL", True, f"WSL2, kernel {release} with Landlock", "")
+    assert good == DoctorCheck(name="WSL", is_ok=True, detail=f"WSL2, kernel {release} with Landlock")
     [bad] = windows_beneath(release, has_landlock=False)
     assert (bad.is_ok, bad.detail) == (False, f"WSL2, kernel {release} without Landlock")
     assert "`wsl --update`" in bad.consequence

@@ -15,5 +15,5 @@ def test_a_name_of_the_version_before_still_works_and_says_the_new_one(old: str)
 
 
 def test_a_name_nobody_had_is_unknown() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'open_atelier'"):
-        _ = cellwright.app.open_atelier
+    with pytest.raises(AttributeError, match="no attribute 'open_nothing'"):
+        _ = cellwright.app.open_nothing

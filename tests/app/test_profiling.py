@@ -1,4 +1,4 @@
-"""Profiles through the public door, and what agents see of them."""
+"""Profiles through the public interface, and what agents see of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cellwright.notebook import estimate_tokens
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from tests.agents.workshop import DONE
-from tests.app.atelier import open_atelier
+from tests.app.agents_at_work import open_agents_at_work
 from tests.models.houses import House
 
 HENS = "day,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n"
@@ -123,7 +123,7 @@ async def test_an_agent_reads_the_profile_of_its_data_before_its_first_thought(
     write(tmp_path / "given", geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
     house.provider.script(CallTool("look", {}), DONE)
     files = Files(data=(f"geese={tmp_path / 'given'}",))
-    async with open_atelier(house, where, path, pool=pool, files=files) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, files=files) as shop:
         assert (await shop.work()).outcome == "finished"
         first = await shop.context(1)
         [seen] = [first.text_of(span) for span in first.spans if span.part == "data"]

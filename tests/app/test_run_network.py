@@ -65,12 +65,12 @@ def test_a_yes_means_the_private_network_only_where_the_name_says_so(host: str, 
 async def test_leave_is_remembered_with_its_ports_and_nothing_else_is(where: Path, tmp_path: Path) -> None:
     kept = tmp_path / "state" / "leave.json"
     async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
-        async with open_network_access(Network(), AGREED, kept=kept, records=records) as way_out:
-            await way_out.put_into_effect(UseNetwork(host="Data.example", port=443))
-            await way_out.put_into_effect(UseNetwork(host="data.example", port=8080))
-            await way_out.put_into_effect(UseNetwork(host="data.example", port=443))
-            await way_out.put_into_effect(RunCode(notebook="/home/ada/birds/n.py", code="1"))
-            allowed = way_out.egress.allowed
+        async with open_network_access(Network(), AGREED, kept=kept, records=records) as access:
+            await access.grant(UseNetwork(host="Data.example", port=443))
+            await access.grant(UseNetwork(host="data.example", port=8080))
+            await access.grant(UseNetwork(host="data.example", port=443))
+            await access.grant(RunCode(notebook="/home/ada/birds/n.py", code="1"))
+            allowed = access.egress.allowed
         assert allowed == (AllowedHost(name="data.example", ports=(443, 8080)),)
         async with open_network_access(Network(), AGREED, kept=kept, records=records) as again:
             assert again.egress.allowed == allowed
@@ -89,9 +89,9 @@ async def test_every_visit_is_told_in_the_runs_stream(where: Path, tmp_path: Pat
     async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
         with site() as web:
             web.pages["/wren"] = "<p>It sings.</p>"
-            async with open_network_access(network, AGREED, kept=tmp_path / "leave.json", records=records) as way_out:
-                assert isinstance(await way_out.fetch.get(web.url("/wren", "data.example")), FetchedPage)
-                assert isinstance(await way_out.fetch.get(web.url("/wren", "other.example")), FetchFailure)
+            async with open_network_access(network, AGREED, kept=tmp_path / "leave.json", records=records) as access:
+                assert isinstance(await access.fetch.get(web.url("/wren", "data.example")), FetchedPage)
+                assert isinstance(await access.fetch.get(web.url("/wren", "other.example")), FetchFailure)
         told = [recorded.event async for recorded in records.log.read_all("run:r")]
         visits = [event for event in told if isinstance(event, HostVisited)]
     assert [visit.host for visit in visits] == [f"data.example:{web.port}", f"other.example:{web.port}"]

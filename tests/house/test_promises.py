@@ -15,7 +15,7 @@ def test_every_promise_is_kept_by_tests_that_exist_and_every_test_file_keeps_one
 NEEDS_MORE = {
     "tests/models/test_many_streams.py": "two hundred streams at once",
     "tests/models/test_local_model.py": "a real small model in an environment of its own",
-    "tests/app/test_killed_studio.py": "three processes one after the other, with a kernel each",
+    "tests/app/test_killed_workspace.py": "three processes one after the other, with a kernel each",
     "tests/runs/test_analyst_killed.py": "two whole runs for each kill",
     "tests/runs/test_report_analyst.py": "every chart in one real kernel",
     "tests/server/http/test_page_logic.py": "the page's own tools, from npm",

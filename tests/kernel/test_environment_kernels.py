@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cellwright.app import Files
-from cellwright.app.notebooks import terrain_for
+from cellwright.app.notebooks import kernel_options
 from cellwright.errors import UserError
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.network import NetworkSettings
@@ -168,9 +168,9 @@ async def test_a_notebook_runs_on_the_python_its_header_asks_for_and_sees_nothin
     prefix = installation(tmp_path / "pythons" / "mine").parent.parent
     await anyio.Path(prefix / "keyring").write_text("of the person")
     file, tier = await anyio.to_thread.run_sync(lambda: (read(path), probe().tier))
-    terrain = terrain_for(file, files=Files(mode="drop"), limits=Limits(), tier=tier, settings=settings)
-    pythons = replace(terrain.pythons, versions=(tmp_path / "pythons",), ours=STRANGE)
-    async with pool.open_notebook(file, replace(terrain, pythons=pythons)) as notebook:
+    options = kernel_options(file, files=Files(mode="drop"), limits=Limits(), tier=tier, settings=settings)
+    pythons = replace(options.pythons, versions=(tmp_path / "pythons",), ours=STRANGE)
+    async with pool.open_notebook(file, replace(options, pythons=pythons)) as notebook:
         code = (
             "import os, sys, tiny_tool, subprocess\nbase = sys.base_prefix\nbeside = sorted(os.listdir(base))\n"
             "again = subprocess.check_output([sys.executable, '-c', 'import sys; print(sys.base_prefix)'], text=True)"

@@ -9,20 +9,18 @@ from cellwright.notebook import (
     AtEnd,
     Cell,
     CellConfig,
-    CodeProblem,
     ConfigureCell,
-    Consequences,
     CreateCell,
-    Cycle,
     DeleteCell,
     Document,
     Edit,
     EditCell,
     EditRefused,
-    LostName,
     MoveCell,
     foresee,
 )
+from cellwright.notebook.consequences import Consequences, LostName
+from cellwright.notebook.dataflow import CodeProblem, Cycle
 
 A, B, C, D, E = (CellId(letter * 4) for letter in "abcde")
 

@@ -14,7 +14,8 @@ from marimo._runtime.dataflow import DirectedGraph, topological_sort
 from marimo._types.ids import CellId_t
 
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, CodeProblem, Cycle, Document, graph, read
+from cellwright.notebook import Cell, Document, graph, read
+from cellwright.notebook.dataflow import CodeProblem, Cycle
 from cellwright.notebook.marimo_graph import compiled
 
 SHIPPED: Final = sorted(

@@ -25,13 +25,13 @@ from cellwright.notebook import (
     EditRefused,
     NotebookFile,
     SaveConflict,
-    SavePoint,
     apply_edits,
     new,
     read,
     render,
     save,
 )
+from cellwright.notebook.atomic_write import SavePoint
 from cellwright.notebook.layout import signature_end
 from cellwright.notebook.render import check_reads_back
 from tests.sampling import some
@@ -283,7 +283,8 @@ def test_a_signature_is_only_sought_where_a_function_stands() -> None:
 KILLED: Final = """
 import os, signal, sys
 from pathlib import Path
-from cellwright.notebook import EditCell, SavePoint, apply_edits, read, save
+from cellwright.notebook import EditCell, apply_edits, read, save
+from cellwright.notebook.atomic_write import SavePoint
 
 file = read(Path(sys.argv[1]))
 document = apply_edits(file.document, [EditCell(cell=file.document.cells[0].id, base_version=1, code=sys.argv[2])])

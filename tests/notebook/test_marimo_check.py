@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cellwright.notebook import CreateCell, Document, EditRefused, LintFinding, apply_edits, check
+from cellwright.notebook import CreateCell, Document, EditRefused, apply_edits, check
+from cellwright.notebook.marimo_check import LintFinding
 from cellwright.notebook.marimo_check import tests_code as code_that_tests
 from cellwright.notebook.marimo_check import tests_in as found_in
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cellwright.agents.role import built_in_roles
-from cellwright.app.model_readiness import has_model
+from cellwright.app.doctor import has_model
 from cellwright.app.runs import run_folder
 from cellwright.journal import AuditRecorded, StepStarted, stream_of
 from cellwright.models.client.gateway_client import Models

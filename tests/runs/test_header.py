@@ -20,11 +20,11 @@ from cellwright.runs.deliver.header import (
     distributions_used,
     installed_packages,
     local_modules,
-    module_owners,
     read_imports,
     with_header,
 )
 
+INSTALLED = installed_packages()
 VERSIONS = {
     "altair": "6.3.0", "beautifulsoup4": "4.1", "duckdb": "2.0.0", "google-auth": "2.6", "google-genai": "3.1",
     "lxml": "5", "marimo": "0.25.2", "matplotlib": "3.11.2", "numpy": "2.4", "openpyxl": "3.1", "pandas": "3.1.1",
@@ -165,28 +165,11 @@ def test_a_version_of_one_machine_is_pinned_as_everybody_knows_it() -> None:
 
 def test_the_packages_of_this_process_are_the_ones_a_kernel_without_a_header_has() -> None:
     document = notebook("import marimo as mo\nimport pandas as pd\nimport altair", "mo.sql('select 1')")
-    header = header_of(with_header(document, installed=installed_packages()).header)
+    header = header_of(with_header(document, installed=INSTALLED).header)
     assert header is not None
     names = ("altair", "duckdb", "marimo", "pandas", "polars", "pyarrow", "sqlglot")
     assert set(header.dependencies) == {f"{name}=={version(name)}" for name in names}
     assert requirements_for(header, our_interpreter())
-
-
-def test_an_environment_of_its_own_is_asked_about_its_own_packages(tmp_path: Path) -> None:
-    info = tmp_path / "penguin_kit-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Penguin-Kit\nVersion: 1.2\n")
-    (info / "RECORD").write_text(
-        "penguins/__init__.py,,\npenguins/sub.py,,\nlone.py,,\npenguin_kit-1.2.dist-info/METADATA,,\n"
-    )
-    (tmp_path / "penguins").mkdir()
-    for name in ("penguins/__init__.py", "penguins/sub.py", "lone.py"):
-        (tmp_path / name).touch()
-    assert installed_packages(tmp_path) == {"penguin-kit": "1.2"}
-    owners = module_owners(tmp_path)
-    assert owners == {"penguins": ["Penguin-Kit"], "lone": ["Penguin-Kit"]}
-    document = notebook("import penguins.sub, lone")
-    assert distributions_used(document, {"penguin-kit": "1.2"}, owners=owners) == {"penguin-kit"}
 
 
 def test_deeply_nested_code_is_read_without_falling_over() -> None:
@@ -197,7 +180,7 @@ def test_deeply_nested_code_is_read_without_falling_over() -> None:
 def test_mo_sql_runs_with_what_the_header_names_and_no_other_package_of_its_kind(tmp_path: Path) -> None:
     query = "df = mo.sql('select 42 as answer', output=False)\nprint(df['answer'][0])"
     document = notebook("import marimo as mo", query)
-    header = header_of(with_header(document, installed=installed_packages()).header)
+    header = header_of(with_header(document, installed=INSTALLED).header)
     assert header is not None
     script = tmp_path / "n.py"
     script.write_text(render(document))

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from cellwright.analyst.drafts import TestRow
 from cellwright.analyst.methods import pairs
 from cellwright.analyst.methods.source import source_cells
 from cellwright.analyst.sections import charts
 from cellwright.analyst.sections.attribution import _chart as explaining_chart
-from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
+from cellwright.analyst.sections.charts import chart_functions, finding_chart
+from cellwright.analyst.sections.selection import ReportedFinding
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.runs.deliver.report.outputs import Charts, output_html
@@ -34,23 +36,26 @@ parts["town"][["amount", "rate", "share"]] = 0.5
 """
 
 
-def _pictured(kind: Any, y: str, x: str, *, n: int = 400, unit: str = "month") -> ChartSubject:
-    spans = (("2024-04-01", "2024-06-30"), ("2024-07-01", "2024-09-30"))
-    return ChartSubject(
-        kind=kind, table="t", y=y, x=x, y_title=f"{y} (EUR)", x_title=x, row="None", otherwise="what is shown", n=n,
-        unit=unit, spans=spans,
+def _finding(kind: Any, y: str, x: str, *, n: int = 400, unit: str = "month") -> ReportedFinding:
+    row = TestRow(
+        kind=kind, table="t", y=y, x=x, test=f"by {unit}", n=n, statistic=1.0, p=0.01, p_adjusted=0.02, effect=0.5,
+        effect_name="rank-biserial", low=0.4, high=0.6, checked="", says="it differs", is_finding=True,
     )  # fmt: skip
+    spans = (("2024-04-01", "2024-06-30"), ("2024-07-01", "2024-09-30"))
+    return ReportedFinding(
+        row=row, is_asked=True, variable="None", topic="what is shown", y_label=f"{y} (EUR)", x_label=x, spans=spans
+    )
 
 
-PICTURED = [
-    _pictured("difference", "price", "town"),
-    _pictured("association", "kind", "town"),
-    _pictured("correlation", "weight", "price"),
-    _pictured("correlation", "weight", "price", n=9_000),
-    _pictured("trend", "price", "day"),
-    _pictured("break", "price", "day"),
-    _pictured("change", "price", "day"),
-    *(_pictured("season", "price", "day", unit=unit) for unit in ("hour", "weekday", "month", "quarter")),
+FINDINGS = [
+    _finding("difference", "price", "town"),
+    _finding("association", "kind", "town"),
+    _finding("correlation", "weight", "price"),
+    _finding("correlation", "weight", "price", n=9_000),
+    _finding("trend", "price", "day"),
+    _finding("break", "price", "day"),
+    _finding("change", "price", "day"),
+    *(_finding("season", "price", "day", unit=unit) for unit in ("hour", "weekday", "month", "quarter")),
 ]
 FIRST_LOOKS = [
     charts.histogram("t", "price", label="price (EUR)"),
@@ -66,7 +71,7 @@ FIRST_LOOKS = [
 @pytest.mark.slow
 async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Opener, pool: KernelPool) -> None:
     methods = "\n\n".join(inspect.getsource(held) for _, held in inspect.getmembers(pairs, inspect.isfunction))
-    needed = source_cells(dict.fromkeys(name for one in PICTURED for name in chart_functions(one)))
+    needed = source_cells(dict.fromkeys(name for one in FINDINGS for name in chart_functions(one)))
     cells = [
         "import altair as alt\nimport numpy as np\nimport pandas as pd\nfrom scipy import stats",
         TABLE,
@@ -75,7 +80,7 @@ async def test_every_chart_the_analyst_writes_is_drawn_in_the_report(opened: Ope
         "def largest_parts(table):\n    return table",
         *(cell.code for cell in needed),
     ]
-    drawing = [*FIRST_LOOKS, *map(finding_chart, PICTURED)]
+    drawing = [*FIRST_LOOKS, *map(finding_chart, FINDINGS)]
     async with opened(*cells, *drawing) as notebook:
         await notebook.run("all")
         outcomes = [notebook.outcomes[cell.id] for cell in notebook.document.cells]

@@ -17,21 +17,28 @@ class CellDraft:
     """Words for the reader: its code is hidden."""
     at_start: bool = False
     """It stands above everything else."""
+    shows: str = ""
+    """Of a cell with one test function: what that shows, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Cells that are written together: one task of the plan, one turn that can be undone."""
+    """Cells that are written together: one task of the plan, one revision that can be undone."""
 
     id: str
     """`read`, `quality`, `look`, `test`, `findings`, `tell`."""
     title: str
     """For the plan: `Read the data`."""
     cells: tuple[CellDraft, ...] = ()
-    checks: tuple[tuple[str, str], ...] = ()
-    """Tests among the cells: the name of the test function, and what it shows in one sentence."""
     caveats: tuple[str, ...] = ()
     """What a reader must know, in whole sentences."""
+
+    @property
+    def checks(self) -> tuple[tuple[str, str], ...]:
+        """Tests among the cells: the name of the test function, and what it shows in one sentence."""
+        return tuple(
+            (cell.code.removeprefix("def ").partition("(")[0], cell.shows) for cell in self.cells if cell.shows
+        )
 
 
 TestKind = Literal["difference", "association", "correlation", "trend", "season", "break", "change"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.profile import ColumnProfile, Join, Profile, TableProfile
 from cellwright.errors import Defect
-from cellwright.notebook.source_text import identifier, literal
+from cellwright.notebook.source_text import identifier, literal, numbered
 
 MAX_TABLES: Final = 12
 """More tables than these are named to the reader, and not read."""
@@ -30,7 +30,7 @@ _RESERVED: Final = frozenset({
 _FUNCTION: Final = re.compile(r"(?m)^def (\w+)\(")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TableNames:
     """One table's variables; its cells have the same names."""
 
@@ -41,67 +41,41 @@ class TableNames:
     sources: tuple[str, ...]
     """An expression for the path of each of its files."""
 
+    as_read: str
+    """Exactly what the file holds."""
+    repairs: str
+    """The switches."""
+    kept: str
+    """The rows that stay."""
+    dropped: str
+    """Which rows each repair concerns: a dict of masks."""
+    cleaned: str
+    """Text without what surrounds it, and without words that stand for nothing."""
+    text_counts: str
+    """How many texts were cleaned: a dict."""
+    typed: str
+    """Text read as numbers, dates and flags."""
+    read_counts: str
+    """How many values needed more than a plain reading: a dict."""
+    value_counts: str
+    """How many values each repair concerns: a dict."""
+    repaired: str
+    """The log: repair, whether it is on, how much it touches."""
+
+    @classmethod
+    def of(cls, name: str, table: str, sources: tuple[str, ...]) -> TableNames:
+        """All names after the variable of the table that is ready for use."""
+        return cls(name, table, sources, *(f"{table}_{field.name}" for field in fields(cls)[3:]))
+
     @property
     def source(self) -> str:
         """The expression for its one file, or for a list of all of them."""
         return self.sources[0] if len(self.sources) == 1 else f"[{', '.join(self.sources)}]"
 
     @property
-    def as_read(self) -> str:
-        """Exactly what the file holds."""
-        return f"{self.table}_as_read"
-
-    @property
-    def repairs(self) -> str:
-        """The switches."""
-        return f"{self.table}_repairs"
-
-    @property
-    def kept(self) -> str:
-        """The rows that stay."""
-        return f"{self.table}_kept"
-
-    @property
-    def dropped(self) -> str:
-        """Which rows each repair concerns: a dict of masks."""
-        return f"{self.table}_dropped"
-
-    @property
-    def cleaned(self) -> str:
-        """Text without what surrounds it, and without words that stand for nothing."""
-        return f"{self.table}_cleaned"
-
-    @property
-    def text_counts(self) -> str:
-        """How many texts were cleaned: a dict."""
-        return f"{self.table}_text_counts"
-
-    @property
-    def typed(self) -> str:
-        """Text read as numbers, dates and flags."""
-        return f"{self.table}_typed"
-
-    @property
-    def read_counts(self) -> str:
-        """How many values needed more than a plain reading: a dict."""
-        return f"{self.table}_read_counts"
-
-    @property
-    def value_counts(self) -> str:
-        """How many values each repair concerns: a dict."""
-        return f"{self.table}_value_counts"
-
-    @property
-    def repaired(self) -> str:
-        """The log: repair, whether it is on, how much it touches."""
-        return f"{self.table}_repaired"
-
-    @property
     def variables(self) -> tuple[str, ...]:
         """All of them."""
-        rows = (self.as_read, self.repairs, self.kept, self.dropped)
-        values = (self.cleaned, self.text_counts, self.typed, self.read_counts, self.value_counts, self.repaired)
-        return (self.table, f"read_{self.table}", *rows, *values)
+        return (self.table, f"read_{self.table}", *(getattr(self, field.name) for field in fields(self)[3:]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +151,7 @@ def free_name(name: str, taken: Collection[str], also: Collection[str] = ()) -> 
     """A plain identifier near `name` that nobody has; pytest takes none for a test."""
     plain = identifier(name)[:60].rstrip("_") or "data"
     plain = f"table_{plain}" if plain.startswith(("test", "data_folder")) else plain
-    candidate, number = plain, 1
-    while candidate in taken or candidate in also or not _is_usable(candidate):
-        number += 1
-        candidate = f"{plain}_{number}"
-    return candidate
+    return numbered(plain, lambda name: name not in taken and name not in also and _is_usable(name))
 
 
 def _is_usable(name: str) -> bool:
@@ -229,11 +199,11 @@ def _in_scope(profile: Profile, wanted: AnalysisRequest | None) -> list[TablePro
 def _named(table: TableProfile, paths: Mapping[str, str], used: set[str]) -> TableNames:
     sources = tuple(_path(path, paths) for path in table.files or (table.reading.path,))
     plain = identifier(table.name)[:_MAX_NAME_LENGTH].rstrip("_") or "table"
-    number, names = 1, TableNames(name=table.name, table=free_name(plain, used), sources=sources)
-    while used & set(names.variables):
-        number += 1
-        names = TableNames(name=table.name, table=free_name(f"{plain}_{number}", used), sources=sources)
-    return names
+
+    def names_after(candidate: str) -> TableNames:
+        return TableNames.of(table.name, free_name(candidate, used), sources)
+
+    return names_after(numbered(plain, lambda candidate: used.isdisjoint(names_after(candidate).variables)))
 
 
 # ── where a file lies ──
@@ -263,22 +233,23 @@ def _joined(profile: Profile, tables: list[TableNames], used: set[str]) -> tuple
             continue
         if join.left_coverage < _MIN_COVERAGE or len(found) == MAX_JOINED or join.left == join.right:
             continue
-        joint = _joint(profile, join, by_name[join.left], by_name[join.right], used | _made(found.values()))
+        made = {name for joint in found.values() for name in (joint.variable, joint.found)}
+        joint = _joint(profile, join, by_name[join.left], by_name[join.right], used | made)
         if joint is not None:
             found[join.left] = joint
     return tuple(found.values())
 
 
-def _made(joined: Iterable[JoinedNames]) -> set[str]:
-    return {name for joint in joined for name in (joint.variable, joint.found)}
-
-
 def _joint(profile: Profile, join: Join, left: TableNames, right: TableNames, used: set[str]) -> JoinedNames | None:
     """The names of a join; None where its keys cannot be compared."""
-    left_key = _column(_table(profile, join.left), join.left_column)
-    right_key = _column(_table(profile, join.right), join.right_column)
-    if left_key is None or right_key is None or not _are_comparable(left_key, right_key):
+    tables = {table.name: table for table in profile.tables}
+    keys = [(tables[join.left], join.left_column), (tables[join.right], join.right_column)]
+    found = [column for table, name in keys for column in table.columns if column.name == name]
+    kinds = {key.kind for key in found}
+    # Whole numbers and text can be compared as text.
+    if len(found) < 2 or not (kinds <= {"integer", "text"} or kinds in ({"date"}, {"datetime"})):
         return None
+    left_key, right_key = found
     return JoinedNames(
         variable=free_name(f"{left.table[:26]}_with_{right.table[:26]}", used),
         left=left,
@@ -286,17 +257,8 @@ def _joint(profile: Profile, join: Join, left: TableNames, right: TableNames, us
         join=join,
         left_key=left_key,
         right_key=right_key,
-        columns=joined_columns(_table(profile, join.left), _table(profile, join.right), right.table, join),
+        columns=joined_columns(tables[join.left], tables[join.right], right.table, join),
     )
-
-
-def _are_comparable(left: ColumnProfile, right: ColumnProfile) -> bool:
-    plain = {"integer", "text"}
-    return {left.kind, right.kind} <= plain or (left.kind == right.kind and left.kind in ("date", "datetime"))
-
-
-def _column(table: TableProfile, name: str) -> ColumnProfile | None:
-    return next((column for column in table.columns if column.name == name), None)
 
 
 def _many_on_the_left(join: Join) -> Join | None:
@@ -317,10 +279,6 @@ def _many_on_the_left(join: Join) -> Join | None:
             )
         case "many-to-many":
             return None
-
-
-def _table(profile: Profile, name: str) -> TableProfile:
-    return next(table for table in profile.tables if table.name == name)
 
 
 def joined_columns(

@@ -28,7 +28,7 @@ from cellwright.analyst.profile_view import (
     what_words,
 )
 from cellwright.notebook import clip, estimate_tokens
-from cellwright.notebook.source_text import literal
+from cellwright.notebook.source_text import literal, sql_name
 
 _FEW_ODDITIES: Final = 5
 _MANY_ODDITIES: Final = 24
@@ -36,7 +36,6 @@ _FEW_NAMES: Final = 40
 _COUNT_TOKENS: Final = 12
 _MAX_JOINS: Final = 12
 _TAIL_SHARE: Final = 0.25
-_SQL_QUOTE: Final = '"'
 
 
 class Detail(IntEnum):
@@ -58,7 +57,7 @@ class Detail(IntEnum):
     """And conversions, patterns, examples, every problem."""
 
 
-_TOLD_COLUMNS: Final = {Detail.SOME: 20, Detail.MOST: 80}
+_DESCRIBED_COLUMNS: Final = {Detail.SOME: 20, Detail.MOST: 80}
 
 
 def profile_text(profile: Profile, *, tokens: int) -> str:
@@ -107,19 +106,17 @@ def _tail(profile: Profile) -> list[str]:
 def table_text(table: TableProfile, detail: Detail) -> str:
     """One table."""
     lines = [head_words(table)]
-    if detail == Detail.HEAD:
-        return lines[0]
-    lines.append(f"  read: {read_line(table)}")
-    if detail == Detail.READ:
-        return "\n".join(lines)
+    if detail >= Detail.READ:
+        lines.append(f"  read: {read_line(table)}")
     if detail == Detail.NAMES:
-        return "\n".join([*lines, f"  columns: {_names(table.columns)}", *_oddities(table, detail)])
-    told = _TOLD_COLUMNS.get(detail, len(table.columns))
-    lines += [f"  {fact}" for fact in fact_words(table)]
-    lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in table.columns[:told]]
-    if rest := table.columns[told:]:
-        lines.append(f"  - and {_names(rest)}")
-    return "\n".join([*lines, *_oddities(table, detail)])
+        lines.append(f"  columns: {_names(table.columns)}")
+    elif detail > Detail.NAMES:
+        described = _DESCRIBED_COLUMNS.get(detail, len(table.columns))
+        lines += [f"  {fact}" for fact in fact_words(table)]
+        lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in table.columns[:described]]
+        if rest := table.columns[described:]:
+            lines.append(f"  - and {_names(rest)}")
+    return "\n".join([*lines, *(_oddities(table, detail) if detail >= Detail.NAMES else [])])
 
 
 def _names(columns: Sequence[ColumnProfile]) -> str:
@@ -168,7 +165,7 @@ def _conversion_words(column: ColumnProfile) -> str:
     conversion = column.conversion
     if conversion.kind == "none":
         return ""
-    told = {
+    settings = {
         "decimal": conversion.decimal if conversion.decimal != "." else "",
         "thousands": conversion.thousands,
         "prefix": conversion.prefix,
@@ -176,7 +173,7 @@ def _conversion_words(column: ColumnProfile) -> str:
         "formats": ", ".join(conversion.formats),
         "null words": ", ".join(conversion.null_words),
     }
-    rules = "; ".join(f"{name} {quoted(value)}" for name, value in told.items() if value)
+    rules = "; ".join(f"{name} {quoted(value)}" for name, value in settings.items() if value)
     like = f" such as {quoted(column.examples[0])}" if column.examples else ""
     return f"text{like}{f' ({rules})' if rules else ''}" if rules or conversion.kind == "date" else ""
 
@@ -195,20 +192,19 @@ def read_line(table: TableProfile) -> str:
             return f"pd.read_parquet({path})"
         case "feather":
             return f"pd.read_feather({path})"
+        case "json" if reading.part:
+            return f"pd.DataFrame(json.loads(pathlib.Path({path}).read_text())[{literal(reading.part)}])"
         case "json":
-            part = f"[{literal(reading.part)}]" if reading.part else ""
-            return (
-                f"pd.DataFrame(json.loads(pathlib.Path({path}).read_text()){part})" if part else f"pd.read_json({path})"
-            )
+            return f"pd.read_json({path})"
         case "jsonl":
             return f"pd.read_json({path}, lines=True)"
         case "excel":
             sheet = [f"sheet_name={literal(reading.part)}"] if reading.part else []
             return f"pd.read_excel({', '.join([path, *sheet, *_header_words(reading)])})"
         case "sqlite":
-            return f"pd.read_sql({literal(f'SELECT * FROM {_sql_name(reading.part)}')}, sqlite3.connect({path}))"
+            return f"pd.read_sql({literal(f'SELECT * FROM {sql_name(reading.part)}')}, sqlite3.connect({path}))"
         case "duckdb":
-            return f"duckdb.connect({path}, read_only=True).sql({literal(f'FROM {_sql_name(reading.part)}')}).df()"
+            return f"duckdb.connect({path}, read_only=True).sql({literal(f'FROM {sql_name(reading.part)}')}).df()"
 
 
 def _csv_words(table: TableProfile) -> list[str]:
@@ -241,7 +237,3 @@ def _header_words(reading: ReadOptions) -> list[str]:
         words.append(f"skipfooter={reading.skip_last}")
         words += ['engine="python"'] if reading.format == "csv" else []
     return words
-
-
-def _sql_name(name: str) -> str:
-    return _SQL_QUOTE + name.replace(_SQL_QUOTE, _SQL_QUOTE * 2) + _SQL_QUOTE

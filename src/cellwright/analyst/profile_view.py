@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Join, Oddity, Profile, TableProfile, one_line
+from cellwright.analyst.profile import ColumnProfile, Join, Oddity, TableProfile, one_line
 from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -127,11 +127,6 @@ def oddity_words(oddity: Oddity) -> str:
     """The sentence, with its column unless that is named in it."""
     is_named = not oddity.column or one_line(oddity.column) in oddity.says
     return oddity.says if is_named else f"{quoted(oddity.column)}: {oddity.says}"
-
-
-def is_empty(profile: Profile) -> bool:
-    """Whether nothing could be read."""
-    return not profile.tables
 
 
 # ── columns ──

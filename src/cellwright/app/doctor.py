@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -23,53 +23,18 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.configuration import Endpoint, configuration_at
 from cellwright.models.config.keys import kept_keys, variable_of
+from cellwright.models.config.names import ModelName
 from cellwright.models.reports import ProvidersReport
 from cellwright.network import NetworkSources, masked
 from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 
+if TYPE_CHECKING:
+    from cellwright.agents import Role
+
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
-
-
-class MachineFact(NamedTuple):
-    """One line of the doctor, decided from values alone."""
-
-    name: str
-    is_ok: bool
-    detail: str
-    consequence: str = ""
-
-
-def memory_pages(page_bytes: int, huge_bytes: int | None, *, is_usable: bool) -> MachineFact:
-    """The size of pages, and what follows where the zygote cannot lie in huge ones."""
-    huge = "no huge pages" if huge_bytes is None else f"huge pages of {huge_bytes // _MIB} MiB"
-    unused = "" if is_usable or huge_bytes is None else ", which are not used"
-    return MachineFact(
-        name="memory pages",
-        is_ok=is_usable,
-        detail=f"{page_bytes // _KIB} KiB, {huge}{unused}",
-        consequence="" if is_usable else "Kernels and branches start a few milliseconds later; nothing else changes.",
-    )
-
-
-def windows_beneath(release: str, *, has_landlock: bool) -> list[MachineFact]:
-    """What WSL means for the sandbox, from the kernel's release; nothing on any other Linux."""
-    if "microsoft" not in release.lower():
-        return []
-    if "wsl2" not in release.lower():
-        # WSL 1 answers as "4.4.0-19041-Microsoft": it imitates system calls, and has none of a cage's.
-        cure = "`wsl --set-version DISTRIBUTION 2` in PowerShell turns it into WSL2, which can contain notebooks."
-        return [MachineFact(name="WSL", is_ok=False, detail=f"WSL 1 ({release}) is no Linux kernel", consequence=cure)]
-    detail = f"WSL2, kernel {release} {'with' if has_landlock else 'without'} Landlock"
-    cure = "`wsl --update` in PowerShell; and no `kernel=`, nor an `lsm=` without landlock, in .wslconfig."
-    return [MachineFact(name="WSL", is_ok=has_landlock, detail=detail, consequence="" if has_landlock else cure)]
-
-
-_MIN_FREE_GB: Final = 2
-_KEYS_TIMEOUT_SECONDS: Final = 8
-_CONNECT_TIMEOUT_SECONDS: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +46,36 @@ class DoctorCheck:
     detail: str
     consequence: str = ""
     """What follows if it is not well, or what to do."""
+
+
+def memory_pages(page_bytes: int, huge_bytes: int | None, *, is_usable: bool) -> DoctorCheck:
+    """The size of pages, and what follows where the zygote cannot lie in huge ones."""
+    huge = "no huge pages" if huge_bytes is None else f"huge pages of {huge_bytes // _MIB} MiB"
+    unused = "" if is_usable or huge_bytes is None else ", which are not used"
+    return DoctorCheck(
+        name="memory pages",
+        is_ok=is_usable,
+        detail=f"{page_bytes // _KIB} KiB, {huge}{unused}",
+        consequence="" if is_usable else "Kernels and branches start a few milliseconds later; nothing else changes.",
+    )
+
+
+def windows_beneath(release: str, *, has_landlock: bool) -> list[DoctorCheck]:
+    """What WSL means for the sandbox, from the kernel's release; nothing on any other Linux."""
+    if "microsoft" not in release.lower():
+        return []
+    if "wsl2" not in release.lower():
+        # WSL 1 answers as "4.4.0-19041-Microsoft": it imitates system calls, and has none of a cage's.
+        cure = "`wsl --set-version DISTRIBUTION 2` in PowerShell turns it into WSL2, which can contain notebooks."
+        return [DoctorCheck(name="WSL", is_ok=False, detail=f"WSL 1 ({release}) is no Linux kernel", consequence=cure)]
+    detail = f"WSL2, kernel {release} {'with' if has_landlock else 'without'} Landlock"
+    cure = "`wsl --update` in PowerShell; and no `kernel=`, nor an `lsm=` without landlock, in .wslconfig."
+    return [DoctorCheck(name="WSL", is_ok=has_landlock, detail=detail, consequence="" if has_landlock else cure)]
+
+
+_MIN_FREE_GB: Final = 2
+_KEYS_TIMEOUT_SECONDS: Final = 8
+_CONNECT_TIMEOUT_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +113,13 @@ async def examine_machine(settings: Settings, *, launch: GatewayLaunch | None = 
         sandbox=sandbox,
         network=network,
         checks=(
-            DoctorCheck(name="python", is_ok=True, detail=_python()),
+            DoctorCheck(
+                name="python",
+                is_ok=True,
+                detail=f"{platform.python_version()} on {platform.machine()}, with SQLite {SQLITE_VERSION}",
+            ),
             DoctorCheck(name="marimo", is_ok=True, detail=f"{version('marimo')} (pinned)"),
-            *_protections(sandbox),
-            *_obstacles(sandbox),
+            *_containment(sandbox),
             *_machine(sandbox),
             await _zygote(settings),
             await anyio.to_thread.run_sync(_disk, settings),
@@ -133,12 +131,9 @@ async def examine_machine(settings: Settings, *, launch: GatewayLaunch | None = 
     )
 
 
-def _python() -> str:
-    return f"{platform.python_version()} on {platform.machine()}, with SQLite {SQLITE_VERSION}"
-
-
-def _protections(sandbox: SandboxReport) -> list[DoctorCheck]:
-    return [
+def _containment(sandbox: SandboxReport) -> list[DoctorCheck]:
+    """What there is, and why it is no better tier: what is there may still not be enough for a cage."""
+    there = [
         DoctorCheck(
             name=f"sandbox: {protection.name}",
             is_ok=protection.present,
@@ -147,13 +142,9 @@ def _protections(sandbox: SandboxReport) -> list[DoctorCheck]:
         )
         for protection in sandbox.protections
     ]
-
-
-def _obstacles(sandbox: SandboxReport) -> list[DoctorCheck]:
-    """Why it is no better tier, beside what there is: what is there may still not be enough for a cage."""
-    return [
-        DoctorCheck(name=f"sandbox: tier {told.tier}", is_ok=False, detail=told.reason, consequence=told.cure)
-        for told in sandbox.obstacles
+    return there + [
+        DoctorCheck(name=f"sandbox: tier {missed.tier}", is_ok=False, detail=missed.reason, consequence=missed.cure)
+        for missed in sandbox.obstacles
     ]
 
 
@@ -161,8 +152,7 @@ def _machine(sandbox: SandboxReport) -> list[DoctorCheck]:
     huge_bytes = huge_page_bytes()
     pages = memory_pages(os.sysconf("SC_PAGESIZE"), huge_bytes, is_usable=can_gather(huge_bytes))
     has_landlock = any(protection.name == "landlock" and protection.present for protection in sandbox.protections)
-    windows = windows_beneath(platform.release(), has_landlock=has_landlock)
-    return [DoctorCheck(**fact._asdict()) for fact in (pages, *windows)]
+    return [pages, *windows_beneath(platform.release(), has_landlock=has_landlock)]
 
 
 async def _zygote(settings: Settings) -> DoctorCheck:
@@ -182,10 +172,10 @@ async def _zygote(settings: Settings) -> DoctorCheck:
 
 
 def _disk(settings: Settings) -> DoctorCheck:
-    place = settings.home
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free / 1e9
+    folder = settings.home
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 1e9
     detail = f"{free:.1f} GB free at the state directory"
     return DoctorCheck(name="disk", is_ok=free > _MIN_FREE_GB, detail=detail, consequence="Environments may not fit.")
 
@@ -269,12 +259,40 @@ async def _keyless(endpoint: Endpoint) -> DoctorCheck:
     if not endpoint.local or not url.hostname:
         return DoctorCheck(name=name, is_ok=True, detail="needs no key")
     port = url.port or (443 if url.scheme == "https" else 80)
+    if await _is_listening(url.hostname, port):
+        return DoctorCheck(name=name, is_ok=True, detail=f"listens at {url.hostname}:{port}, needs no key")
+    detail = f"nothing listens at {url.hostname}:{port}"
+    return DoctorCheck(name=name, is_ok=False, detail=detail, consequence="Start it, or leave it out: it needs no key.")
+
+
+async def _is_listening(host: str, port: int) -> bool:
     try:
         with anyio.fail_after(_CONNECT_TIMEOUT_SECONDS):
-            await (await anyio.connect_tcp(url.hostname, port)).aclose()
+            await (await anyio.connect_tcp(host, port)).aclose()
     except OSError:
-        detail = f"nothing listens at {url.hostname}:{port}"
-        return DoctorCheck(
-            name=name, is_ok=False, detail=detail, consequence="Start it, or leave it out: it needs no key."
-        )
-    return DoctorCheck(name=name, is_ok=True, detail=f"listens at {url.hostname}:{port}, needs no key")
+        return False
+    return True
+
+
+async def has_model(models: Models, roles: Mapping[str, Role], *, is_private: bool) -> bool:
+    """Whether one of these roles would find a model: one that has its key, or one here where somebody listens."""
+    tiers = {role.tier for role in roles.values()}
+    ready = [
+        model
+        for model in (await models.listed()).models
+        if model.is_ready and tiers & set(model.tiers) and (model.is_local or not is_private)
+    ]
+    if not ready or any(not model.is_local for model in ready):
+        return bool(ready)
+    names = {ModelName.parse(model.name).provider for model in ready}
+    return any([await _answers(each.base_url) for each in (await models.providers()).providers if each.name in names])
+
+
+async def _answers(address: str) -> bool:
+    """Where there is no address to try, it is taken for there."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    except ValueError:
+        return False
+    return await _is_listening(host, port) if host and port else not address

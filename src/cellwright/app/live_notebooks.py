@@ -6,6 +6,7 @@ Where a run has the file open, that notebook is meant: one file never has two.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -22,7 +23,7 @@ from cellwright.app.notebooks import open_notebook, open_pool
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.notebook import SaveConflict, render
-from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.atomic_write import write_new
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -56,12 +57,6 @@ class _LiveNotebook:
     def use(self) -> None:
         self.used_at = anyio.current_time()
 
-    def idle_for(self) -> float:
-        """Seconds; none while somebody watches or a cell runs."""
-        if self.watchers or self.notebook.current is not None:
-            self.use()
-        return anyio.current_time() - self.used_at
-
 
 class LiveNotebooks:
     """Every notebook that is open in this process, by id. Made by `open_live_notebooks`."""
@@ -73,17 +68,17 @@ class LiveNotebooks:
         tasks: TaskGroup,
         *,
         of_runs: RunNotebooks,
-        lasting: LiveNotebookLimits,
+        limits: LiveNotebookLimits,
     ) -> None:
         self._settings = settings
         self._pool = pool
         self._tasks = tasks
         self._of_runs = of_runs
-        self._lasting = lasting
-        self._seats: dict[str, _LiveNotebook] = {}
-        self._turns: defaultdict[Path, anyio.Lock] = defaultdict(anyio.Lock)
-        self.people: Callable[[OpenNotebook], int] = lambda _: 0
-        """How many people look at a notebook in some other way, an editor for one: then it is not forgotten either."""
+        self._limits = limits
+        self._live: dict[str, _LiveNotebook] = {}
+        self._locks: defaultdict[Path, anyio.Lock] = defaultdict(anyio.Lock)
+        self.count_viewers: Callable[[OpenNotebook], int] = lambda _: 0
+        """How many people look at a notebook by other means, an editor for one: then it is not forgotten either."""
 
     async def open(self, path: Path) -> str:
         """The id of the notebook at this path, live from now on: a run's, if one has it open.
@@ -91,111 +86,104 @@ class LiveNotebooks:
         Raises `UserError` for what is no notebook, `RefusedByPolicy` where nothing contains its code, `Unavailable`.
         """
         real = await anyio.to_thread.run_sync(path.resolve)
-        async with self._turns[real]:
-            if (run := self._run_with(real)) is not None:
-                return run
+        async with self._locks[real]:
+            for run, notebook in self._of_runs().items():
+                if notebook.path == real:
+                    return run
             id = notebook_id(real)
-            if (seat := self._seats.get(id)) is not None and seat.closing.is_set():
-                await seat.is_gone.wait()
-            if id not in self._seats:
-                self._check_room()
+            if (live := self._live.get(id)) is not None and live.closing.is_set():
+                await live.is_gone.wait()
+            if id not in self._live:
+                if len(self._live) >= self._limits.most:
+                    message = f"{self._limits.most} notebooks are open, and no more can be."
+                    raise Unavailable(message, hint="Close one of them first.")
                 await self._tasks.start(self._keep, id, real)
-            self._seats[id].use()
+            self._live[id].use()
             return id
 
     def all(self) -> dict[str, OpenNotebook]:
         """What is open, those of runs first."""
         of_runs = dict(self._of_runs())
-        self._give_way_to({notebook.path for notebook in of_runs.values()})
-        return of_runs | {id: seat.notebook for id, seat in self._seats.items() if not seat.closing.is_set()}
+        paths = {notebook.path for notebook in of_runs.values()}
+        for live in self._live.values():
+            if live.notebook.path in paths:
+                live.closing.set()
+        return of_runs | {id: live.notebook for id, live in self._live.items() if not live.closing.is_set()}
 
     def find(self, id: str) -> OpenNotebook | None:
         """The open notebook of this id, which counts as used."""
-        if (seat := self._seats.get(id)) is not None:
-            seat.use()
+        if (live := self._live.get(id)) is not None:
+            live.use()
         return self.all().get(id)
 
     @contextmanager
     def watching(self, id: str) -> Generator[None]:
         """While this block lasts, the notebook is not taken for forgotten."""
-        seat = self._seats.get(id)
-        if seat is not None:
-            seat.watchers += 1
+        live = self._live.get(id)
+        if live is not None:
+            live.watchers += 1
         try:
             yield
         finally:
-            if seat is not None:
-                seat.watchers -= 1
-                seat.use()
+            if live is not None:
+                live.watchers -= 1
+                live.use()
 
     async def close(self, id: str) -> bool:
         """Save it, end its kernel, and wait until that is done; whether it was a person's own and open."""
-        seat = self._seats.get(id)
-        if seat is None:
+        live = self._live.get(id)
+        if live is None:
             return False
-        seat.closing.set()
-        await seat.is_gone.wait()
+        live.closing.set()
+        await live.is_gone.wait()
         return True
 
-    async def give_way(self, path: Path) -> None:
+    async def release(self, path: Path) -> None:
         """Close the notebook of this file, if a person has it open: a run is about to open it."""
         real = await anyio.to_thread.run_sync(path.resolve)
-        async with self._turns[real]:
+        async with self._locks[real]:
             await self.close(notebook_id(real))
 
     async def close_all(self) -> None:
         """Everything saved and ended."""
-        for seat in [*self._seats.values()]:
-            seat.closing.set()
-        for seat in [*self._seats.values()]:
-            await seat.is_gone.wait()
-
-    def _run_with(self, path: Path) -> str | None:
-        return next((run for run, notebook in self._of_runs().items() if notebook.path == path), None)
-
-    def _give_way_to(self, paths: set[Path]) -> None:
-        for seat in self._seats.values():
-            if seat.notebook.path in paths:
-                seat.closing.set()
-
-    def _check_room(self) -> None:
-        if len(self._seats) >= self._lasting.most:
-            raise Unavailable(
-                f"{self._lasting.most} notebooks are open, and no more can be.", hint="Close one of them first."
-            )
+        for live in [*self._live.values()]:
+            live.closing.set()
+        for live in [*self._live.values()]:
+            await live.is_gone.wait()
 
     async def _keep(self, id: str, path: Path, *, task_status: TaskStatus[None]) -> None:
         """One notebook, from its opening to its end."""
-        seat: _LiveNotebook | None = None
+        live: _LiveNotebook | None = None
         try:
             async with open_notebook(path, pool=self._pool, settings=self._settings) as notebook:
-                seat = self._seats[id] = _LiveNotebook(id=id, notebook=notebook, used_at=anyio.current_time())
+                live = self._live[id] = _LiveNotebook(id=id, notebook=notebook, used_at=anyio.current_time())
                 task_status.started()
-                await self._until_over(seat)
+                await self._until_over(live)
                 await _save(notebook)
         except Exception:
-            if seat is None:
+            if live is None:
                 raise
             # One notebook's trouble at its end is not the others'.
             logger.exception("a notebook did not end in order")
         finally:
-            if seat is not None:
-                self._seats.pop(id, None)
-                seat.is_gone.set()
+            if live is not None:
+                self._live.pop(id, None)
+                live.is_gone.set()
 
-    def _idle_for(self, seat: _LiveNotebook) -> float:
-        if self.people(seat.notebook):
-            seat.use()
-        return seat.idle_for()
+    def _idle_for(self, live: _LiveNotebook) -> float:
+        """Seconds; none while somebody watches or a cell runs."""
+        if live.watchers or live.notebook.current is not None or self.count_viewers(live.notebook):
+            live.use()
+        return anyio.current_time() - live.used_at
 
-    async def _until_over(self, seat: _LiveNotebook) -> None:
+    async def _until_over(self, live: _LiveNotebook) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_watch_use, seat)
-            while not seat.closing.is_set() and (idle := self._idle_for(seat)) < self._lasting.idle_seconds:
-                with anyio.move_on_after(min(_IDLE_CHECK_INTERVAL_SECONDS, self._lasting.idle_seconds - idle)):
-                    await seat.closing.wait()
+            tasks.start_soon(_watch_use, live)
+            while not live.closing.is_set() and (idle := self._idle_for(live)) < self._limits.idle_seconds:
+                with anyio.move_on_after(min(_IDLE_CHECK_INTERVAL_SECONDS, self._limits.idle_seconds - idle)):
+                    await live.closing.wait()
             # From here on it is no more among those that are open.
-            seat.closing.set()
+            live.closing.set()
             tasks.cancel_scope.cancel()
 
 
@@ -205,13 +193,13 @@ async def open_live_notebooks(
     *,
     of_runs: RunNotebooks,
     pool: KernelPool | None = None,
-    lasting: LiveNotebookLimits | None = None,
+    limits: LiveNotebookLimits | None = None,
 ) -> AsyncGenerator[LiveNotebooks]:
-    """A place for notebooks that people open; on leaving, they are saved and their kernels end."""
+    """Notebooks that people open; on leaving, they are saved and their kernels end."""
     async with AsyncExitStack() as stack:
         kernels = pool or await stack.enter_async_context(open_pool(settings))
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        notebooks = LiveNotebooks(settings, kernels, tasks, of_runs=of_runs, lasting=lasting or LiveNotebookLimits())
+        notebooks = LiveNotebooks(settings, kernels, tasks, of_runs=of_runs, limits=limits or LiveNotebookLimits())
         try:
             yield notebooks
         finally:
@@ -225,12 +213,12 @@ def notebook_id(path: Path) -> str:
     return f"file-{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
-async def _watch_use(seat: _LiveNotebook) -> None:
+async def _watch_use(live: _LiveNotebook) -> None:
     """Whatever happens in its kernel is a use, whoever caused it."""
     while True:
-        async with seat.notebook.observe() as events:
+        async with live.notebook.observe() as events:
             async for _ in events:
-                seat.use()
+                live.use()
 
 
 async def _save(notebook: OpenNotebook) -> None:
@@ -245,10 +233,5 @@ async def _save(notebook: OpenNotebook) -> None:
 
 
 def _put_beside(conflict: SaveConflict) -> None:
-    number = 1
-    while True:
-        place = conflict.path.with_name(f"{conflict.path.stem}-unsaved-{number}.py")
-        if not place.exists():
-            write_atomically(place, conflict.our_text.encode())
-            return
-        number += 1
+    copies = (conflict.path.with_name(f"{conflict.path.stem}-unsaved-{number}.py") for number in itertools.count(1))
+    next(copy for copy in copies if write_new(copy, conflict.our_text.encode()))

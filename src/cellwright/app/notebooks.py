@@ -77,7 +77,7 @@ async def open_notebook(
     which is `held_back` there, unless `ask_to_keep` says yes.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
-    terrain = terrain_for(
+    options = kernel_options(
         file,
         files=files or Files(),
         limits=limits or Limits(),
@@ -90,10 +90,10 @@ async def open_notebook(
     )
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
-        yield await stack.enter_async_context(own_pool.open_notebook(file, terrain))
+        yield await stack.enter_async_context(own_pool.open_notebook(file, options))
 
 
-def terrain_for(
+def kernel_options(
     file: NotebookFile,
     *,
     files: Files,
@@ -175,8 +175,8 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
     """The tier to run at: what this machine offers, never better, never nothing unless told so."""
     tier = wanted or report.tier
     if tier < report.tier:
-        told = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
-        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {told.reason}", hint=told.cure)
+        missed = next(obstacle for obstacle in report.obstacles if obstacle.tier == tier)
+        raise RefusedByPolicy(f"Tier {tier} is not to be had here: {missed.reason}", hint=missed.cure)
     if tier == "D" and not allow_uncontained:
         why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(

@@ -8,8 +8,7 @@ else: not in the journal, not in a log, not in a prompt.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from cellwright.errors import Defect
 from cellwright.journal import Records, stream_of
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
-from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.atomic_write import write_atomically, write_new
 from cellwright.policy.actions import Action, UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.judgement import Allow, judge
@@ -62,7 +61,11 @@ class Network:
 
     def may_be_private(self, host: str) -> bool:
         """Whether a yes to this name also means this machine or its network: it is listed, or says so itself."""
-        return host in self.private_hosts or host == "localhost" or host.endswith(".localhost") or _is_address(host)
+        try:
+            ip_address(host.strip("[]"))
+        except ValueError:
+            return host in self.private_hosts or host == "localhost" or host.endswith(".localhost")
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +77,14 @@ class NetworkPolicy:
     run: str
 
     def allows(self, host: str, port: int) -> bool:
-        """Whether nobody need be asked. A lasting yes counts, too, but that is looked up when leave is asked for."""
+        """Whether nobody need be asked. Standing grants count, too, but are looked up when permission is asked for."""
         wanted = UseNetwork(host=host, port=port, purpose="the notebook")
         return isinstance(judge(wanted, self.rules, self.envelope, run=self.run, now=datetime.now(UTC)), Allow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HostPermission:
-    """A host and port that a person, or a lasting yes, let the notebook's code reach."""
+    """A host and port that a person, or a standing grant, let the notebook's code reach."""
 
     host: str
     port: int
@@ -91,19 +94,21 @@ _HOST_PERMISSIONS: Final = TypeAdapter(list[_HostPermission])
 
 
 class NetworkAccess:
-    """The one way from a studio to the network. Made by `open_network_access`."""
+    """The only connection of a workspace to the network. Made by `open_network_access`."""
 
-    def __init__(self, network: Network, agreed: NetworkPolicy, kept: Path, visits: _Visits) -> None:
+    def __init__(
+        self, network: Network, agreed: NetworkPolicy, kept: Path, on_visit: Callable[[EgressRecord], None]
+    ) -> None:
         self._network = network
         self._agreed = agreed
         self._kept = kept
-        self._leaves: list[_HostPermission] = []
+        self._permissions: list[_HostPermission] = []
         self.egress: Final = Egress(
             decide=self._decide,
             resolve=network.resolve,
             caps=network.caps,
             certificates=network.certificates,
-            on_visit=visits.note,
+            on_visit=on_visit,
             connection=network.connection,
         )
         """For the notebook's code."""
@@ -111,29 +116,29 @@ class NetworkAccess:
             private_hosts=network.private_hosts,
             resolve=network.resolve,
             certificates=network.certificates,
-            on_visit=visits.note,
+            on_visit=on_visit,
             connection=network.connection,
         )
         """For the web tool, which asks about every page."""
 
-    async def put_into_effect(self, action: Action) -> None:
+    async def grant(self, action: Action) -> None:
         """From now on the notebook's code may reach the host this action names; other actions change nothing here."""
         if not isinstance(action, UseNetwork):
             return
-        leave = _HostPermission(host=AllowedHost(name=action.host).normal(), port=action.port)
-        if leave not in self._leaves:
-            leaves = [*self._leaves, leave]
-            await anyio.to_thread.run_sync(_write_permissions, self._kept, leaves)
-            self._take(leaves)
+        permission = _HostPermission(host=AllowedHost(name=action.host).normal(), port=action.port)
+        if permission not in self._permissions:
+            permissions = [*self._permissions, permission]
+            await anyio.to_thread.run_sync(_write_permissions, self._kept, permissions)
+            self._allow(permissions)
 
-    async def come_back(self) -> None:
-        """Take up what was given leave for before this process."""
-        self._take(await anyio.to_thread.run_sync(_read_permissions, self._kept))
+    async def restore(self) -> None:
+        """Allow again what was allowed before this process."""
+        self._allow(await anyio.to_thread.run_sync(_read_permissions, self._kept))
 
-    def _take(self, leaves: list[_HostPermission]) -> None:
-        self._leaves = leaves
-        for host in {leave.host for leave in leaves}:
-            ports = tuple(sorted(leave.port for leave in leaves if leave.host == host))
+    def _allow(self, permissions: list[_HostPermission]) -> None:
+        self._permissions = permissions
+        for host in {permission.host for permission in permissions}:
+            ports = tuple(sorted(permission.port for permission in permissions if permission.host == host))
             is_private = self._network.may_be_private(host)
             self.egress.allow(AllowedHost(name=host, ports=ports, has_private_addresses=is_private))
 
@@ -147,34 +152,19 @@ class NetworkAccess:
 async def open_network_access(
     network: Network, agreed: NetworkPolicy, *, kept: Path, records: Records
 ) -> AsyncGenerator[NetworkAccess]:
-    """A way out whose every visit is told in the run's stream; `kept` is where leave is remembered."""
-    visits = _Visits()
+    """Access whose every visit is an event of the run's stream; permissions outlast the process in `kept`."""
+    # As many as the egress lets through: its caps bound them.
+    visited, visits = anyio.create_memory_object_stream[EgressRecord](math.inf)
     with unwrap_single_error():
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_record_visits, visits.told, records, stream_of(agreed.run))
-            try:
-                way_out = NetworkAccess(network, agreed, kept, visits)
-                await way_out.come_back()
-                yield way_out
-            finally:
-                visits.end()
-
-
-class _Visits:
-    """Visits that are not told yet. As many as the egress lets through: its caps bound them."""
-
-    def __init__(self) -> None:
-        self._noted, self.told = anyio.create_memory_object_stream[EgressRecord](math.inf)
-
-    def note(self, visit: EgressRecord) -> None:
-        self._noted.send_nowait(visit)
-
-    def end(self) -> None:
-        self._noted.close()
+        async with anyio.create_task_group() as tasks, visited:
+            tasks.start_soon(_record_visits, visits, records, stream_of(agreed.run))
+            access = NetworkAccess(network, agreed, kept, visited.send_nowait)
+            await access.restore()
+            yield access
 
 
 async def _record_visits(visits: MemoryObjectReceiveStream[EgressRecord], records: Records, stream: str) -> None:
-    """Append each visit; what was made before the end is told even when all else is cancelled."""
+    """Append each visit; what was made before the end is recorded even when all else is cancelled."""
     with anyio.CancelScope(shield=True):
         async with visits:
             async for first in visits:
@@ -196,7 +186,7 @@ def _event(visit: EgressRecord) -> HostVisited:
     )
 
 
-# ── how leave is kept ──
+# ── how permissions are stored ──
 
 
 def _read_permissions(path: Path) -> list[_HostPermission]:
@@ -208,17 +198,9 @@ def _read_permissions(path: Path) -> list[_HostPermission]:
         raise Defect(f"The hosts in {str(path)!r} that leave was given for cannot be read: {error}.") from error
 
 
-def _write_permissions(path: Path, leaves: list[_HostPermission]) -> None:
+def _write_permissions(path: Path, permissions: list[_HostPermission]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_atomically(path, _HOST_PERMISSIONS.dump_json(leaves))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return True
+    write_atomically(path, _HOST_PERMISSIONS.dump_json(permissions))
 
 
 _FILE: Final = "connection.json"
@@ -228,18 +210,8 @@ _VARIABLES: Final = TypeAdapter(dict[str, str])
 def store_network_variables(folder: Path, variables: Mapping[str, str]) -> None:
     """Remember these for the run of this folder; a run that has some keeps them. Blocking."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    unseen = folder / f".{_FILE}.{os.getpid()}"
-    # Private from its first byte; complete before it has its name.
-    with os.fdopen(os.open(unseen, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(_VARIABLES.dump_json(dict(variables)))
-        os.fsync(file.fileno())
-    try:
-        os.link(unseen, folder / _FILE)
-    except FileExistsError:
-        # The same start was said twice.
-        pass
-    finally:
-        unseen.unlink()
+    # It is there already where the same start was requested twice.
+    write_new(folder / _FILE, _VARIABLES.dump_json(dict(variables)), mode=0o600)
 
 
 def stored_network_variables(folder: Path) -> dict[str, str] | None:

@@ -1,4 +1,4 @@
-"""Runs, put together: their journal, places to work, turns, checks and deliveries. One such process at a time."""
+"""Runs, put together: their journal, workspaces, slots, checks and deliveries. One such process at a time."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class RunOptions:
     """How runs are carried out here; as it stands, what a person gets who says nothing."""
 
     limits: SlotLimits = field(default_factory=SlotLimits)
-    studio: WorkspaceOptions | None = None
-    """What every run's studio has in common; files, state and kernels are each run's own."""
+    workspace: WorkspaceOptions | None = None
+    """What the workspaces of all runs have in common; files, state and kernels are each run's own."""
     launch: GatewayLaunch | None = None
     pools: tuple[KernelPool, KernelPool] | None = None
     """Where kernels come from, the second for the second run of a check; without them runs open their own."""
@@ -172,28 +172,28 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
     masker = Masker.of(salt=secrets.token_bytes(16))
     async with AsyncExitStack() as stack:
         pool, other = options.pools or [await stack.enter_async_context(open_pool(settings)) for _ in range(2)]
-        house = _RunHost(settings=settings, options=options, pool=pool, other=other)
-        turns = RunSlots(options.limits, note=house.note, idle=house.waiting_for_people)
-        workshop = RunResources(
-            open_place=house.open_place,
+        host = _RunHost(settings=settings, options=options, pool=pool, other=other)
+        slots = RunSlots(options.limits, note=host.note, idle=host.waiting_for_people)
+        resources = RunResources(
+            open_place=host.open_workspace,
             doorway=ContextRegistry(),
-            turns=turns,
-            check=house.check,
+            turns=slots,
+            check=host.check,
         )
         journal = await stack.enter_async_context(
             Journal.open(
                 settings.ready_home() / "journal.db",
                 version=options.version,
-                workflows=run_workflows(workshop),
+                workflows=run_workflows(resources),
                 mask=lambda text: masker.mask(text).text,
                 types=EVENT_TYPES,
                 at_crash_point=options.at_crash_point,
             )
         )
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        house.open_to(journal.records)
-        tasks.start_soon(_recheck_slots, journal.records, turns)
-        yield Runs(journal, settings, house.desks, house.others)
+        host.set_records(journal.records)
+        tasks.start_soon(_recheck_slots, journal.records, slots)
+        yield Runs(journal, settings, host.desks, host.releases)
         tasks.cancel_scope.cancel()
 
 
@@ -207,13 +207,13 @@ class _RunHost:
     other: KernelPool
     """For the second run of a check; started by the first check."""
     desks: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
-    """Of the runs whose place is open."""
-    others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
+    """Of the runs whose workspace is open."""
+    releases: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
     _records: Records | None = None
     _is_open: anyio.Event = field(default_factory=anyio.Event)
 
-    def open_to(self, records: Records) -> None:
+    def set_records(self, records: Records) -> None:
         """From now on there is a journal: runs that were cut off are taken up before it is open for others."""
         self._records = records
         self._is_open.set()
@@ -225,7 +225,7 @@ class _RunHost:
         return self._records
 
     async def note(self, run: str, why: str) -> None:
-        """Tell whoever watches why a run waits."""
+        """An event that says why a run waits."""
         await (await self.records()).log.append(stream_of(run), RunWaiting(why=why))
 
     async def waiting_for_people(self) -> Collection[str]:
@@ -233,40 +233,39 @@ class _RunHost:
         return {question.run for question in await (await self.records()).questions.pending()}
 
     @asynccontextmanager
-    async def open_place(self, run: str, goal: Goal) -> AsyncGenerator[Workspace]:
+    async def open_workspace(self, run: str, goal: Goal) -> AsyncGenerator[Workspace]:
         """The run's notebook, live, with everything its agents work with."""
         records = await self.records()
-        for give_way in [*self.others]:
-            await give_way(Path(goal.notebook))
+        for release in [*self.releases]:
+            await release(Path(goal.notebook))
         async with AsyncExitStack() as stack:
             # The run must hear of the notebook that cannot be opened, not of a group of such errors.
             stack.enter_context(unwrap_single_error())
-            telling = await stack.enter_async_context(anyio.create_task_group())
+            notes = await stack.enter_async_context(anyio.create_task_group())
             # Entered before the notebook is open, so it comes after it has closed.
             settled = await stack.enter_async_context(AsyncExitStack())
 
-            def tell(text: str) -> None:
-                telling.start_soon(self.note, run, text)
+            def note(text: str) -> None:
+                notes.start_soon(self.note, run, text)
 
-            options = replace(await self._studio(run, goal), on_progress=tell)
-            opening = open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
-            workplace = await stack.enter_async_context(opening)
-            settled.push_async_callback(_record_kept_files, workplace.desk.notebook, records, run)
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(_record_cells, workplace.desk.notebook, records, run)
-            tasks.start_soon(_stop_cells, workplace.desk.notebook, records, run)
-            self.desks[run] = workplace.desk
+            options = replace(await self._workspace_options(run, goal), on_progress=note)
+            workspace = await stack.enter_async_context(
+                open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
+            )
+            settled.push_async_callback(_record_kept_files, workspace.desk.notebook, records, run)
+            await stack.enter_async_context(_observed(workspace.desk.notebook, records, run))
+            self.desks[run] = workspace.desk
+            opening = workspace.open_booth
             try:
-                yield replace(workplace, open_booth=_observed(workplace.open_booth, records, run))
+                yield replace(workspace, open_booth=opening and _observed_branches(opening, records, run))
             finally:
                 del self.desks[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
-                    await workplace.desk.close()
-            tasks.cancel_scope.cancel()
+                    await workspace.desk.close()
 
-    async def _studio(self, run: str, goal: Goal) -> WorkspaceOptions:
+    async def _workspace_options(self, run: str, goal: Goal) -> WorkspaceOptions:
         settings = await self.settings_of(run)
-        common = self.options.studio or WorkspaceOptions(settings=settings)
+        common = self.options.workspace or WorkspaceOptions(settings=settings)
         return replace(
             common,
             limits=Limits.parse(goal.limits) if goal.limits else common.limits,
@@ -302,29 +301,34 @@ class _RunHost:
         )
 
 
-def _observed(opening: OpenBranchWorkspace | None, records: Records, run: str) -> OpenBranchWorkspace | None:
-    """Booths whose cells are told of, and stopped, like the notebook's own."""
-    if opening is None:
-        return None
+@asynccontextmanager
+async def _observed(notebook: OpenNotebook, records: Records, run: str) -> AsyncGenerator[None]:
+    """While this block lasts, cells that end are events of the run, and whoever stops the run stops its cells."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_record_cells, notebook, records, run)
+        tasks.start_soon(_stop_cells, notebook, records, run)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+def _observed_branches(opening: OpenBranchWorkspace, records: Records, run: str) -> OpenBranchWorkspace:
+    """Branches whose cells are recorded, and stopped, like the notebook's own."""
 
     @asynccontextmanager
-    async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
-        async with opening(part) as booth, anyio.create_task_group() as tasks:
-            tasks.start_soon(_record_cells, booth.lane.desk.notebook, records, run)
-            tasks.start_soon(_stop_cells, booth.lane.desk.notebook, records, run)
-            yield booth
-            tasks.cancel_scope.cancel()
+    async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
+        async with opening(name) as branch, _observed(branch.lane.desk.notebook, records, run):
+            yield branch
 
-    return open_booth
+    return open_branch
 
 
 def run_folder(settings: Settings, run: str) -> Path:
-    """What a run keeps besides its journal: the memory of its notebook's desk."""
+    """What a run keeps besides its journal: the history of its notebook."""
     return settings.home / "runs" / run
 
 
 def _copy_state(settings: Settings, run: str, forked: str) -> None:
-    """The desk's memory, under the names the calls have in the new run, and leave for hosts. Blocking."""
+    """The notebook's history, under the names the calls have in the new run, and permissions for hosts. Blocking."""
     old, new = run_folder(settings, run), run_folder(settings, forked)
     if (old / BRANCHES_FOLDER).exists():
         shutil.copytree(old / BRANCHES_FOLDER, new / BRANCHES_FOLDER, dirs_exist_ok=True)
@@ -363,9 +367,9 @@ async def _stop_cells(notebook: OpenNotebook, records: Records, run: str) -> Non
             await notebook.interrupt()
 
 
-async def _recheck_slots(records: Records, turns: RunSlots) -> None:
+async def _recheck_slots(records: Records, slots: RunSlots) -> None:
     """Whoever begins to wait for a person makes room for another."""
     while True:
         grown = records.log.growth.next()
-        await turns.look_again()
+        await slots.look_again()
         await grown.wait()

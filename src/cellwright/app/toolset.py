@@ -39,13 +39,13 @@ from cellwright.tools.web_tools import web_tools
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What the tools of a studio work on."""
+    """What the tools of a workspace work on."""
 
-    desk: NotebookEditor
+    editor: NotebookEditor
     pool: KernelPool
     project: ProjectFiles
     kept: TextStore
-    way_out: NetworkAccess | None
+    network: NetworkAccess | None
     """None: there is no network."""
     files: Files
     data: tuple[DataFile, ...]
@@ -57,8 +57,8 @@ class ToolContext:
 
     @property
     def notebook(self) -> OpenNotebook:
-        """The notebook on the desk."""
-        return self.desk.notebook
+        """The notebook that is open."""
+        return self.editor.notebook
 
     @property
     def profiler(self) -> Profiler:
@@ -66,20 +66,20 @@ class ToolContext:
         return Profiler(pool=self.pool, tier=self.tier)
 
 
-def all_tools(bench: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
+def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
     """Every tool that can work here: what would only pretend is left out."""
     return [
-        *notebook_tools(bench.desk),
-        *cell_tools(bench.notebook),
-        *data_tools(bench.desk, bench.profiler, _locate(bench)),
-        notebook_call_tool(_beside(bench), bench.project.root),
-        *package_tools(bench.desk),
-        *file_tools(bench.project, changed=_changed(bench.notebook)),
-        *shell_tools(bench.notebook, str(bench.project.root)),
-        *(web_tools(bench.way_out.fetch) if bench.way_out is not None else []),
-        *(git_tools(_git_client(bench)) if has_git else []),
-        *artifact_tools(bench.kept),
-        *stored_text_tools(bench.kept),
+        *notebook_tools(context.editor),
+        *cell_tools(context.notebook),
+        *data_tools(context.editor, context.profiler, _locate(context)),
+        notebook_call_tool(_beside(context), context.project.root),
+        *package_tools(context.editor),
+        *file_tools(context.project, changed=_changed(context.notebook)),
+        *shell_tools(context.notebook, str(context.project.root)),
+        *(web_tools(context.network.fetch) if context.network is not None else []),
+        *(git_tools(_git_client(context)) if has_git else []),
+        *artifact_tools(context.kept),
+        *stored_text_tools(context.kept),
         *skill_tools(skills),
     ]
 
@@ -95,40 +95,42 @@ def can_use_git(project: Path, tier: Tier) -> bool:
     return True
 
 
-def _git_client(bench: ToolContext) -> GitClient:
-    settings, person = bench.settings, bench.person
+def _git_client(context: ToolContext) -> GitClient:
+    settings, person = context.settings, context.person
     author = Author(name=settings.git_name or person, email=settings.git_email or f"{person}@localhost")
-    return GitClient(bench.project.root, bench.pool.zygote, author=author, tier=bench.tier, reveal=bench.files.reveal)
+    return GitClient(
+        context.project.root, context.pool.zygote, author=author, tier=context.tier, reveal=context.files.reveal
+    )
 
 
-def _beside(bench: ToolContext) -> OpenPath:
-    """Other notebooks run under the same limits, with the same way out; what they change is forgotten."""
+def _beside(context: ToolContext) -> OpenPath:
+    """Other notebooks run under the same limits, with the same network; what they change is forgotten."""
 
     def open_path(path: Path) -> AbstractAsyncContextManager[OpenNotebook]:
         return open_notebook(
             path,
-            files=replace(bench.files, mode="drop", project=bench.project.root),
-            limits=bench.limits,
-            tier=bench.tier,
-            # A studio that is open at all was allowed to be.
+            files=replace(context.files, mode="drop", project=context.project.root),
+            limits=context.limits,
+            tier=context.tier,
+            # A workspace that is open at all was allowed to be.
             allow_uncontained=True,
-            egress=bench.way_out.egress if bench.way_out is not None else None,
-            pool=bench.pool,
-            settings=bench.settings,
+            egress=context.network.egress if context.network is not None else None,
+            pool=context.pool,
+            settings=context.settings,
         )
 
     return open_path
 
 
-def _locate(bench: ToolContext) -> Locate:
+def _locate(context: ToolContext) -> Locate:
     """Data from elsewhere by the place the notebook's code has it at, files of the project by theirs."""
-    root, folder = bench.project.root, bench.notebook.path.resolve().parent
+    root, folder = context.project.root, context.notebook.path.resolve().parent
 
     def locate(path: str) -> DataFile:
         if "\0" in path or not path:
             raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
         target = os.path.relpath(folder / path, root)
-        found = _given(target, bench.data) or bench.project.locate(target)
+        found = _given(target, context.data) or context.project.locate(target)
         if not found.exists():
             raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
         return DataFile(name=found.name, source=found, place=path, target=target, is_folder=found.is_dir())

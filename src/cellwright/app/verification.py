@@ -1,35 +1,26 @@
-"""Verifying, put together: fresh places on this machine, its key, and the shelf where proofs are kept."""
+"""Verifying, put together: fresh environments on this machine, its key, and where proofs are stored."""
 
 from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
 
-from cellwright.app.notebooks import Files, contained, project_for, terrain_for
+from cellwright.app.notebooks import Files, contained, kernel_options, project_for
 from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
-from cellwright.runs.verify import (
-    SOURCE_NOTES,
-    Machine,
-    NoEnvironment,
-    NotVerified,
-    ProofStore,
-    Signer,
-    Verified,
-    fresh_environments,
-    hint_of,
-    text_of,
-    verify,
-)
+from cellwright.runs.verify.fresh_environment import fresh_environments
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.proof import ProofStore, Signer
+from cellwright.runs.verify.reasons import SOURCE_NOTES, NoEnvironment, hint_of, text_of
+from cellwright.runs.verify.verification import NotVerified, verify
 from cellwright.sandbox.host.tiers import probe
-from cellwright.sandbox.spec import DataMount, Limits, Tier
+from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 
 
@@ -41,31 +32,33 @@ async def check_notebook(
     other: KernelPool,
     settings: Settings,
     limits: Limits | None = None,
-    tier: Tier | None = None,
     python: PythonChoice = "header",
-    on_progress: Callable[[str], None] | None = None,
 ) -> CheckOutcome:
     """Whether a notebook stands up, in words an agent can mend it by; a proof of one that does is kept.
 
     The second run is on a kernel of the `other` pool: what depends on a hash seed is not the same there by accident.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(path), probe()))
-    terrain = terrain_for(
+    options = kernel_options(
         file,
         files=replace(files, mode="drop"),
         limits=limits or Limits(),
-        tier=contained(tier, report, allow_uncontained=False),
+        tier=contained(None, report, allow_uncontained=False),
         settings=settings,
         python=python,
-        on_progress=on_progress,
     )
     outcome = await verify(
         path,
-        open_fresh=fresh_environments(pool, terrain, other=other),
+        open_fresh=fresh_environments(pool, options, other=other),
         signer=await anyio.to_thread.run_sync(Signer.at, settings.ready_home()),
-        machine=_machine(settings, project_for(path, files)),
+        machine=Machine(
+            home=settings.user_home,
+            state=settings.home,
+            temporary=Path(tempfile.gettempdir()),
+            project=project_for(path, files),
+            cache=settings.cache,
+        ),
         masker=Masker.of(salt=secrets.token_bytes(16)),
-        on_progress=on_progress,
     )
     checks = tuple(
         DeliveredCheck(name=check.name, says=check.name, has_passed=check.outcome == "passed", detail=check.message)
@@ -74,26 +67,10 @@ async def check_notebook(
     note = SOURCE_NOTES.get(outcome.report.source, "")
     if isinstance(outcome, NotVerified):
         problems = tuple(f"{text_of(reason)} {hint_of(reason)}" for reason in outcome.reasons)
-        return CheckOutcome(problems=problems, checks=checks, ran=_ran(outcome), note=note)
-    place = await anyio.to_thread.run_sync(_store_proof, settings, outcome, path, terrain.data)
-    return CheckOutcome(problems=(), checks=checks, proof=str(place), note=note)
-
-
-def _ran(outcome: NotVerified) -> CheckExtent:
-    if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
-        return "unavailable"
-    return "whole" if outcome.report.cells else "not at all"
-
-
-def _store_proof(settings: Settings, verified: Verified, path: Path, data: Sequence[DataMount]) -> Path:
-    return ProofStore(home=settings.home).put(verified.signed, path.resolve(), data)
-
-
-def _machine(settings: Settings, project: Path) -> Machine:
-    return Machine(
-        home=settings.user_home,
-        state=settings.home,
-        temporary=Path(tempfile.gettempdir()),
-        project=project,
-        cache=settings.cache,
-    )
+        ran: CheckExtent = "whole" if outcome.report.cells else "not at all"
+        if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
+            ran = "unavailable"
+        return CheckOutcome(problems=problems, checks=checks, ran=ran, note=note)
+    store, signed = ProofStore(home=settings.home), outcome.signed
+    proof = await anyio.to_thread.run_sync(lambda: store.put(signed, path.resolve(), options.data))
+    return CheckOutcome(problems=(), checks=checks, proof=str(proof), note=note)

@@ -1,7 +1,7 @@
-"""Opening a studio: one notebook with everything an agent works with, all of it real.
+"""Opening a workspace: one notebook with everything an agent works with, all of it real.
 
-Opened anew in each process. What must outlast one lies in the journal and, for the notebook's desk and the hosts it was
-given leave for, in a folder of the state directory that is named after the workflow and the notebook.
+Opened anew in each process. What must outlast one lies in the journal and, for the notebook's history and the hosts it
+was allowed, in a folder of the state directory that is named after the workflow and the notebook.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cellwright.agents.prompt.context_providers import ContextProvider, DataCont
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.skills import Skill, read_skills
 from cellwright.analyst.data_search import project_files
-from cellwright.app.model_readiness import has_model
+from cellwright.app.doctor import has_model
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
@@ -53,7 +53,7 @@ from cellwright.tools.notebook.parallel_branches import open_parallel_branch
 from cellwright.tools.project_files import ProjectFiles
 
 EDITOR_FILE: Final = "desk.json"
-"""The desk's memory, in the folder of what outlasts a process."""
+"""The history of the notebook, in the folder of what outlasts a process."""
 _MAX_PROFILED_FILES: Final = 12
 """Files of the project that are profiled for agents; the others are named."""
 _UNCONTAINED: Final = """\
@@ -62,14 +62,14 @@ Nothing contains the notebook's code here (tier D): it can do whatever the perso
 - files: use those of the project and nothing else
 - no browser, no display, no input(): nobody is there to type"""
 HOST_PERMISSIONS_FILE: Final = "leave.json"
-"""The hosts that were given leave for, beside it."""
+"""The hosts that were allowed, beside it."""
 BRANCHES_FOLDER: Final = "lanes"
-"""The folder of its lanes, beside it."""
+"""The folder of its parallel branches, beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceOptions:
-    """How a studio is to be; as it stands, what a person gets who says nothing."""
+    """How a workspace is to be; as it stands, what a person gets who says nothing."""
 
     files: Files = field(default_factory=Files)
     limits: Limits = field(default_factory=Limits)
@@ -90,7 +90,7 @@ class WorkspaceOptions:
     launch: GatewayLaunch | None = None
     """How the gateway is started if none runs; None: as the command line does."""
     pool: KernelPool | None = None
-    """Where kernels come from; without one the studio has its own."""
+    """Where kernels come from; without one the workspace has its own."""
     on_progress: Callable[[str], None] | None = None
     state: Path | None = None
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
@@ -100,82 +100,94 @@ class WorkspaceOptions:
 async def open_agent_context(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
 ) -> AsyncGenerator[AgentContext]:
-    """Everything the agents of one workflow work with in this notebook: the studio of `open_workspace`."""
-    async with open_workspace(path, workflow=workflow, records=records, person=person, options=options) as workplace:
-        yield workplace.studio
+    """Everything the agents of one workflow work with in this notebook, in a workspace of its own."""
+    async with open_workspace(path, workflow=workflow, records=records, person=person, options=options) as workspace:
+        yield workspace.studio
 
 
 @asynccontextmanager
 async def open_workspace(
     path: str | Path, *, workflow: str, records: Records, person: str, options: WorkspaceOptions | None = None
 ) -> AsyncGenerator[Workspace]:
-    """A studio for the agents of one workflow in this notebook; `person` is for whom they work.
+    """A workspace for the agents of one workflow in this notebook; `person` is for whom they work.
 
     Opened again for the same workflow, after a crash too, the notebook is as it was: its cells have run, and what was
     done is known to be done. Raises `UserError` for a mistake in rules, roles or skills, before anything is started.
     """
     options = options or WorkspaceOptions()
-    ground = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
+    setup = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
     masker = _masker(options)
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
-        way_out = await _open_network(stack, ground, records, options)
-        desk = await _open_editor(stack, ground, pool, way_out, options)
-        worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=ground.tier))
+        network = await _open_network(stack, setup, records, options)
+        editor = await _open_editor(stack, setup, pool, network, options)
+        worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=setup.tier))
         kept = JournalTexts(records)
-        bench = _tool_context(ground, desk, pool, kept, way_out, options, person)
-        studio = AgentContext(
+        context = ToolContext(
+            editor=editor,
+            pool=pool,
+            project=ProjectFiles(setup.project, reveal=options.files.reveal, protected=[setup.notebook]),
+            kept=kept,
+            network=network,
+            files=options.files,
+            data=setup.data,
+            limits=options.limits,
+            tier=setup.tier,
+            settings=options.settings,
+            person=person,
+        )
+        agents = AgentContext(
             models=models,
-            tools=all_tools(bench, skills=ground.skills, has_git=ground.has_git),
-            guard=Guard(rules=ground.rules, masker=masker, envelope=options.envelope),
+            tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
+            guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope),
             masker=masker,
             kept=kept,
             person=person,
-            roles=ground.roles,
-            skills=ground.skills,
-            context_providers=[NotebookContext(desk), *await _data_context(bench)],
-            limits_text=_describe_limits(bench),
-            survey=notebook_survey(desk, bench.project),
-            put_into_effect=way_out.put_into_effect if way_out is not None else None,
+            roles=setup.roles,
+            skills=setup.skills,
+            context_providers=[NotebookContext(editor), *await _data_context(context)],
+            limits_text=_describe_limits(context),
+            survey=notebook_survey(editor, context.project),
+            put_into_effect=network.grant if network is not None else None,
             program=programs(worker),
         )
 
         @asynccontextmanager
-        async def open_booth(part: str) -> AsyncGenerator[BranchWorkspace]:
-            async with open_parallel_branch(desk, ground.state / BRANCHES_FOLDER / part) as lane:
-                own = replace(bench, desk=lane.desk)
+        async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
+            async with open_parallel_branch(editor, setup.state / BRANCHES_FOLDER / name) as branch:
+                own = replace(context, editor=branch.desk)
                 yield BranchWorkspace(
-                    lane=lane,
+                    lane=branch,
                     studio=replace(
-                        studio,
-                        tools=all_tools(own, skills=ground.skills, has_git=ground.has_git),
-                        context_providers=[NotebookContext(lane.desk), *studio.context_providers[1:]],
-                        survey=notebook_survey(lane.desk, own.project),
+                        agents,
+                        tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
+                        context_providers=[NotebookContext(branch.desk), *agents.context_providers[1:]],
+                        survey=notebook_survey(branch.desk, own.project),
                     ),
                 )
 
         async def would_answer(goal: Goal) -> bool:
-            return await has_model(models, ground.roles, is_private=goal.is_private)
+            return await has_model(models, setup.roles, is_private=goal.is_private)
 
         async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
-            return await ChartCage(zygote=await pool.zygote(), tier=ground.tier).draw(specs)
+            return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
 
         yield Workspace(
-            desk=desk,
-            studio=studio,
-            rules=ground.rules,
-            profiler=bench.profiler,
+            desk=editor,
+            studio=agents,
+            rules=setup.rules,
+            profiler=context.profiler,
             has_model=would_answer,
             draw=draw,
-            open_booth=open_booth,
+            open_booth=open_branch,
         )
 
 
 def agent_context_opener(
     path: str | Path, *, records: Records, person: str, options: WorkspaceOptions | None = None
 ) -> OpenAgentContext:
-    """For `agent_workflow`: each agent works in a studio of its own in this notebook.
+    """For `agent_workflow`: each agent works in a workspace of its own in this notebook.
 
     `records` are those of the journal that runs it. Open them first: work that was cut off begins at once.
     """
@@ -191,12 +203,12 @@ def agent_context_opener(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WorkspaceSetup:
-    """The place where a studio is opened."""
+    """What is known of a workspace before anything is started."""
 
     notebook: Path
     project: Path
     state: Path
-    """What outlasts the process: the desk's memory, and leave for hosts."""
+    """What outlasts the process: the notebook's history, and permissions for hosts."""
     run: str
     tier: Tier
     rules: Rules
@@ -255,93 +267,68 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
         person=person,
         team_rules=settings.team_rules,
     )
-    # Whoever started the gateway, what this run asks goes the way of this run's own settings.
+    # Whoever started the gateway, what this run asks goes by this run's own settings.
     return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
 
 
 async def _open_network(
-    stack: AsyncExitStack, ground: _WorkspaceSetup, records: Records, options: WorkspaceOptions
+    stack: AsyncExitStack, setup: _WorkspaceSetup, records: Records, options: WorkspaceOptions
 ) -> NetworkAccess | None:
-    if options.is_offline or not ground.has_network:
+    if options.is_offline or not setup.has_network:
         return None
     network = options.network or Network.of(options.settings)
-    agreed = NetworkPolicy(rules=ground.rules, envelope=options.envelope, run=ground.run)
-    opening = open_network_access(network, agreed, kept=ground.state / HOST_PERMISSIONS_FILE, records=records)
+    agreed = NetworkPolicy(rules=setup.rules, envelope=options.envelope, run=setup.run)
+    opening = open_network_access(network, agreed, kept=setup.state / HOST_PERMISSIONS_FILE, records=records)
     return await stack.enter_async_context(opening)
 
 
 async def _open_editor(
     stack: AsyncExitStack,
-    ground: _WorkspaceSetup,
+    setup: _WorkspaceSetup,
     pool: KernelPool,
-    way_out: NetworkAccess | None,
+    network: NetworkAccess | None,
     options: WorkspaceOptions,
 ) -> NotebookEditor:
     """The notebook with its kernel, as the workflow left it."""
     opening = open_notebook(
-        ground.notebook,
+        setup.notebook,
         files=options.files,
         limits=options.limits,
-        tier=ground.tier,
+        tier=setup.tier,
         allow_uncontained=options.allow_uncontained,
         python=options.python,
-        egress=way_out.egress if way_out is not None else None,
+        egress=network.egress if network is not None else None,
         pool=pool,
         settings=options.settings,
         on_progress=options.on_progress,
     )
     notebook = await stack.enter_async_context(opening)
-    return await NotebookEditor.open(notebook, ground.state / EDITOR_FILE)
-
-
-def _tool_context(
-    ground: _WorkspaceSetup,
-    desk: NotebookEditor,
-    pool: KernelPool,
-    kept: JournalTexts,
-    way_out: NetworkAccess | None,
-    options: WorkspaceOptions,
-    person: str,
-) -> ToolContext:
-    files = options.files
-    return ToolContext(
-        desk=desk,
-        pool=pool,
-        project=ProjectFiles(ground.project, reveal=files.reveal, protected=[ground.notebook]),
-        kept=kept,
-        way_out=way_out,
-        files=files,
-        data=ground.data,
-        limits=options.limits,
-        tier=ground.tier,
-        settings=options.settings,
-        person=person,
-    )
+    return await NotebookEditor.open(notebook, setup.state / EDITOR_FILE)
 
 
 # ── what agents see without asking ──
 
 
-async def _data_context(bench: ToolContext) -> list[ContextProvider]:
+async def _data_context(context: ToolContext) -> list[ContextProvider]:
     """Data that was given, then the project's data files nearest to the notebook; none where there is no data."""
 
     def find() -> tuple[list[DataFile], list[DataFile]]:
-        root, notebook = bench.project.root, bench.notebook.path
+        root, notebook = context.project.root, context.notebook.path
         own, others = (
             [place_data(root / path, path, notebook=notebook, project=root) for path in paths]
-            for paths in project_files(root, bench.files.reveal)
+            for paths in project_files(root, context.files.reveal)
         )
         own.sort(key=lambda file: (file.place.count("/"), file.place))
-        return [*bench.data, *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
+        return [*context.data, *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
 
     data, others = await anyio.to_thread.run_sync(find)
     named = [file.place for file in others]
-    return [DataContext(data, bench.profiler, others=named)] if data or others else []
+    return [DataContext(data, context.profiler, others=named)] if data or others else []
 
 
-def _describe_limits(bench: ToolContext) -> str:
+def _describe_limits(context: ToolContext) -> str:
     """What the notebook's code may use, said before it fails."""
-    if bench.tier == "D":
+    if context.tier == "D":
         return _UNCONTAINED
     hosts = ["hosts that are approved; a cell that wants another fails, and leave for it is asked"]
-    return limits_text(bench.limits, hosts=hosts if bench.way_out is not None else (), files=bench.files.mode)
+    return limits_text(context.limits, hosts=hosts if context.network is not None else (), files=context.files.mode)

@@ -10,7 +10,7 @@ import anyio
 import typer
 
 from cellwright.analyst.profile import profile_json
-from cellwright.app.bundled import DATASETS, copy_dataset, dataset_named
+from cellwright.app.datasets import DATASETS, copy_dataset, dataset_named
 from cellwright.app.profiling import profile_paths
 from cellwright.cli.notebook_options import UncontainedOption
 from cellwright.cli.render import console, data_tables

@@ -18,7 +18,8 @@ from cellwright.cli.render import console
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook
-from cellwright.notebook import Document, Graph, SaveConflict, graph, parse_edits, read, summary
+from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
+from cellwright.notebook.dataflow import Graph
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright.sandbox.host.keep_terms import KeepQuestion
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 from rich.text import Text
 
 from cellwright.app import Files, open_pool
-from cellwright.app.notebooks import contained, terrain_for
+from cellwright.app.notebooks import contained, kernel_options
 from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable, UserError
@@ -27,27 +27,13 @@ from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs.verify import (
-    SOURCE_NOTES,
-    FileLocations,
-    Machine,
-    NotVerified,
-    ProofStatus,
-    ProofStore,
-    Signer,
-    StoredProof,
-    Verified,
-    fingerprint,
-    fresh_environments,
-    fresh_packages,
-    hint_of,
-    parse,
-    proof_status,
-    text_of,
-    to_json,
-    tools_here,
-    verify,
-)
+from cellwright.runs.verify.fresh_environment import fresh_environments, fresh_packages
+from cellwright.runs.verify.input_files import FileLocations
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json
+from cellwright.runs.verify.proof_status import ProofStatus, proof_status
+from cellwright.runs.verify.reasons import SOURCE_NOTES, hint_of, text_of
+from cellwright.runs.verify.verification import NotVerified, Verified, tools_here, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
@@ -80,7 +66,7 @@ async def _verified(
 ) -> tuple[Verified | NotVerified, KernelOptions]:
     file = await anyio.to_thread.run_sync(read, path)
     tier = contained(options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained)
-    opened = terrain_for(
+    opened = kernel_options(
         file,
         files=options.files,
         limits=options.limits,
@@ -212,7 +198,7 @@ def _kept(file: NotebookFile, proof: Path | None, settings: Settings) -> StoredP
 
 
 async def _status(file: NotebookFile, kept: StoredProof, files: Files, settings: Settings) -> ProofStatus:
-    opened = terrain_for(
+    opened = kernel_options(
         file,
         files=files,
         limits=Limits(),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cellwright.ids import CellId
-from cellwright.notebook import CellOutcomeText, EditRefused
-from cellwright.notebook.prompt_summary import OutcomeStatus
+from cellwright.notebook import EditRefused
+from cellwright.notebook.prompt_summary import CellOutcomeText, OutcomeStatus
 from cellwright_guest import report_wire
 
 CellStatus = Literal["ok", "failed", "interrupted", "cancelled", "stopped", "disabled", "stale", "running", "lost"]

@@ -8,10 +8,8 @@ Never:  running code, processes, model calls, HTTP. Only `marimo_*.py` know mari
 and `render` read and write `.py` files, `prompt_summary` is a notebook as text for a model.
 """
 
-from cellwright.notebook.atomic_write import SavePoint
-from cellwright.notebook.consequences import Consequences, LostName, foresee
-from cellwright.notebook.dataflow import CodeProblem, Cycle, Graph, Node
-from cellwright.notebook.document import DEFAULT_NAME, SETUP_ID, AppOption, Cell, CellConfig, Document
+from cellwright.notebook.consequences import foresee
+from cellwright.notebook.document import DEFAULT_NAME, SETUP_ID, Cell, CellConfig, Document
 from cellwright.notebook.edit_json import parse_edits
 from cellwright.notebook.edits import (
     After,
@@ -31,9 +29,9 @@ from cellwright.notebook.edits import (
     restore_edits,
 )
 from cellwright.notebook.files import NotebookFile, SaveConflict, new, read, save
-from cellwright.notebook.marimo_check import LintFinding, check
+from cellwright.notebook.marimo_check import check
 from cellwright.notebook.marimo_graph import graph
-from cellwright.notebook.prompt_summary import CellOutcomeText, summary
+from cellwright.notebook.prompt_summary import summary
 from cellwright.notebook.render import render
 from cellwright.notebook.text_budget import clip, estimate_tokens
 
@@ -41,33 +39,23 @@ __all__ = [
     "DEFAULT_NAME",
     "SETUP_ID",
     "After",
-    "AppOption",
     "AtEnd",
     "AtStart",
     "Before",
     "Cell",
     "CellConfig",
-    "CellOutcomeText",
     "CellPosition",
-    "CodeProblem",
     "ConfigureCell",
-    "Consequences",
     "CreateCell",
-    "Cycle",
     "DeleteCell",
     "Document",
     "Edit",
     "EditCell",
     "EditRefused",
-    "Graph",
-    "LintFinding",
-    "LostName",
     "MoveCell",
-    "Node",
     "NotebookFile",
     "RenameCell",
     "SaveConflict",
-    "SavePoint",
     "apply_edits",
     "check",
     "clip",

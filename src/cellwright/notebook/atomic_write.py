@@ -1,8 +1,9 @@
-"""Replacing a file so that a crash at any moment leaves the old one or the new one, never a mix."""
+"""Files written so that a crash at any moment leaves the old one or the new one, never a mix."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import secrets
@@ -59,6 +60,39 @@ def write_atomically(
         temporary.unlink(missing_ok=True)
     _sync_directory(target.parent)
     reached(SavePoint.REPLACED)
+    return True
+
+
+def write_new(target: Path, content: bytes, *, mode: int = 0o666) -> bool:
+    """Put `content` at a path where nothing is yet, whole or not at all. False, and nothing done, if something is."""
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.saving")
+    if os.path.lexists(target):
+        return False
+    try:
+        # Its mode from its first byte; complete before it has its name.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(descriptor)
+        return _link(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _link(temporary: Path, target: Path) -> bool:
+    try:
+        # A link, not a rename: it fails where a file has appeared meanwhile.
+        os.link(temporary, target)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EMLINK}:
+            raise
+        # Some file systems have no links.
+        if os.path.lexists(target):
+            return False
+        temporary.rename(target)
     return True
 
 

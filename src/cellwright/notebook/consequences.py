@@ -58,9 +58,10 @@ def foresee(document: Document, edits: Sequence[Edit]) -> Consequences | EditRef
     codes = {cell.id: cell.code for cell in document.cells}
     changed = tuple(cell.id for cell in after.cells if codes.get(cell.id) != cell.code)
     deleted = tuple(cell.id for cell in document.cells if after.find(cell.id) is None)
-    stale = after_graph.descendants(
-        {*changed, *_bereft(before_graph, deleted), *_rewired(before_graph, after_graph), *_enabled(document, after)}
-    )
+    bereft = {child for cell in deleted for child in before_graph.nodes[cell].children}
+    disabled = {cell.id for cell in document.cells if cell.config.disabled}
+    enabled = {cell.id for cell in after.cells if cell.id in disabled and not cell.config.disabled}
+    stale = after_graph.descendants({*changed, *bereft, *_rewired(before_graph, after_graph), *enabled})
     return Consequences(
         document=after,
         changed=changed,
@@ -75,11 +76,6 @@ def foresee(document: Document, edits: Sequence[Edit]) -> Consequences | EditRef
     )
 
 
-def _bereft(before: Graph, deleted: Sequence[CellId]) -> set[CellId]:
-    """Cells that used what a deleted cell defined."""
-    return {child for cell in deleted for child in before.nodes[cell].children}
-
-
 def _rewired(before: Graph, after: Graph) -> set[CellId]:
     """Cells that lost or gained a parent because another cell now defines other names."""
     return {
@@ -87,12 +83,6 @@ def _rewired(before: Graph, after: Graph) -> set[CellId]:
         for cell, node in after.nodes.items()
         if (old := before.nodes.get(cell)) is not None and old.parents != node.parents
     }
-
-
-def _enabled(before: Document, after: Document) -> set[CellId]:
-    """Cells that were disabled and no longer are."""
-    disabled = {cell.id for cell in before.cells if cell.config.disabled}
-    return {cell.id for cell in after.cells if cell.id in disabled and not cell.config.disabled}
 
 
 def _needs_of_setup(graph: Graph) -> tuple[str, ...]:

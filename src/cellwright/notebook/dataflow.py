@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,11 +62,11 @@ class Graph:
 
     def descendants(self, cells: Iterable[CellId]) -> frozenset[CellId]:
         """These cells and everything that depends on them; unknown ids are ignored."""
-        return self._reach(cells, lambda node: node.children)
+        return reachable(self.nodes, cells, lambda node: node.children)
 
     def ancestors(self, cells: Iterable[CellId]) -> frozenset[CellId]:
         """These cells and everything they depend on; unknown ids are ignored."""
-        return self._reach(cells, lambda node: node.parents)
+        return reachable(self.nodes, cells, lambda node: node.parents)
 
     def in_order(self, cells: Iterable[CellId]) -> tuple[CellId, ...]:
         """The given cells, parents first; those in a cycle come last, as in the notebook."""
@@ -74,69 +74,36 @@ class Graph:
         sorted_cells = [cell for cell in self.order if cell in wanted]
         return (*sorted_cells, *(cell for cell in self.nodes if cell in wanted - set(sorted_cells)))
 
-    def _reach(self, cells: Iterable[CellId], step: _Step) -> frozenset[CellId]:
-        found: set[CellId] = set()
-        waiting = [cell for cell in cells if cell in self.nodes]
-        while waiting:
-            cell = waiting.pop()
-            if cell not in found:
-                found.add(cell)
-                waiting.extend(step(self.nodes[cell]))
-        return frozenset(found)
+
+def reachable(nodes: Mapping[CellId, Node], cells: Iterable[CellId], step: _Step) -> frozenset[CellId]:
+    """These cells and all that come after them by steps of this kind."""
+    found: set[CellId] = set()
+    waiting = [cell for cell in cells if cell in nodes]
+    while waiting:
+        cell = waiting.pop()
+        if cell not in found:
+            found.add(cell)
+            waiting.extend(step(nodes[cell]))
+    return frozenset(found)
 
 
-def find_cycles(nodes: Mapping[CellId, Node]) -> tuple[Cycle, ...]:
-    """Every knot of cells that reach each other (Tarjan, without recursion)."""
-    knots = [knot for knot in _strongly_connected(nodes) if len(knot) > 1]
-    place = {cell: index for index, cell in enumerate(nodes)}
+def find_cycles(nodes: Mapping[CellId, Node], order: Collection[CellId]) -> tuple[Cycle, ...]:
+    """Every knot of cells that reach each other; `order` are the cells in no cycle and below none."""
     cycles: list[Cycle] = []
-    for knot in sorted((sorted(knot, key=place.__getitem__) for knot in knots), key=lambda knot: place[knot[0]]):
-        members = set(knot)
-        names = {
-            name
-            for cell in knot
-            for child in nodes[cell].children & members
-            for name in (nodes[cell].defs & nodes[child].refs) | (nodes[cell].refs & nodes[child].deletes)
-        }
-        cycles.append(Cycle(cells=tuple(knot), names=tuple(sorted(names))))
-    return tuple(cycles)
-
-
-def _strongly_connected(nodes: Mapping[CellId, Node]) -> list[list[CellId]]:
-    index: dict[CellId, int] = {}
-    low: dict[CellId, int] = {}
-    stack: list[CellId] = []
-    on_stack: set[CellId] = set()
-    found: list[list[CellId]] = []
-    for root in nodes:
-        if root in index:
+    seen = set(order)
+    for cell, node in nodes.items():
+        if cell in seen:
             continue
-        work = [(root, iter(sorted(nodes[root].children)))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            cell, children = work[-1]
-            child = next(children, None)
-            if child is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[cell])
-                if low[cell] == index[cell]:
-                    found.append(_pop_through(stack, on_stack, cell))
-            elif child not in index:
-                index[child] = low[child] = len(index)
-                stack.append(child)
-                on_stack.add(child)
-                work.append((child, iter(sorted(nodes[child].children))))
-            elif child in on_stack:
-                low[cell] = min(low[cell], index[child])
-    return found
-
-
-def _pop_through(stack: list[CellId], on_stack: set[CellId], cell: CellId) -> list[CellId]:
-    at = stack.index(cell)
-    component = stack[at:]
-    del stack[at:]
-    on_stack.difference_update(component)
-    return component
+        below = reachable(nodes, node.children, lambda each: each.children)
+        knot = below & reachable(nodes, node.parents, lambda each: each.parents)
+        seen |= knot
+        if len(knot) > 1:
+            names = {
+                name
+                for member in knot
+                for child in nodes[member].children & knot
+                for name in (nodes[member].defs & nodes[child].refs) | (nodes[member].refs & nodes[child].deletes)
+            }
+            cells = tuple(each for each in nodes if each in knot)
+            cycles.append(Cycle(cells=cells, names=tuple(sorted(names))))
+    return tuple(cycles)

@@ -70,13 +70,10 @@ class _Names:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._created: set[CellId] = set()
-
-    def add(self, cell: CellId) -> None:
-        self._created.add(cell)
+        self.created: set[CellId] = set()
 
     def find(self, given: str, where: str) -> CellId:
-        if self._document.find(CellId(given)) is not None or given in self._created:
+        if self._document.find(CellId(given)) is not None or given in self.created:
             return CellId(given)
         named = self._document.named(given) if given != DEFAULT_NAME else ()
         if len(named) == 1:
@@ -111,7 +108,7 @@ def _edit(data: object, where: str, names: _Names) -> Edit:
     if isinstance(edit, CreateCell) and edit.id is not None:
         if _ID.fullmatch(edit.id) is None:
             raise UserError(f"{where}, field 'id': no id.", hint="Up to 64 letters, digits, `_` and `-`.")
-        names.add(edit.id)
+        names.created.add(edit.id)
     return edit
 
 

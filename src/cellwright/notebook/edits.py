@@ -7,6 +7,7 @@ nobody can overwrite what somebody else typed.
 from __future__ import annotations
 
 import keyword
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -277,7 +278,7 @@ def _checked_name(others: list[Cell], name: str) -> str:
 
 
 def _checked_code(code: str, *, is_setup: bool) -> str:
-    if "\0" in code or not _is_encodable(code):
+    if re.search(r"[\0\ud800-\udfff]", code):
         raise _Refusal("bad-code", "The code holds characters that no Python file can hold (NUL or lone surrogates).")
     if is_setup and not code.strip():
         raise _Refusal("setup", "The setup cell cannot be empty. Delete it instead.")
@@ -285,14 +286,6 @@ def _checked_code(code: str, *, is_setup: bool) -> str:
     if storable is None:
         raise _Refusal("bad-code", "Marimo's file format cannot hold this code. Look for odd indentation at its start.")
     return storable
-
-
-def _is_encodable(code: str) -> bool:
-    try:
-        code.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _check_config(cell: CellId, config: CellConfig) -> None:

@@ -95,7 +95,7 @@ class Lines:
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return self.text[self.starts[line - 1] : end].rstrip("\r\n")
 
-    def span(self, node: ast.stmt | ast.expr) -> Span:
+    def span(self, node: ast.stmt | ast.expr | ast.alias) -> Span:
         """Where a node stands; decorators not included."""
         start = self.offset(node.lineno, node.col_offset)
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0

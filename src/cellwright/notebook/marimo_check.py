@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import textwrap
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeGuard
@@ -22,6 +21,7 @@ from marimo._lint.rule_engine import RuleEngine
 
 from cellwright.notebook.document import Document
 from cellwright.notebook.render import render
+from cellwright.notebook.syntax_trees import syntax_tree, without_warnings
 
 Severity = Literal["breaking", "runtime", "formatting", "wasm"]
 
@@ -41,8 +41,7 @@ class LintFinding:
 async def check(document: Document) -> list[LintFinding]:
     """What `marimo check` would say of this document, most severe first."""
     text = render(document)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings():
         notebook = parse_notebook(text)
     assert notebook is not None, "a rendered notebook is not empty"
     diagnostics = await RuleEngine.create_default().check_notebook(notebook, text)
@@ -63,11 +62,8 @@ def tests_in(code: str) -> tuple[str, ...]:
 
     Beside other code, a function `test_…` counts only if it takes nothing: one with parameters is ordinary code there.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = syntax_tree(code)
+    if tree is None:
         return ()
     has_only_tests = contains_only_tests(tree)
     return tuple(dict.fromkeys(node.name for node in tree.body if _is_test(node, has_only_tests=has_only_tests)))
@@ -95,8 +91,8 @@ def tests_code(name: str, tests: Sequence[str], defined: Iterable[str] = ()) -> 
     With pytest in the notebook's environment they run as marimo's reactive tests do: fixtures, parameters, classes.
     Without it plain functions are called; what needs pytest fails and says so.
     """
-    told = ", ".join(f"{json.dumps(test)}: {test}" for test in tests)
-    return f"{_HARNESS.replace('NAME', name)}\n\n{name} = {name}_run({{{told}}}, {sorted(defined)}, globals())\n"
+    named = ", ".join(f"{json.dumps(test)}: {test}" for test in tests)
+    return f"{_HARNESS.replace('NAME', name)}\n\n{name} = {name}_run({{{named}}}, {sorted(defined)}, globals())\n"
 
 
 _HARNESS: Final = textwrap.dedent("""

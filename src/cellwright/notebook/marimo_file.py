@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Final, cast
 
@@ -187,9 +187,7 @@ def _lay_out(lines: Lines, landmarks: _Landmarks, definitions: list[CellDef], ce
     ends = [_end_of_code(lines, *pair) for pair in zip(landmarks.cells, definitions, strict=True)]
     prologue_end = min([lines.end_of_line(app.end), *starts])
     spans = chunk_spans(lines, starts, ends, prologue_end)
-    chunks = (
-        _to_chunk(lines, *parts) for parts in zip(landmarks.cells, definitions, spans, strict=True)
-    )  # fmt: skip
+    chunks = (_to_chunk(lines, *parts) for parts in zip(landmarks.cells, definitions, spans, strict=True))
     return Layout(
         newline=lines.newline,
         header=Span(start=0, end=lines.span(landmarks.importing).start),
@@ -251,8 +249,8 @@ def _to_chunk(lines: Lines, node: ast.stmt, definition: CellDef, spans: tuple[Sp
     )
 
 
-def _with_newlines(text: str, newline: str = "\n") -> str:
-    return re.sub(r"\r\n|\r|\n", newline, text)
+def _with_newlines(text: str) -> str:
+    return re.sub(r"\r\n|\r", "\n", text)
 
 
 # ── writing ──
@@ -260,11 +258,8 @@ def _with_newlines(text: str, newline: str = "\n") -> str:
 
 def cell_wrappers(cells: tuple[Cell, ...]) -> dict[CellId, CellWrapper]:
     """The shell of every cell; it depends on all the others, for a cell returns only what another one uses."""
-    return dict(zip((cell.id for cell in cells), _cell_wrappers(tuple(map(_without_identity, cells))), strict=True))
-
-
-def _without_identity(cell: Cell) -> tuple[bool, str, str, CellConfig]:
-    return cell.is_setup, cell.name, cell.code, cell.config
+    contents = tuple((cell.is_setup, cell.name, cell.code, cell.config) for cell in cells)
+    return dict(zip((cell.id for cell in cells), _cell_wrappers(contents), strict=True))
 
 
 @lru_cache(maxsize=8)
@@ -295,12 +290,7 @@ def _for_extraction(name: str, code: str) -> str:
 
 
 def _to_marimo(config: CellConfig) -> MarimoConfig:
-    return MarimoConfig(
-        column=config.column,
-        disabled=config.disabled,
-        hide_code=config.hide_code,
-        expand_output=config.expand_output,
-    )
+    return MarimoConfig(**asdict(config))
 
 
 def _to_wrapper(extraction: TopLevelExtraction, status: TopLevelStatus, name: str, code: str) -> CellWrapper:
@@ -331,13 +321,12 @@ def _setup_wrapper(code: str, config: CellConfig) -> CellWrapper:
 def app_line(options: Mapping[str, AppOption]) -> str:
     """`app = marimo.App(…)` with every option that is not marimo's default."""
     changed = _AppConfig.from_untrusted_dict(dict(options), silent=True).asdict_difference()
-    arguments = tuple(f"{key}={_literal(value)}" for key, value in changed.items())
-    return codegen.format_tuple_elements("app = marimo.App(...)", arguments)
-
-
-def _literal(value: AppOption) -> str:
     # marimo's own writer leaves quotes inside strings as they are.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, list)) else repr(value)
+    arguments = tuple(
+        f"{key}={json.dumps(value, ensure_ascii=False) if isinstance(value, (str, list)) else repr(value)}"
+        for key, value in changed.items()
+    )
+    return codegen.format_tuple_elements("app = marimo.App(...)", arguments)
 
 
 def cell_block(cell: Cell, shell: CellWrapper) -> str:

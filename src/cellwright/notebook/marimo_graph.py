@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from marimo._types.ids import CellId_t
 from cellwright.ids import CellId
 from cellwright.notebook.dataflow import CodeProblem, Graph, Node, find_cycles
 from cellwright.notebook.document import Document
-from cellwright.notebook.syntax_trees import PARSE_LOCK, serialize_parsing
+from cellwright.notebook.syntax_trees import PARSE_LOCK, serialize_parsing, without_warnings
 
 _ANY_CELL: Final = CellId_t("cell")
 _STAR_IMPORT: Final = re.compile(r"^line (?P<line>\d+|\.\.\.) SyntaxError: ")
@@ -51,8 +50,7 @@ class Compiled:
 def compiled(code: str) -> Compiled:
     """Marimo's reading of this code, or why there is none."""
     try:
-        with PARSE_LOCK, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with PARSE_LOCK, without_warnings():
             impl = compile_cell(code, cell_id=_ANY_CELL)
     except ImportStarError as error:
         return Compiled(impl=None, problem=_star_import(str(error)))
@@ -93,11 +91,11 @@ def _graph(cells: tuple[tuple[CellId, str], ...]) -> Graph:
         str(name): tuple(sorted((CellId(cell) for cell in cells), key=place.__getitem__))
         for name, cells in definitions.get_multiply_defined()
     }
-    order = topological_sort(topology, list(topology.cells))
+    order = tuple(CellId(cell) for cell in topological_sort(topology, list(topology.cells)))
     return Graph(
         nodes=nodes,
-        order=tuple(CellId(cell) for cell in order),
-        cycles=find_cycles(nodes),
+        order=order,
+        cycles=find_cycles(nodes, order),
         defined_twice=dict(sorted(twice.items())),
     )
 

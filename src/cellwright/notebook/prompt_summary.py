@@ -43,15 +43,14 @@ def summary(
     First the focused cells, then their neighbours, failed cells and the recently changed, all with code and
     outcome; then the others, in full if there is room, else a line each; last, how many were left out.
     """
-    teller = _CellWriter(document, outcomes, frozenset(focus))
-    head = teller.head()
-    left_out_units = units(_left_out(len(document.cells)))
-    room = _TokenBudget(budget_tokens, units(head) + left_out_units)
-    if room.left < 0:
+    writer = _CellWriter(document, outcomes, frozenset(focus))
+    head = writer.head()
+    left = budget_tokens * 6 - units(head) - units(_left_out(len(document.cells)))
+    if left < 0:
         return clip(head, max(budget_tokens, 0))
-    told = _choose(teller, room)
-    left_out = len(document.cells) - len(told)
-    text = "".join([head, *(told[cell] for cell in teller.ranked if cell in told)])
+    chosen = _choose(writer, left)
+    left_out = len(document.cells) - len(chosen)
+    text = "".join([head, *(chosen[cell] for cell in writer.ranked if cell in chosen)])
     return text + (_left_out(left_out) if left_out else "")
 
 
@@ -59,35 +58,22 @@ def _left_out(count: int) -> str:
     return f"\n({count} more cells are not shown.)"
 
 
-class _TokenBudget:
-    """What is left of the budget, in sixths of a token so that parts add up exactly."""
-
-    def __init__(self, budget_tokens: int, used_units: int) -> None:
-        self.left = budget_tokens * 6 - used_units
-
-    def take(self, new: str, instead_of: str = "") -> bool:
-        cost = units(new) - units(instead_of)
-        if cost > self.left:
-            return False
-        self.left -= cost
-        return True
-
-
-def _choose(teller: _CellWriter, room: _TokenBudget) -> dict[CellId, str]:
-    """How each cell is told; cells that do not fit are missing."""
-    told: dict[CellId, str] = {}
-    for cell in teller.ranked:
-        forms = teller.forms(cell) if cell in teller.relevant else (teller.line(cell),)
-        for form in forms:
-            if room.take(form):
-                told[cell] = form
-                break
-    for cell in teller.ranked:
-        if cell in told and cell not in teller.relevant:
-            full = teller.full(cell, _MANY_CODE_TOKENS)
-            if room.take(full, instead_of=told[cell]):
-                told[cell] = full
-    return told
+def _choose(writer: _CellWriter, left: int) -> dict[CellId, str]:
+    """The text of each cell, in so many sixths of a token, which add up exactly; cells that do not fit are missing."""
+    chosen: dict[CellId, str] = {}
+    for cell in writer.ranked:
+        forms = writer.forms(cell) if cell in writer.relevant else (writer.line(cell),)
+        form = next((form for form in forms if units(form) <= left), None)
+        if form is not None:
+            chosen[cell] = form
+            left -= units(form)
+    for cell in writer.ranked:
+        if cell in chosen and cell not in writer.relevant:
+            full = writer.full(cell, _MANY_CODE_TOKENS)
+            if (cost := units(full) - units(chosen[cell])) <= left:
+                chosen[cell] = full
+                left -= cost
+    return chosen
 
 
 class _CellWriter:
@@ -97,11 +83,11 @@ class _CellWriter:
         self, document: Document, outcomes: Mapping[CellId, CellOutcomeText], focus: frozenset[CellId]
     ) -> None:
         self._cells = {cell.id: cell for cell in document.cells}
-        self._place = {cell.id: index + 1 for index, cell in enumerate(document.cells)}
+        self._number = {cell.id: index + 1 for index, cell in enumerate(document.cells)}
         self._graph: Graph = graph(document)
         self._outcomes = outcomes
         ranks = {cell.id: self._rank(cell, focus) for cell in document.cells}
-        self.ranked = sorted(ranks, key=lambda cell: (*ranks[cell], self._place[cell]))
+        self.ranked = sorted(ranks, key=lambda cell: (*ranks[cell], self._number[cell]))
         """Most relevant first."""
         self.relevant = frozenset(cell for cell, (rank, _) in ranks.items() if rank < 4)
 
@@ -147,12 +133,13 @@ class _CellWriter:
         fence = "```"
         while fence in code:
             fence += "`"
-        return "\n".join(["", self._title(cell), *self._edges(node), f"{fence}python", code, fence, *self._told(cell)])
+        lines = ["", self._title(cell), *self._edges(node), f"{fence}python", code, fence]
+        return "\n".join([*lines, *self._outcome(cell)])
 
     def _title(self, cell: CellId) -> str:
         held = self._cells[cell]
         name = f" {held.name!r}" if held.name not in (DEFAULT_NAME, str(cell)) else ""
-        return f"[{self._place[cell]}] {cell}{name} v{held.version} {self._status(cell)}"
+        return f"[{self._number[cell]}] {cell}{name} v{held.version} {self._status(cell)}"
 
     def _status(self, cell: CellId) -> str:
         if self._graph.nodes[cell].problem is not None:
@@ -174,7 +161,7 @@ class _CellWriter:
             lines.append(f"{problem.kind}: {problem.message}{at}")
         return lines
 
-    def _told(self, cell: CellId) -> list[str]:
+    def _outcome(self, cell: CellId) -> list[str]:
         outcome = self._outcomes.get(cell)
         if outcome is None:
             return []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import json
 import keyword
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 _TAKEN: Final = frozenset({"mo", "marimo", "app", "data_folder", *dir(builtins), *keyword.softkwlist})
@@ -22,11 +23,13 @@ def variable_name(name: str, *, is_folder: bool = False, taken: Collection[str] 
     dot = "." in name.strip(".")
     words = name if dot and not is_folder else f"{name}_{'folder' if is_folder else 'file'}"
     plain = identifier(words) or "data_file"
-    candidate, number = plain, 1
-    while candidate in taken or candidate in _TAKEN:
-        number += 1
-        candidate = f"{plain}_{number}"
-    return candidate
+    return numbered(plain, lambda candidate: candidate not in taken and candidate not in _TAKEN)
+
+
+def numbered(name: str, is_free: Callable[[str], bool]) -> str:
+    """The name, or the first of `name_2`, `name_3` … that is free."""
+    others = (f"{name}_{number}" for number in itertools.count(2))
+    return next(candidate for candidate in itertools.chain([name], others) if is_free(candidate))
 
 
 def identifier(words: str) -> str:
@@ -47,6 +50,11 @@ def identifier(words: str) -> str:
 def markdown_text(words: str) -> str:
     """Words that mean nothing but themselves in marimo's markdown, and do not end a raw string."""
     return words.translate(_MARKS).replace('"""', "&quot;&quot;&quot;")
+
+
+def sql_name(name: str) -> str:
+    """A table's name that SQL takes for nothing else."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

@@ -9,6 +9,7 @@ anyway.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import symtable
 import sys
@@ -16,9 +17,11 @@ import threading
 import warnings
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final
 
 from cellwright.errors import UserError
+from cellwright.notebook.layout import Lines, Span
 
 _parse: Final[Any] = ast.parse
 PARSE_LOCK: Final = threading.RLock()
@@ -35,7 +38,7 @@ def parse_locked(*arguments: Any, **more: Any) -> Any:
 
 
 def serialize_parsing() -> None:
-    """From now on everybody's trees, marimo's too, are made in turn."""
+    """From now on everybody's trees, marimo's too, are made one after another."""
     ast.parse = parse_locked
 
 
@@ -46,6 +49,22 @@ def without_warnings() -> Generator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@lru_cache(maxsize=512)
+def syntax_tree(code: str) -> ast.Module | None:
+    """The code parsed, not to be changed; None if it is no Python."""
+    try:
+        with without_warnings():
+            return ast.parse(code)
+    except UNREADABLE:
+        return None
+
+
+def walk_syntax(code: str) -> Iterator[ast.AST]:
+    """Every node of the code; none where it is no Python."""
+    tree = syntax_tree(code)
+    return ast.walk(tree) if tree is not None else iter(())
 
 
 def parse_python(text: str, where: str) -> ast.Module:
@@ -83,8 +102,8 @@ _INTROSPECTION: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
 """Whoever calls these may know names that stand nowhere in the code."""
 _NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-_Span = tuple[int, int, str]
-"""From, to, and what stands there instead; in characters of the code."""
+_Replacement = tuple[Span, str]
+"""What stands there instead."""
 
 
 def parse_cell(code: str) -> ast.Module | None:
@@ -92,7 +111,7 @@ def parse_cell(code: str) -> ast.Module | None:
     try:
         with PARSE_LOCK:
             tree = compile(code, "cell", "exec", flags=_FLAGS)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return None
     return tree if isinstance(tree, ast.Module) else None
 
@@ -102,10 +121,9 @@ def with_names(code: str, names: Mapping[str, str]) -> str | None:
     tree = parse_cell(code)
     if tree is None or _has_own(code, names) or any(_is_beyond(node, names) for node in ast.walk(tree)):
         return None
-    spans = sorted(set(_spans(code, tree, names)))
     changed = code
-    for start, end, text in reversed(spans):
-        changed = changed[:start] + text + changed[end:]
+    for span, text in sorted(set(_replacements(code, tree, names)), key=lambda each: -each[0].start):
+        changed = changed[: span.start] + text + changed[span.end :]
     again = parse_cell(changed)
     wanted = _NameReplacement(names).visit(tree)
     return changed if again is not None and ast.dump(again) == ast.dump(wanted) else None
@@ -141,72 +159,49 @@ def _is_beyond(node: ast.AST, names: Mapping[str, str]) -> bool:
             return False
 
 
-def _spans(code: str, tree: ast.Module, names: Mapping[str, str]) -> Iterator[_Span]:
-    lines = _line_starts(code)
-
-    def at(line: int, column: int) -> int:
-        """Columns of a tree count bytes."""
-        start = lines[line - 1]
-        text = code[start : lines[line] if line < len(lines) else len(code)]
-        return start + len(text.encode()[:column].decode(errors="ignore"))
-
-    def within(node: ast.stmt | ast.expr) -> tuple[int, int]:
-        return at(node.lineno, node.col_offset), at(node.end_lineno or node.lineno, node.end_col_offset or 0)
-
+def _replacements(code: str, tree: ast.Module, names: Mapping[str, str]) -> Iterator[_Replacement]:
+    lines = Lines(code)
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.JoinedStr):
             # Before Python 3.12 the places inside are not to be relied on.
-            yield from _formatted(code, *within(node), names)
+            yield from _formatted(code, lines.span(node), names)
             continue
         if isinstance(node, ast.Name) and node.id in names:
-            yield (*within(node), names[node.id])
+            yield lines.span(node), names[node.id]
         elif isinstance(node, _NAMED) and node.name in names:
-            yield from _word(code, node.name, at(node.lineno, node.col_offset), len(code), names, first=True)
+            start = lines.offset(node.lineno, node.col_offset)
+            yield from itertools.islice(_word(code, node.name, Span(start=start, end=len(code)), names), 1)
         elif isinstance(node, ast.Global):
             for name in node.names:
-                yield from _word(code, name, *within(node), names)
-        elif isinstance(node, ast.alias):
-            place = at(node.lineno, node.col_offset), at(node.end_lineno or 0, node.end_col_offset or 0)
-            if (node.asname or node.name) in names:
-                yield (*place, f"{node.name} as {names[node.asname or node.name]}")
+                yield from _word(code, name, lines.span(node), names)
+        elif isinstance(node, ast.alias) and (node.asname or node.name) in names:
+            yield lines.span(node), f"{node.name} as {names[node.asname or node.name]}"
         waiting.extend(ast.iter_child_nodes(node))
 
 
-def _word(
-    code: str, name: str, start: int, end: int, names: Mapping[str, str], *, first: bool = False
-) -> Iterator[_Span]:
-    if name not in names:
-        return
-    for found in re.compile(rf"\b{re.escape(name)}\b").finditer(code, start, end):
-        yield found.start(), found.end(), names[name]
-        if first:
-            return
+def _word(code: str, name: str, within: Span, names: Mapping[str, str]) -> Iterator[_Replacement]:
+    if name in names:
+        for found in re.compile(rf"\b{re.escape(name)}\b").finditer(code, within.start, within.end):
+            yield Span(start=found.start(), end=found.end()), names[name]
 
 
-def _formatted(code: str, start: int, end: int, names: Mapping[str, str]) -> Iterator[_Span]:
+def _formatted(code: str, within: Span, names: Mapping[str, str]) -> Iterator[_Replacement]:
     """Names between the braces of a formatted string."""
-    depth, at = 0, start
-    while at < end:
+    depth, at = 0, within.start
+    while at < within.end:
         if code[at : at + 2] in ("{{", "}}") and not depth:
             at += 2
             continue
         depth += {"{": 1, "}": -1}.get(code[at], 0)
-        word = re.compile(r"[^\W\d]\w*").match(code, at, end) if depth else None
+        word = re.compile(r"[^\W\d]\w*").match(code, at, within.end) if depth else None
         if word is None:
             at += 1
             continue
         if word[0] in names and code[at - 1] != ".":
-            yield at, word.end(), names[word[0]]
+            yield Span(start=at, end=word.end()), names[word[0]]
         at = word.end()
-
-
-def _line_starts(code: str) -> list[int]:
-    starts = [0]
-    # Not splitlines: Python counts fewer things as ends of lines.
-    starts += [found.end() for found in re.finditer(r"\r\n|\r|\n", code)]
-    return starts
 
 
 class _NameReplacement(ast.NodeTransformer):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs.verify import Machine
-from cellwright.runs.verify.judge import leaks_in
+from cellwright.runs.verify.judge import Machine, leaks_in
 from cellwright.runs.verify.reasons import MachinePathFound, SecretFound
 
 

@@ -12,29 +12,25 @@ import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.notebook import read
-from cellwright.runs.verify import (
-    FileLocations,
-    ProofStatus,
-    ProofStore,
-    SignedProof,
-    Signer,
-    parse,
-    proof_status,
-    to_json,
-)
-from cellwright.runs.verify.input_files import InputFile
+from cellwright.runs.verify.input_files import FileLocations, InputFile
 from cellwright.runs.verify.proof import (
     KEY_FILE,
     Proof,
+    ProofStore,
     ProvenCell,
     ProvenEnvironment,
+    SignedProof,
+    Signer,
     canonical,
     cell_name,
     header_sha256,
     is_signed,
     options_sha256,
+    parse,
     sha256,
+    to_json,
 )
+from cellwright.runs.verify.proof_status import ProofStatus, proof_status
 from cellwright.sandbox.spec import DataMount
 
 Write = Callable[..., Path]

@@ -9,8 +9,16 @@ from pathlib import Path
 import marimo
 import pytest
 
-from cellwright.runs.verify import UnverifiedReason, Verified, text_of
-from cellwright.runs.verify.reasons import CellFailed, LintError, MachinePathFound, NoEnvironment, OutputDiffers
+from cellwright.runs.verify.reasons import (
+    CellFailed,
+    LintError,
+    MachinePathFound,
+    NoEnvironment,
+    OutputDiffers,
+    UnverifiedReason,
+    text_of,
+)
+from cellwright.runs.verify.verification import Verified
 from tests.runs.verify.verifying import Verifier, said
 from tests.sampling import some
 

@@ -14,7 +14,6 @@ from inline_snapshot import snapshot
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs.verify import NotVerified, Verified, hint_of, text_of
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.judge import Judge
 from cellwright.runs.verify.notebook_run import NotebookRun
@@ -30,7 +29,10 @@ from cellwright.runs.verify.reasons import (
     NoEnvironment,
     OutputDiffers,
     SecretFound,
+    hint_of,
+    text_of,
 )
+from cellwright.runs.verify.verification import NotVerified, Verified
 from tests.runs.verify.verifying import Verifier, said
 
 Write = Callable[..., Path]

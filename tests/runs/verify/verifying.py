@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from cellwright.app import Files
-from cellwright.app.notebooks import terrain_for
+from cellwright.app.notebooks import kernel_options
 from cellwright.kernel import KernelPool
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs.verify import Machine, NotVerified, Proof, Signer, Verified, fresh_environments, text_of, verify
+from cellwright.runs.verify.fresh_environment import fresh_environments
+from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.proof import Proof, Signer
+from cellwright.runs.verify.reasons import text_of
+from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
@@ -30,15 +34,20 @@ class Verifier:
     home: Path
 
     async def __call__(
-        self, path: Path, *, data: tuple[str, ...] = (), on_progress: Callable[[str], None] | None = None, **more: Any
+        self,
+        path: Path,
+        *,
+        data: tuple[str, ...] = (),
+        on_progress: Callable[[str], None] = lambda _: None,
+        **more: Any,
     ) -> Verified | NotVerified:
         """Verify a notebook; its folder is its project."""
         file = read(path)
         files = Files(project=path.parent, data=data)
-        terrain = terrain_for(file, files=files, limits=Limits(), tier=probe().tier, settings=self.settings)
+        options = kernel_options(file, files=files, limits=Limits(), tier=probe().tier, settings=self.settings)
         return await verify(
             path,
-            open_fresh=fresh_environments(self.pool, terrain, other=self.other),
+            open_fresh=fresh_environments(self.pool, options, other=self.other),
             signer=Signer.at(self.settings.ready_home()),
             machine=self.machine(path.parent),
             masker=Masker.of(salt=secrets.token_bytes(16)),

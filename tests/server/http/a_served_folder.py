@@ -125,7 +125,7 @@ async def serve(
     settings.ready_home()
     presence, tokens = ActiveRequests(), TokenStore(settings.home)
     async with AsyncExitStack() as stack:
-        opening = open_live_notebooks(settings, of_runs=lambda: live.notebooks, pool=pool, lasting=lasting)
+        opening = open_live_notebooks(settings, of_runs=lambda: live.notebooks, pool=pool, limits=lasting)
         house = ApiResources(
             live=live,
             settings=settings,
@@ -136,7 +136,7 @@ async def serve(
             editor=editor,
             editor_problem="" if editor else "another marimo is installed",
         )
-        stack.enter_context(live.yielding_to(opened.give_way))
+        stack.enter_context(live.yielding_to(opened.release))
         listener = stack.enter_context(listen_at("127.0.0.1", 0))
         addresses = Addresses.of(WebOptions(folder=str(folder)), listener.getsockname()[1])
         app = web_application(house, tokens, addresses, presence=presence, limits=limits)

@@ -166,7 +166,7 @@ async def test_a_notebook_that_a_run_has_open_is_the_runs(served: Served, pool: 
 async def test_a_persons_notebook_gives_way_to_a_run(served: Served, pool: KernelPool) -> None:
     path = write(served, "x = 1")
     id = (await served.post("/notebooks", {"path": "sums.py"}))["id"]
-    await served.opened.give_way(path)
+    await served.opened.release(path)
     assert served.opened.find(id) is None
     await served.post("/notebooks", {"path": "sums.py"})
     async with in_a_run(served, pool, path, "run-2"):

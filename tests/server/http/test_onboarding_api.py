@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.app.bundled import DATASETS, TUTORIAL_TITLE, copy_dataset, dataset_named, write_tutorial
+from cellwright.app.datasets import DATASETS, TUTORIAL_TITLE, copy_dataset, dataset_named, write_tutorial
 from cellwright.app.runs import RunOptions, Runs, open_runs
 from cellwright.kernel import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.runs.verify import Signer, to_json
-from cellwright.runs.verify.proof import KEY_FILE
+from cellwright.runs.verify.proof import KEY_FILE, Signer, to_json
 from cellwright.server.http.routes.runs import ProofCache
 from cellwright.settings import Settings
 from tests.conftest import notebook_source

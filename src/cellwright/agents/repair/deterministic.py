@@ -12,7 +12,8 @@ from cellwright.agents.repair.choices import DeterministicRepair, FailureContext
 from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
 from cellwright.kernel.environments.packages import for_module
-from cellwright.notebook import Consequences, Document, EditCell, foresee, graph
+from cellwright.notebook import Document, EditCell, foresee, graph
+from cellwright.notebook.consequences import Consequences
 from cellwright.policy.actions import UseNetwork
 
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
 
@@ -84,19 +84,19 @@ def read_date_ranges(words: str, covered: TimeCoverage) -> tuple[DateRange, ...]
     moments = list(_with_years(list(_moments(words, covered)), covered))
     found = [*_from_moments(words, moments, covered), *_relative(words, covered)]
     found.sort(key=lambda entry: entry[0])
-    spans = [_span(text, first, last) for _, text, first, last in found if first <= last]
+    spans = [
+        DateRange(words=" ".join(text.split())[:80], first=first.isoformat(), last=last.isoformat())
+        for _, text, first, last in found
+        if first <= last
+    ]
     return tuple(dict.fromkeys(spans))[:6]
-
-
-def _span(text: str, first: date, last: date) -> DateRange:
-    return DateRange(words=" ".join(text.split())[:80], first=first.isoformat(), last=last.isoformat())
 
 
 def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
     for match in _MOMENT.finditer(words):
         text, at, to = match.group(0), match.start(), match.end()
         if iso := match["iso"] or match["isomonth"]:
-            day = _day(iso if match["iso"] else f"{iso}-01")
+            day = parse_day(iso if match["iso"] else f"{iso}-01")
             if day:
                 yield _Moment(at, to, text, "day" if match["iso"] else "month", day.month, day.year, day)
         elif number := match["quarter"] or match["ordinal"] or match["quartal"]:
@@ -113,9 +113,10 @@ def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
             yield _Moment(at, to, text, "year", int(match["year"]), int(match["year"]))
 
 
-def _day(text: str) -> date | None:
+def parse_day(text: str) -> date | None:
+    """The day that an ISO date or time begins with; None for anything else."""
     try:
-        return date.fromisoformat(text)
+        return date.fromisoformat(text[:10])
     except ValueError:
         return None
 
@@ -137,7 +138,7 @@ def _with_years(moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Mome
             year = covered.last.year
             if date(year, _months_in(moment)[0], 1) > covered.last:
                 year -= 1
-        yield _Moment(moment.start, moment.end, moment.words, moment.unit, moment.number, year)
+        yield replace(moment, year=year)
 
 
 def _months_in(moment: _Moment) -> tuple[int, int]:

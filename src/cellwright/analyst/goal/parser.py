@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
-from cellwright.analyst.goal.date_ranges import TimeCoverage, read_date_ranges
+from cellwright.analyst.goal.date_ranges import TimeCoverage, parse_day, read_date_ranges
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn, Purpose, UnsupportedGoal
 from cellwright.analyst.goal.vocabulary import EVERYDAY, GENERAL, MONEY, NEEDS_MODEL, PURPOSES, SYNONYMS
 from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
@@ -21,16 +21,6 @@ _MAX_GOAL_LENGTH: Final = 4_000
 _MAX_NAMED: Final = 12
 _TIES: Final = 3
 """Limit of columns that one word may stand for; with more, it names none of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoalNames:
-    """What of the data a goal names."""
-
-    measures: tuple[NamedColumn, ...] = ()
-    groups: tuple[NamedColumn, ...] = ()
-    values: tuple[tuple[NamedColumn, str], ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +32,20 @@ class _Match:
     strength: tuple[int, int]
     """How much of the name was said, and (below zero) how much was not."""
 
+    @property
+    def name(self) -> NamedColumn:
+        return NamedColumn(table=self.table.name, column=self.column.name)
 
-def find_names(words: str, profile: Profile) -> GoalNames:
-    """The columns and values named in a goal, in the order it names them."""
-    plain = words[:_MAX_GOAL_LENGTH]
-    parts = parts_of(plain)
+
+def find_names(words: str, profile: Profile) -> AnalysisRequest:
+    """The columns and values named in a goal, in the order it names them; nothing else is read from it yet."""
+    parts = parts_of(words)
     matches, notes = _best([*(found := list(_matches(parts, profile))), *_money(parts, profile, found)])
-    values = tuple(_values(plain, profile, {match.column.name for match in matches}))[:_MAX_NAMED]
-    named = {kind: [_named(match) for match in matches if _use(match.column) == kind] for kind in ("measure", "group")}
+    values = tuple(_values(words, profile, {match.column.name for match in matches}))[:_MAX_NAMED]
+    named = {kind: [match.name for match in matches if _use(match.column) == kind] for kind in ("measure", "group")}
     groups = dict.fromkeys([*named["group"], *(owner for owner, _ in values)])
-    return GoalNames(
+    return AnalysisRequest(
+        purpose="overview",
         measures=tuple(dict.fromkeys(named["measure"]))[:_MAX_NAMED],
         groups=tuple(groups)[:_MAX_NAMED],
         values=values,
@@ -71,10 +65,6 @@ def _singular(part: str) -> str:
     if len(part) > 4 and part.endswith("ies"):
         return f"{part[:-3]}y"
     return part[:-1] if len(part) > 3 and part.endswith("s") and not part.endswith("ss") else part
-
-
-def _named(match: _Match) -> NamedColumn:
-    return NamedColumn(table=match.table.name, column=match.column.name)
 
 
 def _use(column: ColumnProfile) -> str:
@@ -98,7 +88,8 @@ def _matches(goal: tuple[str, ...], profile: Profile) -> Iterator[_Match]:
             if place >= 0 and not (len(name) == 1 and ((name[0] in GENERAL and len(goal) > 1) or len(name[0]) < 2)):
                 yield _Match(table, column, place, (3, 0))
                 continue
-            said = [part for part in name if _stands_for(part, known)]
+            rare = [part for part in name if len(part) > 2 and part not in GENERAL]
+            said = [part for part in rare if any(_same(word, part) for word in known)]
             if said:
                 word = next(word for word in goal if _same(word, said[0]))
                 yield _Match(table, column, goal.index(word), (1 + (word == said[0]), len(said) - len(name)))
@@ -113,10 +104,6 @@ def _money(goal: tuple[str, ...], profile: Profile, found: list[_Match]) -> Iter
         for column in table.columns:
             if column.meaning == "currency":
                 yield _Match(table, column, place, (1, 0))
-
-
-def _stands_for(part: str, known: set[str]) -> bool:
-    return len(part) > 2 and part not in GENERAL and any(_same(word, part) for word in known)
 
 
 def _same(word: str, part: str) -> bool:
@@ -164,44 +151,32 @@ def _is_said(value: str, words: str, folded: str) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(value.casefold())}(?!\w)", folded))
 
 
-_MAX_WORDS_LENGTH: Final = 4_000
-
-
 def read_goal_words(words: str, profile: Profile) -> AnalysisRequest | UnsupportedGoal:
     """What comes first for a goal; or that it needs a model, if it asks for what no plain analysis gives."""
-    plain = " ".join(words[:_MAX_WORDS_LENGTH].split()).casefold()
-    plain = plain.translate(str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"}))
+    words = words[:_MAX_GOAL_LENGTH]
+    plain = " ".join(words.split()).casefold().translate(str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"}))
     names = find_names(words, profile)
-    spans = read_date_ranges(words[:_MAX_WORDS_LENGTH], covered) if (covered := _covered(profile, names)) else ()
+    spans = read_date_ranges(words, covered) if (covered := _covered(profile, names)) else ()
     beyond = next((what for pattern, what in NEEDS_MODEL if re.search(pattern, plain)), "")
-    said = _purpose_said(_without_beyond(plain) if beyond else plain)
+    if beyond:
+        for pattern, _ in NEEDS_MODEL:
+            plain = re.sub(pattern, " ", plain)
+    said = next((purpose for purpose, pattern in PURPOSES if re.search(pattern, plain)), None)
     if beyond and (said in {None, "overview"} or not (names.measures or names.groups or said == "quality")):
         return UnsupportedGoal(
             why=f"The goal asks for {beyond}, which the analyst does not do: it describes, compares and tests."
         )
     notes = (*names.notes, *((f"The goal also asks for {beyond}: that part is left out.",) if beyond else ()))
-    return AnalysisRequest(
+    return replace(
+        names,
         purpose=_purpose(said, names, spans),
-        measures=names.measures,
-        groups=names.groups,
-        values=names.values,
         spans=spans,
         is_understood=bool(said or names.measures or names.groups or spans),
         notes=notes,
     )
 
 
-def _without_beyond(plain: str) -> str:
-    for pattern, _ in NEEDS_MODEL:
-        plain = re.sub(pattern, " ", plain)
-    return plain
-
-
-def _purpose_said(plain: str) -> Purpose | None:
-    return next((purpose for purpose, pattern in PURPOSES if re.search(pattern, plain)), None)
-
-
-def _purpose(said: Purpose | None, names: GoalNames, spans: tuple[DateRange, ...]) -> Purpose:
+def _purpose(said: Purpose | None, names: AnalysisRequest, spans: tuple[DateRange, ...]) -> Purpose:
     """What the words say, corrected by what they name: two spans set against each other are a change."""
     if said in {None, "compare", "overview"} and len(spans) == 2 and (names.measures or said == "compare"):
         return "change"
@@ -216,7 +191,7 @@ def _purpose(said: Purpose | None, names: GoalNames, spans: tuple[DateRange, ...
     return "trend" if names.measures and spans else "overview"
 
 
-def _covered(profile: Profile, names: GoalNames) -> TimeCoverage | None:
+def _covered(profile: Profile, names: AnalysisRequest) -> TimeCoverage | None:
     """The time that the data named covers; else that of the table with most rows."""
     named = {name.table for name in (*names.measures, *names.groups)}
     order = sorted(profile.tables, key=lambda table: (table.name not in named, -table.rows))
@@ -225,13 +200,8 @@ def _covered(profile: Profile, names: GoalNames) -> TimeCoverage | None:
 
 def _covered_by(table: TableProfile) -> TimeCoverage | None:
     columns = sorted(table.columns, key=lambda column: column.name != table.time_column)
-    for column in columns:
-        if column.times is None:
-            continue
-        try:
-            first, last = (date.fromisoformat(text[:10]) for text in (column.times.first, column.times.last))
-        except ValueError:
-            continue
-        if date(2, 1, 1) <= first <= last <= date(9990, 1, 1):
-            return TimeCoverage(first=first, last=last, step=column.times.step)
+    for times in (column.times for column in columns if column.times):
+        first, last = parse_day(times.first), parse_day(times.last)
+        if first and last and date(2, 1, 1) <= first <= last <= date(9990, 1, 1):
+            return TimeCoverage(first=first, last=last, step=times.step)
     return None

@@ -56,48 +56,36 @@ _MOVED: Final = _any(
     "gesunken gefallen gestiegen sinkt steigt ruckgang anstieg gestiegen",
 )
 _ASKS_WHY: Final = _any("why reason reasons cause causes caused explain* because warum wieso weshalb")
+_PURPOSE_WORDS: Final[dict[Purpose, tuple[str, ...]]] = {
+    "quality": (
+        "clean* quality trust* missing duplicat* error errors problem problems issue issues outlier outliers",
+        "reliab* valid* plausib* complete* sauber qualitat fehler* dubletten vollstandig* ausreisser",
+    ),
+    "relate": (
+        "drive drives driver drivers driven driving relate related relates relation* correlat* depend* influenc*",
+        "affect* effect effects impact* associat* factor factors predictor predictors what_predicts link linked",
+        "determin* zusammenhang* einfluss* abhang*",
+    ),
+    "trend": (
+        "trend* over_time time_series evol* development histor* growth season* monthly weekly daily yearly",
+        "per_day per_week per_month per_quarter per_year by_day by_week by_month by_quarter by_year",
+        "each_day each_week each_month every_day every_month entwicklung verlauf zeitlich* saison*",
+    ),
+    "compare": (
+        "compar* versus vs differ* between across highest lowest best worst top rank* per by than against which",
+        "vergleich* unterschied* gegen nach je",
+    ),
+    "overview": (
+        "overview summar* explor* describ* first_look look_at tell_me_about analyse* analyze* analysis analysing",
+        "analyzing understand* profil* what_is what_does what_do show insight insights report uberblick",
+        "zusammenfass* beschreib* auswert* analysier* zeig*",
+    ),
+}
 PURPOSES: Final[tuple[tuple[Purpose, str], ...]] = (
     ("change", rf"{_ASKS_WHY}.*{_MOVED}|{_MOVED}.*{_ASKS_WHY}"),
     ("change", _any("what_happened_to what_is_behind what_was_behind what_caused what_made")),
     ("change", rf"\bhow (?:much )?(?:did|has|have)\b.*{_MOVED}"),
-    (
-        "quality",
-        _any(
-            "clean* quality trust* missing duplicat* error errors problem problems issue issues outlier outliers",
-            "reliab* valid* plausib* complete* sauber qualitat fehler* dubletten vollstandig* ausreisser",
-        ),
-    ),
-    (
-        "relate",
-        _any(
-            "drive drives driver drivers driven driving relate related relates relation* correlat* depend* influenc*",
-            "affect* effect effects impact* associat* factor factors predictor predictors what_predicts link linked",
-            "determin* zusammenhang* einfluss* abhang*",
-        ),
-    ),
-    (
-        "trend",
-        _any(
-            "trend* over_time time_series evol* development histor* growth season* monthly weekly daily yearly",
-            "per_day per_week per_month per_quarter per_year by_day by_week by_month by_quarter by_year",
-            "each_day each_week each_month every_day every_month entwicklung verlauf zeitlich* saison*",
-        ),
-    ),
-    (
-        "compare",
-        _any(
-            "compar* versus vs differ* between across highest lowest best worst top rank* per by than against which",
-            "vergleich* unterschied* gegen nach je",
-        ),
-    ),
-    (
-        "overview",
-        _any(
-            "overview summar* explor* describ* first_look look_at tell_me_about analyse* analyze* analysis analysing",
-            "analyzing understand* profil* what_is what_does what_do show insight insights report uberblick",
-            "zusammenfass* beschreib* auswert* analysier* zeig*",
-        ),
-    ),
+    *((purpose, _any(*lines)) for purpose, lines in _PURPOSE_WORDS.items()),
 )
 """Patterns over folded words; the first that fits is the purpose."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft
@@ -12,7 +12,7 @@ from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import because_variable
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.findings import ReportedFinding
+from cellwright.analyst.sections.selection import ReportedFindings
 from cellwright.analyst.sections.text import capital, counted, listed, plain, shown
 from cellwright.notebook.source_text import literal
 
@@ -20,11 +20,11 @@ _MAX_CLAIMS: Final = 3
 
 
 def answer_cells(
-    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, columns: Columns, told: Sequence[ReportedFinding]
+    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, columns: Columns, findings: ReportedFindings
 ) -> Iterator[CellDraft]:
     """The sentences as a list, the answer as one text, and the page's first cell that shows them."""
     answer, sentences = names.fixed("answer_text"), names.fixed("answer_sentences")
-    lines = "".join(f"    {line},\n" for line in _lines(profile, names, wanted, columns, told))
+    lines = "".join(f"    {line},\n" for line in _lines(profile, names, wanted, columns, findings))
     yield CellDraft(
         name=sentences, code=f'{sentences} = [\n{lines}]\n{answer} = "\\n\\n".join(filter(None, {sentences}))'
     )
@@ -40,7 +40,7 @@ def answer_cells(
 
 
 def _lines(
-    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, columns: Columns, told: Sequence[ReportedFinding]
+    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, columns: Columns, findings: ReportedFindings
 ) -> Iterator[str]:
     """Each the code of one sentence; the answer comes first."""
     if not wanted.is_understood:
@@ -49,9 +49,9 @@ def _lines(
         yield literal(f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}")
     if wanted.purpose == "quality":
         yield literal(_trust(profile))
-    if untested := _untested(wanted, columns, told):
+    if untested := _untested(wanted, columns, findings):
         yield literal(untested)
-    yield from _claims(names, told)
+    yield from _claims(names, findings)
     yield _data(profile, names)
     if wanted.purpose != "quality":
         yield literal(_trust(profile))
@@ -59,9 +59,9 @@ def _lines(
     yield f"repairs_in_use({{{logs}}})"
 
 
-def _claims(names: NotebookNames, told: Sequence[ReportedFinding]) -> Iterator[str]:
+def _claims(names: NotebookNames, findings: ReportedFindings) -> Iterator[str]:
     """What was asked for, else the strongest; never a sentence that has no row in the table of tests behind it."""
-    asked = [each for each in told if each.is_asked] or list(told)
+    asked = [each for each in findings if each.is_asked] or list(findings)
     if not asked:
         tests = names.fixed("tests")
         yield (
@@ -75,12 +75,12 @@ def _claims(names: NotebookNames, told: Sequence[ReportedFinding]) -> Iterator[s
             yield because_variable(each.variable)
 
 
-def _untested(wanted: AnalysisRequest, columns: Columns, told: Sequence[ReportedFinding]) -> str:
+def _untested(wanted: AnalysisRequest, columns: Columns, findings: ReportedFindings) -> str:
     """What was asked for and could not be tested."""
-    asked = columns.asked(wanted)
+    asked = columns.requested(wanted)
     is_pair = bool(asked.measures) and bool(asked.groups) and wanted.purpose in {"compare", "relate"}
     if not is_pair or any(
-        asked.has(each.row.table, each.row.y) and asked.has(each.row.table, each.row.x) for each in told
+        asked.has(each.row.table, each.row.y) and asked.has(each.row.table, each.row.x) for each in findings
     ):
         return ""
     measure, group = (columns.label(*sorted(places)[0]) for places in (asked.measures, asked.groups))
@@ -126,7 +126,7 @@ def _trust(profile: Profile) -> str:
 
 def _title(profile: Profile, wanted: AnalysisRequest, columns: Columns) -> str:
     tables = listed([plain(table.name) for table in profile.tables], 3) or "the data"
-    asked = columns.asked(wanted)
+    asked = columns.requested(wanted)
     measures = [columns.label(*place) for place in sorted(asked.measures)]
     groups = [columns.label(*place) for place in sorted(asked.groups)]
     measure = listed(list(dict.fromkeys(measures)), 3)

@@ -11,15 +11,16 @@ from datetime import date, timedelta
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft, TestRow
+from cellwright.analyst.goal.date_ranges import parse_day
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange
-from cellwright.analyst.sections.charts import BLUE, VERMILION
+from cellwright.analyst.sections.charts import BLUE, VERMILION, tooltips
 from cellwright.analyst.sections.columns import ColumnDescription, Columns
 from cellwright.analyst.sections.text import code_of, plain, shown, words_cell, wrapped
 from cellwright.notebook.source_text import literal
 
 ATTRIBUTION_FUNCTIONS: Final = ("telling_order", "why_it_changed", "largest_parts")
 """What its cells call."""
-_MAX_WAYS: Final = 8
+_MAX_BREAKDOWNS: Final = 8
 """Limit of columns by which a change is broken down."""
 _LIKE: Final = 0.1
 """Largest difference in length, as a share, at which the totals of two periods can be compared."""
@@ -58,8 +59,8 @@ def _start(span: DateRange) -> tuple[str, str]:
 
 def _year_before(span: DateRange, columns: Columns) -> tuple[DateBounds, DateBounds] | None:
     """The span and the same days a year before, where the data holds those and the span is no longer than a year."""
-    first, last = _day(span.first), _day(span.last)
-    begins = min((day for table in columns.tables if (day := _first_day(columns, table))), default=None)
+    first, last = parse_day(span.first), parse_day(span.last)
+    begins = min((first for first, _ in _covered(columns) if first), default=None)
     if first is None or last is None or begins is None or not begins < first <= last or (last - first).days > 366:
         return None
     earlier = _shifted(first), _shifted(last + timedelta(days=1)) - timedelta(days=1)
@@ -73,14 +74,17 @@ def _shifted(day: date) -> date:
     return day.replace(year=day.year - 1, day=28 if (day.month, day.day) == (2, 29) else day.day)
 
 
-def _first_day(columns: Columns, table: str) -> date | None:
-    time = columns.first(table, "time")
-    return _day(time.record.times.first) if time and time.record.times else None
+def _covered(columns: Columns) -> Iterator[tuple[date | None, date | None]]:
+    """The first and the last day of each table that has time."""
+    for table in columns.tables:
+        time = columns.first(table, "time")
+        if time and time.record.times:
+            yield parse_day(time.record.times.first), parse_day(time.record.times.last)
 
 
 def _before(span: DateRange) -> tuple[DateBounds, DateBounds] | None:
     """The span with one of the same length before it; whole months are compared with whole months."""
-    first, last = _day(span.first), _day(span.last)
+    first, last = parse_day(span.first), parse_day(span.last)
     if first is None or last is None or first > last:
         return None
     next_day = last + timedelta(days=1)
@@ -97,21 +101,11 @@ def _before(span: DateRange) -> tuple[DateBounds, DateBounds] | None:
 
 
 def _halves(columns: Columns) -> tuple[DateBounds, DateBounds] | None:
-    for table in columns.tables:
-        time = columns.first(table, "time")
-        first = _day(time.record.times.first) if time and time.record.times else None
-        last = _day(time.record.times.last) if time and time.record.times else None
+    for first, last in _covered(columns):
         if first and last and (last - first).days >= 2:
             middle = first + (last - first) / 2
             return (first.isoformat(), middle.isoformat()), ((middle + timedelta(days=1)).isoformat(), last.isoformat())
     return None
-
-
-def _day(words: str) -> date | None:
-    try:
-        return date.fromisoformat(words[:10])
-    except ValueError:
-        return None
 
 
 # ── cells ──
@@ -132,7 +126,7 @@ def explanation_cells(row: TestRow, columns: Columns, wanted: AnalysisRequest, v
     spans = spans_of(wanted, columns)
     if spans is None:
         return
-    ways = _ways(row, columns, wanted)
+    breakdowns = _breakdowns(row, columns, wanted)
     how = _how(columns.find(row.table, row.y), spans)
     yield words_cell(f"{variable}_parts_words", _words(columns.label(row.table, row.y), how))
     parts, chosen = f"{variable}_parts", f"{variable}_by"
@@ -140,39 +134,35 @@ def explanation_cells(row: TestRow, columns: Columns, wanted: AnalysisRequest, v
     yield CellDraft(
         name=parts,
         code=f"_spans = {code_of(spans)}\n"
-        f"_columns = {wrapped({each.label: each.name for each in ways})}\n"
+        f"_columns = {wrapped({each.label: each.name for each in breakdowns})}\n"
         f"{parts} = {{\n    _label: explain_change({arguments})\n    for _label, _column in _columns.items()\n}}",
     )
     options = f'list({parts}), value=telling_order({parts})[0], label="Parts by"'
     yield CellDraft(name=chosen, code=f"{chosen} = mo.ui.dropdown(\n    {options}\n)\n{chosen}")
     yield CellDraft(name=f"{parts}_chart", code=_chart(parts, chosen, columns.label(row.table, row.y)))
-    told = because_variable(variable)
+    because = because_variable(variable)
     yield CellDraft(
-        name=told,
-        code=f"{told} = why_it_changed({variable}, {parts}, {literal(_what(how))})\nmo.md(escaped({told}))",
+        name=because,
+        code=f"{because} = why_it_changed({variable}, {parts}, {literal(_what(how))})\nmo.md(escaped({because}))",
     )
 
 
-def _ways(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> list[ColumnDescription]:
+def _breakdowns(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> list[ColumnDescription]:
     """Group columns: those the goal names first, then those with few values."""
-    asked = columns.asked(wanted)
+    asked = columns.requested(wanted)
     groups = columns.every(row.table, "group")
     found: dict[str, ColumnDescription] = {}
     for each in sorted(groups, key=lambda one: (not asked.has(row.table, one.name), one.record.distinct > 30)):
         found.setdefault(each.label, each)
-    return list(found.values())[:_MAX_WAYS]
+    return list(found.values())[:_MAX_BREAKDOWNS]
 
 
 def _how(measure: ColumnDescription | None, spans: tuple[DateBounds, DateBounds]) -> str:
     """Totals of money over spans of like length; else means, which need neither."""
-    lengths = [_length(span) for span in spans]
+    days = [(parse_day(first), parse_day(last)) for first, last in spans]
+    lengths = [(last - first).days + 1 if first and last else 0 for first, last in days]
     is_alike = abs(lengths[0] - lengths[1]) <= _LIKE * max(lengths)
     return "sum" if is_alike and measure is not None and measure.record.meaning == "currency" else "mean"
-
-
-def _length(span: DateBounds) -> int:
-    first, last = _day(span[0]), _day(span[1])
-    return (last - first).days + 1 if first and last else 0
 
 
 def _what(how: str) -> str:
@@ -190,6 +180,9 @@ def _words(label: str, how: str) -> str:
 
 
 def _chart(parts: str, chosen: str, label: str) -> str:
+    spans = [(f"{span}:Q", f"{span} span", ",.4~r") for span in ("first", "second")]
+    titles = {"change:Q": "change", "amount:Q": "from more or fewer rows", "rate:Q": "from other values"}
+    changes = [(field, title, "+,.4~r") for field, title in titles.items()]
     return f"""
 _shown = largest_parts({parts}[{chosen}.value])
 _title = f"Contribution to the change, by {{{chosen}.value}}"
@@ -197,14 +190,6 @@ alt.Chart(_shown, title=_title).mark_bar().encode(
     y=alt.Y("label:N", sort=None, title={chosen}.value, axis=alt.Axis(labelLimit=220)),
     x=alt.X("change:Q", title={literal(f"change of {label}")}),
     color=alt.condition("datum.change < 0", alt.value("{VERMILION}"), alt.value("{BLUE}")),
-    tooltip=[
-        alt.Tooltip("label:N", title="part"),
-        alt.Tooltip("first:Q", title="first span", format=",.4~r"),
-        alt.Tooltip("second:Q", title="second span", format=",.4~r"),
-        alt.Tooltip("change:Q", title="change", format="+,.4~r"),
-        alt.Tooltip("amount:Q", title="from more or fewer rows", format="+,.4~r"),
-        alt.Tooltip("rate:Q", title="from other values", format="+,.4~r"),
-        alt.Tooltip("share:Q", title="share of the change", format=".0%"),
-    ],
+{tooltips(("label:N", "part"), *spans, *changes, ("share:Q", "share of the change", ".0%"))}
 ).properties(width="container", height=alt.Step(26))
 """.strip()

@@ -6,11 +6,12 @@ never reads it as a formula. Names appear in titles only, as literals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, assert_never
+from collections.abc import Callable
+from typing import Final, Literal
 
 from cellwright.analyst.drafts import TestKind
-from cellwright.analyst.sections.text import code_of, plain
+from cellwright.analyst.sections.selection import ReportedFinding
+from cellwright.analyst.sections.text import capital, code_of, plain
 from cellwright.notebook.source_text import literal
 
 BLUE: Final = "#0072B2"
@@ -26,6 +27,15 @@ TimeStep = Literal["h", "D", "W-MON", "MS", "QS", "YS"]
 STEP_WORDS: Final[dict[TimeStep, str]] = {
     "h": "hour", "D": "day", "W-MON": "week", "MS": "month", "QS": "quarter", "YS": "year",
 }  # fmt: skip
+
+
+def tooltips(*fields: tuple[str, ...]) -> str:
+    """Code of what a chart shows of one mark: fields, each with its title and, of a number, its format."""
+    lines = (
+        f"alt.Tooltip({literal(field)}, title={literal(title)}" + "".join(f", format={literal(form)}" for form in forms)
+        for field, title, *forms in fields
+    )
+    return "    tooltip=[\n" + "".join(f"        {line}),\n" for line in lines) + "    ],"
 
 
 def numbers_code(table: str, column: str) -> str:
@@ -56,11 +66,7 @@ alt.Chart(_bars, title={literal(title)}).mark_bar(color="{BLUE}", stroke="white"
     x=alt.X("low:Q", bin="binned", title={literal(label)}{scale}),
     x2="high:Q",
     y=alt.Y("rows:Q", title="rows"),
-    tooltip=[
-        alt.Tooltip("low:Q", title="from", format=",.4~r"),
-        alt.Tooltip("high:Q", title="to", format=",.4~r"),
-        alt.Tooltip("rows:Q", title="rows", format=","),
-    ],
+{tooltips(("low:Q", "from", ",.4~r"), ("high:Q", "to", ",.4~r"), ("rows:Q", "rows", ","))}
 ).properties(width="container", height=220)
 """.strip()
 
@@ -78,11 +84,7 @@ _bars["share"] = _bars["rows"] / max(len(_values), 1)
 alt.Chart(_bars, title={literal(f"Rows by {plain(label)}")}).mark_bar(color="{BLUE}").encode(
     y=alt.Y("value:N", sort=None, title={literal(label)}, axis=alt.Axis(labelLimit=220)),
     x=alt.X("rows:Q", title="rows"),
-    tooltip=[
-        alt.Tooltip("value:N", title={literal(label)}),
-        alt.Tooltip("rows:Q", title="rows", format=","),
-        alt.Tooltip("share:Q", title="share of all rows", format=".1%"),
-    ],
+{tooltips(("value:N", label), ("rows:Q", "rows", ","), ("share:Q", "share of all rows", ".1%"))}
 ).properties(width="container", height=alt.Step(22))
 """.strip()
 
@@ -120,10 +122,7 @@ _line = _line.resample("{step}").{gather}.rename_axis("when").reset_index(name="
 alt.Chart(_line, title={literal(title)}).mark_line(color="{BLUE}", point=len(_line) <= 60).encode(
     x=alt.X("when:T", title={literal(f"{when_label}, per {words}")}),
     y=alt.Y("value:Q", title={literal(f"{what.lower()} of {label}")}, scale=alt.Scale(zero=False)),
-    tooltip=[
-        alt.Tooltip("when:T", title="{words} from"),
-        alt.Tooltip("value:Q", title={literal(f"{what.lower()} of {label}")}, format=",.4~r"),
-    ],
+{tooltips(("when:T", f"{words} from"), ("value:Q", f"{what.lower()} of {label}", ",.4~r"))}
 ).properties(width="container", height=220)
 """.strip()
 
@@ -141,104 +140,47 @@ alt.Chart(_map, title={literal(title)}).mark_rect().encode(
     x=alt.X("from_row:O", title="rows of the table, first to last", axis=alt.Axis(labelOverlap=True)),
     y=alt.Y("column:N", sort=None, title="column", axis=alt.Axis(labelLimit=220)),
     color=alt.Color("share:Q", title="share missing", scale=alt.Scale(domain=[0, 1], range=["#F2F2F2", "{VERMILION}"])),
-    tooltip=[
-        alt.Tooltip("column:N", title="column"),
-        alt.Tooltip("from_row:O", title="from row"),
-        alt.Tooltip("share:Q", title="share missing", format=".0%"),
-    ],
+{tooltips(("column:N", "column"), ("from_row:O", "from row"), ("share:Q", "share missing", ".0%"))}
 ).properties(width="container", height=alt.Step(18))
 """.strip()
 
 
 _MAX_POINTS: Final = 3000
+_ROWS: Final = ("count:Q", "rows", ",")
+"""A tooltip."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartSubject:
-    """What a chart is about, and what its axes say."""
-
-    kind: TestKind
-    table: str
-    y: str
-    x: str
-    y_title: str
-    x_title: str
-    row: str
-    """The variable that holds the test's row."""
-    otherwise: str
-    """The title while the finding does not hold."""
-    n: int
-    unit: str = "month"
-    """Of a season: `hour`, `weekday`, `month` or `quarter`."""
-    spans: tuple[tuple[str, str], tuple[str, str]] | None = None
-    """Of a change: the two spans of days."""
-    how: Literal["sum", "mean"] = "mean"
-    """Of a change: what is compared."""
-
-    @property
-    def arguments(self) -> str:
-        """As the functions behind the charts take them."""
-        return f"{self.table}, {literal(self.y)}, {literal(self.x)}"
-
-    @property
-    def title(self) -> str:
-        """The code of the chart's title."""
-        return f"chart_headline({self.row}, {literal(self.otherwise)})"
-
-
-def finding_chart(pictured: ChartSubject) -> str:
+def finding_chart(finding: ReportedFinding) -> str:
     """The code of one cell that draws it."""
-    match pictured.kind:
-        case "difference":
-            return _difference(pictured)
-        case "association":
-            return _association(pictured)
-        case "correlation":
-            return _correlation(pictured) if pictured.n <= _MAX_POINTS else _density(pictured)
-        case "trend" | "break":
-            return _line(pictured)
-        case "change":
-            return _spans(pictured)
-        case "season":
-            return _season(pictured)
-        case _:
-            assert_never(pictured.kind)
+    return _drawing(finding)[0](finding)
 
 
-def chart_functions(pictured: ChartSubject) -> tuple[str, ...]:
-    """The functions of `picture_tables` that its chart calls."""
-    match pictured.kind:
-        case "difference":
-            return ("group_summary", "chart_headline")
-        case "association":
-            return ("shares_by_group", "chart_headline")
-        case "correlation":
-            drawn = ("drawn_pairs", "middle_line") if pictured.n <= _MAX_POINTS else ("density_of_pairs",)
-            return (*drawn, "chart_headline")
-        case "trend" | "break":
-            return ("points_over_time", "usual_range", "chart_headline")
-        case "change":
-            return ("points_over_time", "with_spans", "usual_range", "chart_headline")
-        case "season":
-            return ("season_profile", "chart_headline")
-        case _:
-            assert_never(pictured.kind)
+def chart_functions(finding: ReportedFinding) -> tuple[str, ...]:
+    """The functions of `presentation` that its chart calls."""
+    return (*_drawing(finding)[1], "chart_headline")
 
 
-def _difference(pictured: ChartSubject) -> str:
-    measure, group = literal(pictured.y_title), literal(pictured.x_title)
+def _drawing(finding: ReportedFinding) -> _Drawing:
+    if finding.row.kind == "correlation" and finding.row.n > _MAX_POINTS:
+        return _density, ("density_of_pairs",)
+    return _DRAWINGS[finding.row.kind]
+
+
+def _headline(finding: ReportedFinding) -> str:
+    """The code of the chart's title; while the finding does not hold, its topic."""
+    return f"chart_headline({finding.variable}, {literal(capital(finding.topic))})"
+
+
+def _difference(finding: ReportedFinding) -> str:
+    measure, group = literal(finding.y_label), literal(finding.x_label)
+    titles = {"median:Q": "median", "low:Q": "median, 95 % interval from", "high:Q": "to"}
+    medians = [(field, title, ",.4~r") for field, title in titles.items()]
     return f"""
-_title = {pictured.title}
-_shown = group_summary({pictured.arguments})
+_title = {_headline(finding)}
+_shown = group_summary({finding.arguments})
 _base = alt.Chart(_shown, title=_title).encode(
     y=alt.Y("group:N", sort=None, title={group}, axis=alt.Axis(labelLimit=220)),
-    tooltip=[
-        alt.Tooltip("group:N", title={group}),
-        alt.Tooltip("count:Q", title="rows", format=","),
-        alt.Tooltip("median:Q", title="median", format=",.4~r"),
-        alt.Tooltip("low:Q", title="median, 95 % interval from", format=",.4~r"),
-        alt.Tooltip("high:Q", title="to", format=",.4~r"),
-    ],
+{tooltips(("group:N", finding.x_label), _ROWS, *medians)}
 )
 _x = alt.X("quarter:Q", title={measure}, scale=alt.Scale(zero=False))
 _middle_half = _base.mark_bar(size=14, opacity=0.3, color="{BLUE}").encode(x=_x, x2="three_quarters:Q")
@@ -248,95 +190,75 @@ _median = _base.mark_point(filled=True, size=90, color="{VERMILION}").encode(x="
 """.strip()
 
 
-def _association(pictured: ChartSubject) -> str:
-    value, group = literal(pictured.y_title), literal(pictured.x_title)
+def _association(finding: ReportedFinding) -> str:
+    value, group = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {pictured.title}
-_shown = shares_by_group({pictured.arguments})
+_title = {_headline(finding)}
+_shown = shares_by_group({finding.arguments})
 _colours = alt.Scale(range={list(OKABE_ITO)})
 alt.Chart(_shown, title=_title).mark_bar().encode(
     y=alt.Y("group:N", title={group}, axis=alt.Axis(labelLimit=220)),
     x=alt.X("share:Q", title="share of the rows", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
     color=alt.Color("value:N", title={value}, scale=_colours),
     order=alt.Order("value:N"),
-    tooltip=[
-        alt.Tooltip("group:N", title={group}),
-        alt.Tooltip("value:N", title={value}),
-        alt.Tooltip("share:Q", title="share", format=".1%"),
-        alt.Tooltip("count:Q", title="rows", format=","),
-    ],
+{tooltips(("group:N", finding.x_label), ("value:N", finding.y_label), ("share:Q", "share", ".1%"), _ROWS)}
 ).properties(width="container", height=alt.Step(28))
 """.strip()
 
 
-def _correlation(pictured: ChartSubject) -> str:
-    y, x = literal(pictured.y_title), literal(pictured.x_title)
+def _correlation(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {pictured.title}
+_title = {_headline(finding)}
 _base = alt.Chart(title=_title).encode(
     x=alt.X("x:Q", title={x}, scale=alt.Scale(zero=False)),
     y=alt.Y("y:Q", title={y}, scale=alt.Scale(zero=False)),
-    tooltip=[
-        alt.Tooltip("x:Q", title={x}, format=",.4~r"),
-        alt.Tooltip("y:Q", title={y}, format=",.4~r"),
-    ],
+{tooltips(("x:Q", finding.x_label, ",.4~r"), ("y:Q", finding.y_label, ",.4~r"))}
 )
-_points = _base.mark_circle(size=30, opacity=0.35, color="{BLUE}").properties(data=drawn_pairs({pictured.arguments}))
-_line = _base.mark_line(strokeWidth=3, color="{VERMILION}").properties(data=middle_line({pictured.arguments}))
+_points = _base.mark_circle(size=30, opacity=0.35, color="{BLUE}").properties(data=drawn_pairs({finding.arguments}))
+_line = _base.mark_line(strokeWidth=3, color="{VERMILION}").properties(data=middle_line({finding.arguments}))
 (_points + _line).properties(width="container", height=320).interactive()
 """.strip()
 
 
-def _density(pictured: ChartSubject) -> str:
-    y, x = literal(pictured.y_title), literal(pictured.x_title)
+def _density(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {pictured.title}
-alt.Chart(density_of_pairs({pictured.arguments}), title=_title).mark_rect().encode(
+_title = {_headline(finding)}
+alt.Chart(density_of_pairs({finding.arguments}), title=_title).mark_rect().encode(
     x=alt.X("x:Q", title={x}, scale=alt.Scale(zero=False)),
     x2="x_end:Q",
     y=alt.Y("y:Q", title={y}, scale=alt.Scale(zero=False)),
     y2="y_end:Q",
     color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
-    tooltip=[
-        alt.Tooltip("x:Q", title={x}, format=",.4~r"),
-        alt.Tooltip("y:Q", title={y}, format=",.4~r"),
-        alt.Tooltip("count:Q", title="rows", format=","),
-    ],
+{tooltips(("x:Q", finding.x_label, ",.4~r"), ("y:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=320)
 """.strip()
 
 
-def _line(pictured: ChartSubject) -> str:
-    y, x = literal(pictured.y_title), literal(pictured.x_title)
+def _line(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {pictured.title}
-_shown = points_over_time({pictured.arguments})
+_title = {_headline(finding)}
+_shown = points_over_time({finding.arguments})
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
 _scale = alt.Scale(domain=usual_range(_shown["value"]))
 alt.Chart(_shown, title=_title).mark_line(color="{BLUE}", point=len(_shown) <= 60, clip=True).encode(
     x=alt.X("time:T", title={x}),
     y=alt.Y("value:Q", title=f"mean per {{_step}}: " + {y}, scale=_scale),
-    tooltip=[
-        alt.Tooltip("time:T", title={x}),
-        alt.Tooltip("value:Q", title={y}, format=",.4~r"),
-        alt.Tooltip("count:Q", title="rows", format=","),
-    ],
+{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=280).interactive(bind_y=False)
 """.strip()
 
 
-def _season(pictured: ChartSubject) -> str:
-    y = literal(pictured.y_title)
+def _season(finding: ReportedFinding) -> str:
+    y, unit = literal(finding.y_label), finding.row.test.rpartition(" ")[2]
     return f"""
-_title = {pictured.title}
-_shown = season_profile({pictured.arguments}, {literal(pictured.unit)})
+_title = {_headline(finding)}
+_shown = season_profile({finding.arguments}, {literal(unit)})
 _base = alt.Chart(_shown, title=_title).encode(
-    x=alt.X("name:N", sort=None, title={literal(pictured.unit)}, axis=alt.Axis(labelAngle=0)),
-    tooltip=[
-        alt.Tooltip("name:N", title={literal(pictured.unit)}),
-        alt.Tooltip("value:Q", title="mean", format=",.4~r"),
-        alt.Tooltip("count:Q", title="rows", format=","),
-    ],
+    x=alt.X("name:N", sort=None, title={literal(unit)}, axis=alt.Axis(labelAngle=0)),
+{tooltips(("name:N", unit), ("value:Q", "mean", ",.4~r"), _ROWS)}
 )
 _y = alt.Y("quarter:Q", title={y}, scale=alt.Scale(zero=False))
 _middle_half = _base.mark_bar(size=12, opacity=0.3, color="{BLUE}").encode(y=_y, y2="three_quarters:Q")
@@ -345,25 +267,34 @@ _mean = _base.mark_line(color="{VERMILION}", point=True).encode(y="value:Q")
 """.strip()
 
 
-def _spans(pictured: ChartSubject) -> str:
-    y, x = literal(pictured.y_title), literal(pictured.x_title)
-    spans = code_of(pictured.spans or ())
+def _spans(finding: ReportedFinding) -> str:
+    y, x = literal(finding.y_label), literal(finding.x_label)
+    spans, how = code_of(finding.spans or ()), "sum" if finding.row.says.startswith("the sum of ") else "mean"
     return f"""
-_title = {pictured.title}
+_title = {_headline(finding)}
 _spans = {spans}
-_shown = with_spans(points_over_time({pictured.arguments}, most=180, how={literal(pictured.how)}), _spans)
+_shown = with_spans(points_over_time({finding.arguments}, most=180, how={literal(how)}), _spans)
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
 _scale = alt.Scale(domain=usual_range(_shown["value"]))
 _colours = alt.Scale(range=["{BLUE}", "{VERMILION}", "{GREY}"])
 alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
     x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"{pictured.how} per {{_step}}: " + {y}, scale=_scale),
+    y=alt.Y("value:Q", title=f"{how} per {{_step}}: " + {y}, scale=_scale),
     color=alt.Color("span:N", title="span", sort=None, scale=_colours),
     detail="stretch:N",
-    tooltip=[
-        alt.Tooltip("time:T", title={x}),
-        alt.Tooltip("value:Q", title={y}, format=",.4~r"),
-        alt.Tooltip("count:Q", title="rows", format=","),
-    ],
+{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=280).interactive(bind_y=False)
 """.strip()
+
+
+_Drawing = tuple[Callable[[ReportedFinding], str], tuple[str, ...]]
+_DRAWINGS: Final[dict[TestKind, _Drawing]] = {
+    "difference": (_difference, ("group_summary",)),
+    "association": (_association, ("shares_by_group",)),
+    "correlation": (_correlation, ("drawn_pairs", "middle_line")),
+    "trend": (_line, ("points_over_time", "usual_range")),
+    "break": (_line, ("points_over_time", "usual_range")),
+    "change": (_spans, ("points_over_time", "with_spans", "usual_range")),
+    "season": (_season, ("season_profile",)),
+}
+"""The code of the chart, and what it calls."""

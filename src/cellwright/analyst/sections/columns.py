@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn
 from cellwright.analyst.names import NotebookNames
-from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
+from cellwright.analyst.profile import ColumnProfile, Profile
 from cellwright.analyst.sections.selection import ColumnKey, RequestedColumns
 
 ColumnUse = Literal["measure", "group", "time"]
@@ -43,16 +43,13 @@ class Columns:
 
     def __init__(self, profile: Profile, names: NotebookNames) -> None:
         records = {table.name: table for table in profile.tables}
-        own = {each.table: tuple(_own(records[each.name])) for each in names.tables}
+        own = {
+            each.table: tuple(_described(column.name, column, each.name) for column in records[each.name].columns)
+            for each in names.tables
+        }
         joined = {
             joint.variable: tuple(
-                ColumnDescription(
-                    name=each.name,
-                    label=label_of(each.name, each.column.unit),
-                    record=each.column,
-                    table=each.table,
-                    is_repeated=each.table != joint.left.name,
-                )
+                _described(each.name, each.column, each.table, is_repeated=each.table != joint.left.name)
                 for each in joint.columns
             )
             for joint in names.joined
@@ -81,15 +78,11 @@ class Columns:
         """The columns that can serve so; of a joined table no measure that is repeated."""
         return tuple(each for each in self.of(table) if each.use == use and not (use == "measure" and each.is_repeated))
 
-    def first(self, table: str, use: ColumnUse) -> ColumnDescription | None:
-        """The first that can serve so."""
-        return next(iter(self.every(table, use)), None)
-
-    def another(self, table: str, use: ColumnUse, but: Collection[str]) -> ColumnDescription | None:
+    def first(self, table: str, use: ColumnUse, but: Collection[str] = ()) -> ColumnDescription | None:
         """The first that can serve so and is not one of these."""
         return next((each for each in self.every(table, use) if each.name not in but), None)
 
-    def asked(self, wanted: AnalysisRequest) -> RequestedColumns:
+    def requested(self, wanted: AnalysisRequest) -> RequestedColumns:
         """What the goal names, by where it stands in the notebook."""
         measures = frozenset(place for named in wanted.measures for place in self.places(named))
         named_groups = (*wanted.groups, *(named for named, _ in wanted.values))
@@ -104,11 +97,9 @@ class Columns:
                     yield table, each.name
 
 
-def _own(table: TableProfile) -> Iterator[ColumnDescription]:
-    for column in table.columns:
-        yield ColumnDescription(
-            name=column.name, label=label_of(column.name, column.unit), record=column, table=table.name
-        )
+def _described(name: str, record: ColumnProfile, table: str, *, is_repeated: bool = False) -> ColumnDescription:
+    label = label_of(name, record.unit)
+    return ColumnDescription(name=name, label=label, record=record, table=table, is_repeated=is_repeated)
 
 
 def label_of(name: str, unit: str = "") -> str:

@@ -10,8 +10,9 @@ from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections.answer import answer_cells
-from cellwright.analyst.sections.columns import ColumnDescription, Columns
-from cellwright.analyst.sections.findings import ReportedFinding, reported_findings
+from cellwright.analyst.sections.columns import Columns
+from cellwright.analyst.sections.findings import reported_findings
+from cellwright.analyst.sections.selection import ReportedFindings
 from cellwright.analyst.sections.text import (
     capital,
     check_cell,
@@ -46,21 +47,21 @@ def follow_up_questions(
 
 def _after_findings(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]:
     """One question per kind of finding, the strongest of each."""
-    told = set[str]()
+    seen = set[str]()
     for row in tests:
-        if not row.is_finding or row.kind in told:
+        if not row.is_finding or row.kind in seen:
             continue
-        told.add(row.kind)
+        seen.add(row.kind)
         y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
         match row.kind:
             case "difference":
-                other = columns.another(row.table, "group", {row.y, row.x})
+                other = columns.first(row.table, "group", {row.y, row.x})
                 beside = f" among rows of the same {other.label}" if other else " once other columns are held equal"
                 yield f"Does {y} still differ by {x}{beside}?"
             case "association":
                 yield f"Which came first, {y} or {x}, and who decided about either?"
             case "correlation":
-                other = columns.another(row.table, "group", {row.y, row.x})
+                other = columns.first(row.table, "group", {row.y, row.x})
                 within = f" within each {other.label}" if other else ""
                 yield f"Do {y} and {x} go together{within}, or is there a common cause?"
             case "trend" | "change":
@@ -86,16 +87,12 @@ def _about_time(columns: Columns, wanted: AnalysisRequest) -> Iterator[str]:
 
 def _about_gaps(columns: Columns) -> Iterator[str]:
     """Of the column that lacks most."""
-    lacking = [(_missing(one), one) for table in columns.own_tables for one in columns.of(table)]
-    lacking = [(part, one) for part, one in lacking if _NOTICED_NULLS <= part < 1]
+    own = [(one, one.record) for table in columns.own_tables for one in columns.of(table)]
+    missing = [(record.nulls / max(record.count + record.nulls, 1), one) for one, record in own]
+    lacking = [(part, one) for part, one in missing if _NOTICED_NULLS <= part < 1]
     if lacking:
         part, one = max(lacking, key=lambda pair: pair[0])
         yield f"Why is {one.label} missing in {part:.0%} of the rows, and who could fill it in?"
-
-
-def _missing(one: ColumnDescription) -> float:
-    rows = one.record.count + one.record.nulls
-    return one.record.nulls / rows if rows else 0.0
 
 
 def _untested(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]:
@@ -135,20 +132,16 @@ def conclusion_section(
 ) -> Section:
     """What a reader sees first, and what stands at the end."""
     columns = Columns(profile, names)
-    told = reported_findings(columns, names, wanted, tests)
-    caveats = tuple(_caveats(profile, names, wanted, told))[:_MAX_CAVEATS]
+    findings = reported_findings(columns, names, wanted, tests)
+    caveats = tuple(_caveats(profile, names, wanted, findings))[:_MAX_CAVEATS]
     asked = follow_up_questions(profile, columns, wanted, tests)
     cells = [
         words_cell(names.free("what_to_keep_in_mind"), _list("What to keep in mind", caveats)),
         words_cell(names.free("what_to_ask_next"), _list("What to ask next", asked)),
-        *answer_cells(profile, names, wanted, columns, told),
-        *_checks(names, told),
+        *answer_cells(profile, names, wanted, columns, findings),
+        *_checks(names, findings),
     ]
-    checks = (
-        ("test_every_claim_has_its_test", "Every claim in the notebook rests on a test in the table."),
-        ("test_the_answer_says_something", "The answer is there in words."),
-    )
-    return Section(id="tell", title="Tell the answer", cells=tuple(cells), checks=checks, caveats=caveats)
+    return Section(id="tell", title="Tell the answer", cells=tuple(cells), caveats=caveats)
 
 
 def _list(title: str, sentences: Sequence[str]) -> str:
@@ -159,7 +152,7 @@ def _list(title: str, sentences: Sequence[str]) -> str:
 
 
 def _caveats(
-    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, told: Sequence[ReportedFinding]
+    profile: Profile, names: NotebookNames, wanted: AnalysisRequest, findings: ReportedFindings
 ) -> Iterator[str]:
     """Plain sentences, the weightiest first."""
     if not wanted.is_understood:
@@ -169,9 +162,9 @@ def _caveats(
     tables = [table for table in profile.tables if names.is_read(table.name)]
     for table in tables:
         yield from _about_table(table)
-    if any(each.row.is_finding for each in told):
+    if any(each.row.is_finding for each in findings):
         yield "The data was observed, not made in an experiment: what goes together need not cause each other."
-    yield from _about_assumptions(told)
+    yield from _about_assumptions(findings)
     yield from _missing_values(tables)
     yield (
         "Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free "
@@ -207,28 +200,25 @@ def _missing_values(tables: Sequence[TableProfile]) -> Iterator[str]:
             )
 
 
-def _about_assumptions(told: Sequence[ReportedFinding]) -> Iterator[str]:
-    """Of the findings told, what their tests noticed."""
-    noticed = [each for each in told if each.row.is_finding and _is_worth_saying(each.row.checked)]
+def _about_assumptions(findings: ReportedFindings) -> Iterator[str]:
+    """What the tests of these findings noticed."""
+    worth = ("unequal", "not a straight", "many ties", "since ")
+    noticed = [each for each in findings if each.row.is_finding and any(word in each.row.checked for word in worth)]
     for each in noticed[:2]:
         yield f"{capital(each.topic)}: the test noticed {plain(each.row.checked, 160)}."
-
-
-def _is_worth_saying(checked: str) -> bool:
-    return any(word in checked for word in ("unequal", "not a straight", "many ties", "since "))
 
 
 # ── checks ──
 
 
-def _checks(names: NotebookNames, told: Sequence[ReportedFinding]) -> Iterator[CellDraft]:
+def _checks(names: NotebookNames, findings: ReportedFindings) -> Iterator[CellDraft]:
     tests = names.fixed("tests")
     answer = names.fixed("answer_text")
-    keys = "".join(
-        f"        {code_of([each.row.kind, each.row.table, each.row.y, each.row.x])},\n" for each in told
-    )  # fmt: skip
+    rows = [[each.row.kind, each.row.table, each.row.y, each.row.x] for each in findings]
+    keys = "".join(f"        {code_of(row)},\n" for row in rows)
     yield check_cell(
         names.free("check_that_claims_have_tests"),
+        "Every claim in the notebook rests on a test in the table.",
         f"""
 def test_every_claim_has_its_test():
     \"\"\"Each claim rests on one row of the table of tests; where there is none, nothing is claimed.\"\"\"
@@ -236,12 +226,13 @@ def test_every_claim_has_its_test():
 {keys}    ]
     made = {tests}[["kind", "table", "y", "x"]].to_numpy().tolist()
     assert all(made.count(key) <= 1 for key in told)
-    found = [{", ".join(each.variable for each in told)}]
+    found = [{", ".join(each.variable for each in findings)}]
     assert all(row is None or [row["kind"], row["table"], row["y"], row["x"]] in made for row in found)
 """,
     )
     yield check_cell(
         names.free("check_that_there_is_an_answer"),
+        "The answer is there in words.",
         f"""
 def test_the_answer_says_something():
     \"\"\"The answer is text, and not an empty one.\"\"\"

@@ -6,50 +6,27 @@ A claim is a sentence made in the notebook from a row of `tests`: there is no wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
-from cellwright.analyst.drafts import CellDraft, Section, TestRow
+from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import source_cells
 from cellwright.analyst.names import Namer, NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.attribution import (
     ATTRIBUTION_FUNCTIONS,
-    DateBounds,
     against_words,
     can_be_explained,
     explanation_cells,
     spans_of,
 )
-from cellwright.analyst.sections.charts import ChartSubject, chart_functions, finding_chart
+from cellwright.analyst.sections.charts import chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
-from cellwright.analyst.sections.selection import select_tests
+from cellwright.analyst.sections.selection import TIME_KINDS, ReportedFinding, ReportedFindings, select_tests
 from cellwright.analyst.sections.text import capital, code_of, live_words_cell, shown, words_cell
 from cellwright.notebook.source_text import literal
 
 _MAX_PART_LENGTH: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedFinding:
-    """A test that the notebook tells of, and what it is called there."""
-
-    row: TestRow
-    is_asked: bool
-    variable: str
-    """Holds the row of `tests`, or None when there is none any more. Its cell has the same name."""
-    topic: str
-    """`revenue (EUR) by region`. Plain text."""
-    y_label: str
-    x_label: str
-    is_explained: bool = False
-    """A change that is taken apart by what it comes from."""
-
-    @property
-    def claim(self) -> str:
-        """The variable with the sentence."""
-        return f"{self.variable}_claim"
 
 
 def reported_findings(
@@ -57,7 +34,7 @@ def reported_findings(
 ) -> tuple[ReportedFinding, ...]:
     """What the notebook tells of, in order. The same for the same tests, so that later sections can refer to it."""
     namer = Namer(names)
-    chosen = select_tests(tests, columns.asked(wanted), wanted)
+    chosen = select_tests(tests, columns.requested(wanted), wanted)
     explained = next((each for each in chosen if can_be_explained(each.row, columns, wanted)), None)
     return tuple(
         ReportedFinding(
@@ -68,6 +45,7 @@ def reported_findings(
             y_label=columns.label(each.row.table, each.row.y),
             x_label=columns.label(each.row.table, each.row.x),
             is_explained=each is explained,
+            spans=spans_of(wanted, columns),
         )
         for each in chosen
     )
@@ -78,62 +56,44 @@ def findings_section(
 ) -> Section:
     """At most eight findings, or the plain statement that there are none."""
     columns = Columns(profile, names)
-    told = reported_findings(columns, names, wanted, tests)
-    cells = [live_words_cell(names.free("about_the_findings"), _opening(told, names.fixed("tests")))]
-    pictures = [_pictured(each, spans_of(wanted, columns)) for each in told]
-    for each, picture in zip(told, pictures, strict=True):
-        cells += _finding_cells(each, picture, names)
+    findings = reported_findings(columns, names, wanted, tests)
+    cells = [live_words_cell(names.free("about_the_findings"), _opening(findings, names.fixed("tests")))]
+    for each in findings:
+        cells += _finding_cells(each, names)
         if each.is_explained:
             cells += explanation_cells(each.row, columns, wanted, each.variable)
-    functions = [name for picture in pictures for name in chart_functions(picture)]
-    functions += ["with_labels", "could_be_seen"] if told else []
-    functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in told) else ()
+    functions = [name for each in findings for name in chart_functions(each)]
+    functions += ["with_labels", "could_be_seen"] if findings else []
+    functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in findings) else ()
     cells += source_cells(functions)
-    return Section(id="findings", title="Tell the findings", cells=tuple(cells), checks=(), caveats=_caveats(told))
+    return Section(id="findings", title="Tell the findings", cells=tuple(cells), caveats=_caveats(findings))
 
 
-def _finding_cells(told: ReportedFinding, picture: ChartSubject, names: NotebookNames) -> Iterator[CellDraft]:
-    row = told.row
-    yield words_cell(f"{told.variable}_words", f"### {shown(capital(told.topic), 120)}\n\n{_about(told)}")
-    labels = {row.y: told.y_label, row.x: told.x_label}
+def _finding_cells(finding: ReportedFinding, names: NotebookNames) -> Iterator[CellDraft]:
+    row = finding.row
+    about = _ABOUT[row.kind].format(y=shown(finding.y_label), x=shown(finding.x_label))
+    yield words_cell(f"{finding.variable}_words", f"### {shown(capital(finding.topic), 120)}\n\n{about}")
+    labels = {row.y: finding.y_label, row.x: finding.x_label}
     labels = {name: label for name, label in labels.items() if name != label}
     key = ", ".join(map(literal, (row.table, row.y, row.x, row.kind)))
     yield CellDraft(
-        name=told.variable,
-        code=f"{told.variable} = with_labels(\n    claim({names.fixed('tests')}, {key}),\n    {code_of(labels)},\n)\n"
-        f"{told.claim} = say({told.variable})\n"
-        f'mo.md(f"{{{told.claim}}} {{escaped(could_be_seen({told.variable}))}}")',
+        name=finding.variable,
+        code=f"{finding.variable} = with_labels(\n    claim({names.fixed('tests')}, {key}),\n    {code_of(labels)},\n)"
+        f"\n{finding.claim} = say({finding.variable})\n"
+        f'mo.md(f"{{{finding.claim}}} {{escaped(could_be_seen({finding.variable}))}}")',
     )
-    yield CellDraft(name=f"{told.variable}_chart", code=finding_chart(picture))
-
-
-def _pictured(told: ReportedFinding, spans: tuple[DateBounds, DateBounds] | None) -> ChartSubject:
-    row = told.row
-    return ChartSubject(
-        kind=row.kind,
-        table=row.table,
-        y=row.y,
-        x=row.x,
-        y_title=told.y_label,
-        x_title=told.x_label,
-        row=told.variable,
-        otherwise=capital(told.topic),
-        n=row.n,
-        unit=row.test.rpartition(" ")[2],
-        spans=spans,
-        how="sum" if row.says.startswith("the sum of ") else "mean",
-    )
+    yield CellDraft(name=f"{finding.variable}_chart", code=finding_chart(finding))
 
 
 # ── words ──
 
 
-def _opening(told: Sequence[ReportedFinding], tests: str) -> str:
+def _opening(findings: ReportedFindings, tests: str) -> str:
     counts = (
         f'Of {{len({tests}):,}} tests, **{{int({tests}["is_finding"].sum()):,}}** are findings: certain enough with '
         "all tests taken together, and strong enough to matter."
     )
-    if not told:
+    if not findings:
         return (
             f"## Findings\n\n{counts} Nothing is claimed here: no relation in this data could be told from chance. "
             "That is no proof that there is none; it may be too weak for so few rows, or of a kind that was not tested."
@@ -145,68 +105,39 @@ def _opening(told: Sequence[ReportedFinding], tests: str) -> str:
     )
 
 
-def _about(told: ReportedFinding) -> str:
-    y, x = shown(told.y_label), shown(told.x_label)
-    match told.row.kind:
-        case "difference":
-            return (
-                f"Whether {y} differs between the groups of {x}. Light bars hold the middle half of the values, dots "
-                "are medians, dark lines say between what the true median is likely (95 %)."
-            )
-        case "association":
-            return f"Whether {y} and {x} go together. Each bar is one value of {x}, divided by {y}."
-        case "correlation":
-            return (
-                f"Whether {y} and {x} rise and fall together. Points are rows (a sample where there are many), the "
-                "line follows the medians; where there are very many rows, brighter fields hold more of them."
-            )
-        case "trend":
-            return f"Whether {y} rises or falls over time. Neighbours in time are alike, and the test allows for it."
-        case "season":
-            return (
-                f"Whether {y} follows the calendar. Light bars hold the middle half of the values, the line the means."
-            )
-        case "break":
-            return f"Whether the level of {y} changed at some moment and stayed so."
-        case "change":
-            return f"Whether {y} differs between the two spans of time that were asked for."
-        case _:
-            assert_never(told.row.kind)
+_ABOUT: Final[dict[TestKind, str]] = {
+    "difference": "Whether {y} differs between the groups of {x}. Light bars hold the middle half of the values, dots "
+    "are medians, dark lines say between what the true median is likely (95 %).",
+    "association": "Whether {y} and {x} go together. Each bar is one value of {x}, divided by {y}.",
+    "correlation": "Whether {y} and {x} rise and fall together. Points are rows (a sample where there are many), the "
+    "line follows the medians; where there are very many rows, brighter fields hold more of them.",
+    "trend": "Whether {y} rises or falls over time. Neighbours in time are alike, and the test allows for it.",
+    "season": "Whether {y} follows the calendar. Light bars hold the middle half of the values, the line the means.",
+    "break": "Whether the level of {y} changed at some moment and stayed so.",
+    "change": "Whether {y} differs between the two spans of time that were asked for.",
+}
+_TOPICS: Final[dict[TestKind, str]] = {
+    "difference": "{y} by {x}",
+    "association": "{y} and {x}",
+    "correlation": "{y} and {x}",
+    "trend": "{y} over time",
+    "season": "{y} through the calendar",
+    "break": "a change of level in {y}",
+    "change": "{y}, {spans}",
+}
 
 
 def _topic(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> str:
     y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
-    match row.kind:
-        case "difference":
-            return f"{y} by {x}"
-        case "association" | "correlation":
-            return f"{y} and {x}"
-        case "trend":
-            return f"{y} over time"
-        case "season":
-            return f"{y} through the calendar"
-        case "break":
-            return f"a change of level in {y}"
-        case "change":
-            return f"{y}, {against_words(wanted, columns)}"
-        case _:
-            assert_never(row.kind)
+    return _TOPICS[row.kind].format(y=y, x=x, spans=against_words(wanted, columns) if row.kind == "change" else "")
 
 
 def _name(row: TestRow) -> str:
     y, x = row.y[:_MAX_PART_LENGTH], row.x[:_MAX_PART_LENGTH]
-    match row.kind:
-        case "difference":
-            return f"{y} by {x}"
-        case "association" | "correlation":
-            return f"{y} and {x}"
-        case "trend" | "season" | "break" | "change":
-            return f"{y} {row.kind}"
-        case _:
-            assert_never(row.kind)
+    return f"{y} {row.kind}" if row.kind in TIME_KINDS else _TOPICS[row.kind].format(y=y, x=x)
 
 
-def _caveats(told: Sequence[ReportedFinding]) -> tuple[str, ...]:
-    if any(each.row.is_finding for each in told):
+def _caveats(findings: ReportedFindings) -> tuple[str, ...]:
+    if any(each.row.is_finding for each in findings):
         return ("The data was observed, not made in an experiment: what goes together need not cause each other.",)
     return ("No relation in this data could be told from chance; that is no proof that there is none.",)

@@ -49,38 +49,26 @@ The functions behind the tests follow, one in each cell, their code folded away.
 def test_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRequest) -> Section:
     """The methods, the roles of the columns, the table `tests`, and checks of it."""
     columns = Columns(profile, names)
-    asked = columns.asked(wanted)
+    asked = columns.requested(wanted)
     tests = names.fixed("tests")
     spans = spans_of(wanted, columns)
     roles = {table: _roles(columns.of(table), table, asked) for table in columns.tables}
     left_out = tuple(_left_out(columns, roles))
+    methods = ["examine", "claim", "say", *(["explain_change"] if spans else [])]
     cells = [
         words_cell(names.free("about_the_tests"), _METHOD_WORDS + ("\n" + "\n".join(left_out) if left_out else "")),
-        *(_roles_cell(table, of_table) for table, of_table in roles.items()),
+        *(
+            CellDraft(name=f"{table}_roles", code=f"{table}_roles = {wrapped(of_table)}")
+            for table, of_table in roles.items()
+        ),
         CellDraft(name=names.free("all_tests"), code=_tests_code(tests, tuple(roles), asked, spans)),
         live_words_cell(names.free("made_tests"), _made_words(tests)),
         CellDraft(name=names.free("all_tests_shown"), code=_shown_code(tests)),
         *_checks(tests, names),
         words_cell(names.free("about_the_methods"), _METHODS_FOLDED),
-        *(replace(cell, is_words=True) for cell in method_cells(["examine", "claim", "say", *_for_spans(spans)])),
+        *(replace(cell, is_words=True) for cell in method_cells(methods)),
     ]
-    return Section(
-        id="test",
-        title="Test what may be related",
-        cells=tuple(cells),
-        checks=(
-            ("test_every_test_is_counted", "The correction takes every test into account."),
-            (
-                "test_findings_are_certain_and_complete",
-                "Nothing is a finding that is not certain after the correction.",
-            ),
-        ),
-        caveats=left_out,
-    )
-
-
-def _for_spans(spans: tuple[DateBounds, DateBounds] | None) -> tuple[str, ...]:
-    return ("explain_change",) if spans else ()
+    return Section(id="test", title="Test what may be related", cells=tuple(cells), caveats=left_out)
 
 
 def _roles(columns: Sequence[ColumnDescription], table: str, asked: RequestedColumns) -> dict[str, str]:
@@ -107,11 +95,6 @@ def _left_out(columns: Columns, roles: dict[str, dict[str, str]]) -> Iterator[st
         if out:
             names = listed([shown(each) for each in out])
             yield f"Not tested in {shown(table)}, because there are too many columns: {names}."
-
-
-def _roles_cell(table: str, roles: dict[str, str]) -> CellDraft:
-    name = f"{table}_roles"
-    return CellDraft(name=name, code=f"{name} = {wrapped(roles, indent=0)}")
 
 
 def _tests_code(
@@ -148,6 +131,7 @@ mo.ui.table(_order[[*_columns, "test", "statistic", "checked"]].round(4), select
 def _checks(tests: str, names: NotebookNames) -> Iterator[CellDraft]:
     yield check_cell(
         names.free("check_that_tests_are_counted"),
+        "The correction takes every test into account.",
         f"""
 def test_every_test_is_counted():
     \"\"\"Correcting the p-values of all tests again gives the same: none was left out of the family.\"\"\"
@@ -157,6 +141,7 @@ def test_every_test_is_counted():
     )
     yield check_cell(
         names.free("check_that_findings_are_certain"),
+        "Nothing is a finding that is not certain after the correction.",
         f"""
 def test_findings_are_certain_and_complete():
     \"\"\"Every finding is certain after the correction, and has an effect with its interval.\"\"\"

@@ -78,9 +78,9 @@ def _overview(table: TableProfile, own: TableNames, namer: Namer) -> Iterator[Ce
     )
     yield words_cell(namer(f"{own.table}_at_a_glance"), words)
     meanings = {column.name: column.meaning for column in table.columns}
-    told = wrapped(meanings) if len(meanings) <= _MAX_MEANINGS else "{}"
+    listed_meanings = wrapped(meanings) if len(meanings) <= _MAX_MEANINGS else "{}"
     variable = namer(f"{own.table}_columns")
-    code = f"{variable} = describe_columns({own.table}, {told})\n"
+    code = f"{variable} = describe_columns({own.table}, {listed_meanings})\n"
     code += f"mo.ui.table({variable}, selection=None, page_size=20, show_column_summaries=False)"
     yield CellDraft(name=variable, code=code)
 
@@ -109,10 +109,10 @@ def _by_interest(table: TableProfile, wanted: AnalysisRequest) -> list[ColumnPro
     first = [column for name in dict.fromkeys(asked) for column in usable if column.name == name]
     quantities = [column for column in usable if column.meaning in _QUANTITIES and column not in first]
     groups = [column for column in usable if column.meaning in ("category", "flag") and column not in first]
-    turns: list[ColumnProfile] = []
+    mixed: list[ColumnProfile] = []
     for at in range(max(len(quantities), len(groups))):
-        turns += [*quantities[at : at + 1], *groups[at : at + 1]]
-    return [*first, *turns]
+        mixed += [*quantities[at : at + 1], *groups[at : at + 1]]
+    return [*first, *mixed]
 
 
 def _distribution(column: ColumnProfile, table: TableProfile, own: TableNames) -> ChartDraft | None:
@@ -156,25 +156,18 @@ def _over_time(table: TableProfile, own: TableNames, ordered: Sequence[ColumnPro
 def step_for(when: ColumnProfile) -> TimeStep:
     """The finest step of time that leaves a few hundred points."""
     times = when.times
+    if times is None:
+        return "MS"
     steps: list[TimeStep] = list(_SECONDS)
-    finest = _FINEST.get(times.step, "D") if times else "D"
-    if times is None or (seconds := _between(times.first, times.last)) is None:
+    finest = _FINEST.get(times.step, "D")
+    try:
+        first, last = (datetime.fromisoformat(text).replace(tzinfo=None) for text in (times.first, times.last))
+    except ValueError:
         return "MS"
     for step in steps[steps.index(finest) :]:
-        if seconds / _SECONDS[step] <= _MAX_POINTS:
+        if (last - first).total_seconds() / _SECONDS[step] <= _MAX_POINTS:
             return step
     return "YS"
-
-
-def _between(first: str, last: str) -> float | None:
-    try:
-        return (_moment(last) - _moment(first)).total_seconds()
-    except ValueError:
-        return None
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=None)
 
 
 def _missing(table: TableProfile, own: TableNames) -> Iterator[ChartDraft]:

@@ -31,9 +31,16 @@ from cellwright.notebook.source_text import literal
 
 
 def join_cells(joint: JoinedNames, names: NotebookNames) -> Iterator[CellDraft]:
-    """The joined table, and below it how many rows found a partner."""
+    """The joined table, below it how many rows found a partner, and a test that no row was lost or doubled."""
     yield CellDraft(name=joint.variable, code="\n".join(_code(joint)))
     yield live_words_cell(names.free(f"about_{joint.variable}"), _about(joint))
+    shows = f"Joining {plain(joint.join.left)} with {plain(joint.join.right)} neither loses nor doubles a row."
+    assertion = f"    assert len({joint.variable}) == len({joint.left.table})"
+    yield _check(f"{joint.variable}_has_every_row_once", shows, [assertion], names)
+
+
+def _check(what: str, shows: str, assertions: Sequence[str], names: NotebookNames) -> CellDraft:
+    return check_cell(names.free(f"check_{what}"), shows, "\n".join([f"def test_{what}():", *assertions]))
 
 
 def _code(joint: JoinedNames) -> Iterator[str]:
@@ -86,13 +93,6 @@ def _about(joint: JoinedNames) -> str:
     )
 
 
-def join_check(joint: JoinedNames) -> tuple[str, str, str]:
-    """A test that the join neither lost nor doubled a row: its name, what it shows, its code."""
-    test = f"test_{joint.variable}_has_every_row_once"
-    says = f"Joining {plain(joint.join.left)} with {plain(joint.join.right)} neither loses nor doubles a row."
-    return test, says, f"def {test}():\n    assert len({joint.variable}) == len({joint.left.table})"
-
-
 _MAX_PROBLEMS: Final = 24
 _ORDER: Final = {"problem": 0, "warning": 1, "note": 2}
 
@@ -104,23 +104,16 @@ def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisR
     needed = {function for table, _ in tables for function in functions_of(table)}
     cells: list[CellDraft] = [words_cell(names.free("how_far_to_trust_it"), _trust([table for table, _ in tables]))]
     cells += conversion_cells(each for each in ("as_number", "as_date", "as_flag") if each in needed)
-    checks: list[tuple[str, str]] = []
     for table, own in tables:
         cells += _problem_cells(table, own, names)
         cells += _repair_cells(table, own, names)
-        for test, says, code in _checks(table, own):
-            checks.append((test, says))
-            cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
+        cells += _checks(table, own, names)
     for joint in names.joined:
         cells += join_cells(joint, names)
-        test, says, code = join_check(joint)
-        checks.append((test, says))
-        cells.append(check_cell(names.free(f"check_{test.removeprefix('test_')}"), code))
     return Section(
         id="quality",
         title="Judge the data and offer repairs",
         cells=tuple(cells),
-        checks=tuple(checks),
         caveats=tuple(_caveats([table for table, _ in tables], names.joined)),
     )
 
@@ -245,23 +238,18 @@ mo.ui.table({own.repaired}, selection=None, show_column_summaries=False)
 # ── checks ──
 
 
-def _checks(table: TableProfile, own: TableNames) -> Iterator[tuple[str, str, str]]:
-    counted_test = f"test_{own.table}_repairs_are_counted"
-    code = [f"def {counted_test}():", f'    assert set({own.repairs}.value) <= set({own.repaired}["repair"])']
-    code.append(f"    assert len({own.table}) <= len({own.as_read})")
+def _checks(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
+    assertions = [f'    assert set({own.repairs}.value) <= set({own.repaired}["repair"])']
+    assertions.append(f"    assert len({own.table}) <= len({own.as_read})")
     if not any(repair.stage == "rows" for repair in repairs_for(table)):
-        code.append(f"    assert len({own.table}) == len({own.as_read})")
-    yield (
-        counted_test,
-        f"Every repair of {plain(table.name)} is in the log, and no row vanished beside it.",
-        "\n".join(code),
-    )
+        assertions.append(f"    assert len({own.table}) == len({own.as_read})")
+    shows = f"Every repair of {plain(table.name)} is in the log, and no row vanished beside it."
+    yield _check(f"{own.table}_repairs_are_counted", shows, assertions, names)
     keys = [key for key in table.keys if len(key) == 1]
     if keys and not is_sampled(table):
-        test = f"test_{own.table}_key_is_unique"
         assertion = f"    assert not {own.table}[{literal(keys[0][0])}].dropna().duplicated().any()"
-        says = f"{plain(keys[0][0])} names each row of {plain(table.name)} once."
-        yield test, says, f"def {test}():\n{assertion}"
+        shows = f"{plain(keys[0][0])} names each row of {plain(table.name)} once."
+        yield _check(f"{own.table}_key_is_unique", shows, [assertion], names)
 
 
 def _caveats(tables: Sequence[TableProfile], joined: Sequence[JoinedNames]) -> Iterator[str]:

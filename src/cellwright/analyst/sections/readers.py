@@ -6,14 +6,14 @@ which every n-th row is kept, so that memory stays bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, assert_never
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
-from cellwright.notebook.source_text import literal
+from cellwright.notebook.source_text import literal, sql_name
 
 _NEEDS: Final[dict[Format, dict[str, str]]] = {
     "parquet": {"pq": "import pyarrow.parquet as pq"},
@@ -39,7 +39,7 @@ def reading_code(table: TableProfile, names: TableNames, *, step: int) -> str:
     """Code that defines the table as it was read; every `step`-th row of it."""
     sampled = f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
     comment = [sampled] if step > 1 else []
-    return "\n".join([*comment, *_read(table, names, step), *_renamed(table, names)])
+    return "\n".join([*comment, *_READERS[table.reading.format](table, names, step), *_renamed(table, names)])
 
 
 def imports_of(table: TableProfile) -> dict[str, str]:
@@ -54,29 +54,6 @@ def adds_file(table: TableProfile) -> bool:
     """Whether a column `file` says which of several files a row comes from."""
     is_free = all(column.name != "file" for column in table.columns)
     return len(table.files) > 1 and table.reading.format == "csv" and is_free
-
-
-def _read(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
-    read_as = table.reading.format
-    match read_as:
-        case "csv":
-            yield from _tables_of_files(table, names, "pd.read_csv", _csv_arguments(table), step)
-        case "excel":
-            yield from _tables_of_files(table, names, "pd.read_excel", _excel_arguments(table), step)
-        case "jsonl":
-            yield from _json_lines(table, names, step)
-        case "json":
-            yield from _json(table, names, step)
-        case "parquet":
-            yield from _parquet(table, names, step)
-        case "feather":
-            yield from _feather(table, names, step)
-        case "sqlite":
-            yield from _sqlite(table, names, step)
-        case "duckdb":
-            yield from _duckdb(table, names, step)
-        case _:
-            assert_never(read_as)
 
 
 # ── text and sheets ──
@@ -125,12 +102,17 @@ def _excel_arguments(table: TableProfile) -> _Arguments:
     columns = [_columns(table.reading, table.reading.width)] if table.reading.width else []
     empty = ["", "#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"]
     arguments = [*sheet, *_header(table.reading), *columns, *footnotes, "dtype=object", "keep_default_na=False"]
-    return [*arguments, f"na_values={code_of(empty if _has_errors(table) else empty[:1])}"]
+    # Whether cells hold the error of a formula instead of a value.
+    has_errors = any(oddity.kind == "placeholder-nulls" and not oddity.column for oddity in table.oddities)
+    return [*arguments, f"na_values={code_of(empty if has_errors else empty[:1])}"]
 
 
-def _has_errors(table: TableProfile) -> bool:
-    """Whether cells hold the error of a formula instead of a value."""
-    return any(oddity.kind == "placeholder-nulls" and not oddity.column for oddity in table.oddities)
+def _csv(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    return _tables_of_files(table, names, "pd.read_csv", _csv_arguments(table), step)
+
+
+def _excel(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    return _tables_of_files(table, names, "pd.read_excel", _excel_arguments(table), step)
 
 
 def _tables_of_files(
@@ -264,7 +246,7 @@ def _sqlite(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
     yield "# Opened so that nothing can be written to it."
     yield f'_place = {names.source}.resolve().as_uri() + "?mode=ro&immutable=1"'
     yield "with closing(sqlite3.connect(_place, uri=True)) as _connection:"
-    query = literal(f"SELECT * FROM {_sql_name(table.reading.part)}")
+    query = literal(f"SELECT * FROM {sql_name(table.reading.part)}")
     if step == 1:
         yield f"    {names.as_read} = pd.read_sql_query({query}, _connection)"
         return
@@ -273,7 +255,8 @@ def _sqlite(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
 
 
 def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
-    name = ".".join(map(_sql_name, table.reading.part.split(".", 1)))
+    # `schema.table` is one name in SQLite, two in DuckDB.
+    name = ".".join(map(sql_name, table.reading.part.split(".", 1)))
     query = f"SELECT * FROM {name}"
     if step > 1:
         query = f"SELECT * EXCLUDE (row_at) FROM (SELECT *, row_number() OVER () AS row_at FROM {name}) "
@@ -283,9 +266,10 @@ def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
     yield f"    {names.as_read} = _connection.sql({literal(query)}).df()"
 
 
-def _sql_name(name: str) -> str:
-    """A table's name that SQL takes for nothing else; `schema.table` is one name in SQLite, two in DuckDB."""
-    return '"' + name.replace('"', '""') + '"'
+_READERS: Final[dict[Format, Callable[[TableProfile, TableNames, int], Iterator[str]]]] = {
+    "csv": _csv, "excel": _excel, "jsonl": _json_lines, "json": _json, "parquet": _parquet, "feather": _feather,
+    "sqlite": _sqlite, "duckdb": _duckdb,
+}  # fmt: skip
 
 
 # ── names that a file does not give as the profile has them ──

@@ -7,7 +7,7 @@ on any switch, so that everything below goes on working whatever a reader choose
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Final
@@ -22,18 +22,24 @@ from cellwright.notebook.source_text import literal
 
 _NUMBERS: Final = ("integer", "number")
 _DATES: Final = ("date", "datetime")
+_WriteStage = Callable[[TableProfile, TableNames, Sequence[Repair], str, str], Iterator[str]]
 _MAX_LISTED: Final = 40
 """Limit of values an oddity lists; one with this many has more."""
 
 
 def repair_cells(table: TableProfile, names: TableNames) -> tuple[CellDraft, ...]:
     """The cells from the table as it was read to the one that is used; each takes what the one before made."""
-    stages = {stage: [each for each in repairs_for(table) if each.stage == stage] for stage in _ORDER}
+    repairs = repairs_for(table)
     made: list[tuple[str, str]] = []
     before = names.as_read
-    for stage, write in zip(_ORDER, (_rows, _texts, _reading, _values), strict=True):
-        after = _result(stage, names)
-        lines = list(write(table, names, stages[stage], before, after))
+    stages: list[tuple[Stage, _WriteStage, str]] = [
+        ("rows", _rows, names.kept),
+        ("texts", _texts, names.cleaned),
+        ("reading", _reading, names.typed),
+        ("values", _values, names.table),
+    ]
+    for stage, write, after in stages:
+        lines = list(write(table, names, [each for each in repairs if each.stage == stage], before, after))
         if lines:
             made.append((after, "\n".join(lines)))
             before = after
@@ -43,16 +49,6 @@ def repair_cells(table: TableProfile, names: TableNames) -> tuple[CellDraft, ...
     if made[-1][0] != names.table:
         made.append((names.table, f"{names.table} = {made[-1][0]}"))
     return tuple(CellDraft(name=after, code=code) for after, code in made)
-
-
-_ORDER: Final[tuple[Stage, ...]] = ("rows", "texts", "reading", "values")
-
-
-def _result(stage: Stage, names: TableNames) -> str:
-    results: dict[Stage, str] = {
-        "rows": names.kept, "texts": names.cleaned, "reading": names.typed, "values": names.table,
-    }  # fmt: skip
-    return results[stage]
 
 
 def counts_of(table: TableProfile, names: TableNames) -> tuple[str, ...]:
@@ -72,7 +68,9 @@ def _rows(table: TableProfile, names: TableNames, repairs: Sequence[Repair], bef
         return
     chosen = {repair.name for repair in repairs}
     if chosen - {"footnotes"}:
-        yield f"_texts = {before}{_as_texts(table)}"
+        # The columns of the file as text; where a row comes from is none of them.
+        own = '.drop(columns="file")' if adds_file(table) else ""
+        yield f"_texts = {before}{own if table.reading.format == 'csv' else '.astype(str)'}"
     if "near-duplicate rows" in chosen:
         yield "# Without case and spaces, to see which rows are nearly the same."
         yield 'def _level(_column):\n    return _column.str.casefold().str.replace(r"\\s", "", regex=True)\n'
@@ -85,13 +83,6 @@ def _rows(table: TableProfile, names: TableNames, repairs: Sequence[Repair], bef
     yield f"for _name, _mask in {names.dropped}.items():"
     yield f"    if {names.repairs}.value[_name]:"
     yield f"        {after} = {after}[~_mask.reindex({after}.index)]"
-
-
-def _as_texts(table: TableProfile) -> str:
-    """The columns of the file as text; where a row comes from is none of them."""
-    if table.reading.format != "csv":
-        return ".astype(str)"
-    return '.drop(columns="file")' if adds_file(table) else ""
 
 
 def _row_mask(repair: Repair, table: TableProfile, frame: str) -> str:
@@ -155,13 +146,13 @@ def _count(counts: str, name: RepairName, mask: str) -> Iterator[str]:
 
 
 def _null_words(column: ColumnProfile, table: TableProfile) -> list[str]:
-    told = [
+    found = [
         value
         for oddity in table.oddities
         if oddity.kind == "placeholder-nulls" and oddity.column == column.name
         for value in oddity.values
     ]
-    return sorted({word.strip() for word in (*column.conversion.null_words, *told)})
+    return sorted({word.strip() for word in (*column.conversion.null_words, *found)})
 
 
 # ── reading ──
@@ -196,12 +187,10 @@ def _reading(
     yield from _dates(table, names, before, after)
     for column in table.columns:
         if column.kind == "boolean":
-            words = (
-                list(column.conversion.true_words) or ["true", "1"],
-                list(column.conversion.false_words) or ["false", "0"],
-            )
+            true = code_of(column.conversion.true_words or ["true", "1"])
+            false = code_of(column.conversion.false_words or ["false", "0"])
             name = literal(column.name)
-            yield f"{after}[{name}] = as_flag({before}[{name}], {code_of(words[0])}, {code_of(words[1])})"
+            yield f"{after}[{name}] = as_flag({before}[{name}], {true}, {false})"
     nested = [each.name for each in table.columns if each.kind == "nested"]
     if nested:
         yield f"for _column in {columns_code(table, nested, before)}:"
@@ -306,15 +295,15 @@ def _values_of(repair: Repair, table: TableProfile) -> dict[str, Plain]:
     columns = {column.name: column for column in table.columns}
     values: dict[str, list[str | float]] = {}
     for oddity in repair.oddities:
-        read = [_value(value, columns[oddity.column]) for value in oddity.values]
+        column = columns[oddity.column]
+        reading = _number if column.kind in _NUMBERS else _moment if column.kind in _DATES else _text
+        read = [reading(value, column) for value in oddity.values]
         values.setdefault(oddity.column, []).extend(each for each in read if each is not None)
     return {name: list(dict.fromkeys(each)) for name, each in values.items()}
 
 
-def _value(text: str, column: ColumnProfile) -> str | float | None:
-    if column.kind in _NUMBERS:
-        return _number(text, column)
-    return _moment(text, column) if column.kind in _DATES else text.strip()
+def _text(text: str, _: ColumnProfile) -> str:
+    return text.strip()
 
 
 def _number(text: str, column: ColumnProfile) -> float | None:

@@ -20,27 +20,50 @@ RepairName = Literal[
 """As the switch is called."""
 Stage = Literal["rows", "texts", "reading", "values"]
 """rows: are dropped. texts: are cleaned. reading: text becomes values. values: become missing or one label."""
-STAGES: Final[dict[RepairName, Stage]] = {
-    "footnotes": "rows", "repeated headers": "rows", "total rows": "rows",
-    "duplicate rows": "rows", "near-duplicate rows": "rows",
-    "spaces around text": "texts", "words for nothing": "texts",
-    "numbers as text": "reading", "dates in several formats": "reading",
-    "sentinels": "values", "infinities": "values", "negative values": "values", "outliers": "values",
-    "similar labels": "values",
-}  # fmt: skip
-_OF_JUDGEMENT: Final = frozenset({
-    "duplicate rows", "near-duplicate rows", "negative values", "outliers", "similar labels",
-})  # fmt: skip
-_FROM: Final[dict[OddityKind, RepairName]] = {
-    "footnotes": "footnotes", "repeated-header": "repeated headers", "total-rows": "total rows",
-    "duplicate-rows": "duplicate rows", "near-duplicate-rows": "near-duplicate rows",
-    "spaces-around": "spaces around text", "placeholder-nulls": "words for nothing", "sentinel": "sentinels",
-    "infinities": "infinities", "negative-where-positive": "negative values", "outliers": "outliers",
-    "near-duplicate-labels": "similar labels",
-}  # fmt: skip
 _READ: Final[tuple[OddityKind, ...]] = (
     "numbers-as-text", "decimal-comma", "currency-text", "percent-text", "mixed-units", "mixed-date-formats",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _RepairRule:
+    """What a repair is."""
+
+    stage: Stage
+    does: str
+    """After the name of what it is about."""
+    kind: OddityKind | None = None
+    """The problem that suggests it; None: the way columns are written does."""
+    is_on: bool = True
+    """Whether it is certain enough to be on from the start; else a matter of judgement."""
+
+
+_RULES: Final[dict[RepairName, _RepairRule]] = {
+    "footnotes": _RepairRule("rows", "below the table are dropped", "footnotes"),
+    "repeated headers": _RepairRule("rows", "among the rows are dropped", "repeated-header"),
+    "total rows": _RepairRule("rows", "are dropped: they would be counted twice", "total-rows"),
+    "duplicate rows": _RepairRule("rows", "are dropped but for the first of each", "duplicate-rows", is_on=False),
+    "near-duplicate rows": _RepairRule(
+        "rows",
+        "that differ in case, spaces or a number of their own only are dropped but for the first",
+        "near-duplicate-rows",
+        is_on=False,
+    ),
+    "spaces around text": _RepairRule("texts", "are taken off", "spaces-around"),
+    "words for nothing": _RepairRule("texts", "become missing", "placeholder-nulls"),
+    "numbers as text": _RepairRule("reading", "are read with their signs taken off; off: such values are missing"),
+    "dates in several formats": _RepairRule("reading", "are all read; off: only those in the commonest format"),
+    "sentinels": _RepairRule("values", "that stand for nothing become missing", "sentinel"),
+    "infinities": _RepairRule("values", "become missing", "infinities"),
+    "negative values": _RepairRule(
+        "values", "where only positive ones make sense become missing", "negative-where-positive", is_on=False
+    ),
+    "outliers": _RepairRule("values", "far from all other values become missing", "outliers", is_on=False),
+    "similar labels": _RepairRule(
+        "values", "are written as the commonest of them", "near-duplicate-labels", is_on=False
+    ),
+}
+"""In the order they are made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,25 +76,25 @@ class Repair:
     says: str
     """What it does and to how much, as markdown that is safe to show."""
     oddities: tuple[Oddity, ...] = ()
-    """The problems it mends."""
+    """The problems it repairs."""
     columns: tuple[str, ...] = ()
 
     @property
     def stage(self) -> Stage:
         """Where in the order of steps it stands."""
-        return STAGES[self.name]
+        return _RULES[self.name].stage
 
 
 def repairs_for(table: TableProfile) -> tuple[Repair, ...]:
     """The repairs that this table needs, in the order they are made."""
     found = {repair.name: repair for repair in _found(table)}
-    return tuple(found[name] for name in STAGES if name in found)
+    return tuple(found[name] for name in _RULES if name in found)
 
 
 def repair_of(oddity: Oddity, table: TableProfile) -> RepairName | None:
     """The repair that a problem suggests; None: there is nothing to be done but to know of it."""
     repairs = {repair.name: repair for repair in repairs_for(table)}
-    name = _FROM.get(oddity.kind)
+    name = next((name for name, rule in _RULES.items() if rule.kind == oddity.kind), None)
     if name is None and oddity.kind in _READ:
         conversion = next((column.conversion for column in table.columns if column.name == oddity.column), None)
         name = "dates in several formats" if conversion and conversion.kind == "date" else "numbers as text"
@@ -80,19 +103,19 @@ def repair_of(oddity: Oddity, table: TableProfile) -> RepairName | None:
 
 def _found(table: TableProfile) -> Iterator[Repair]:
     columns = {column.name: column for column in table.columns}
-    for kind, name in _FROM.items():
-        about = tuple(oddity for oddity in table.oddities if oddity.kind == kind and _is_mendable(oddity, columns))
-        if about and not (kind == "footnotes" and leaves_out_footnotes(table)):
+    for name, rule in _RULES.items():
+        about = [oddity for oddity in table.oddities if oddity.kind == rule.kind and _is_repairable(oddity, columns)]
+        if about and not (name == "footnotes" and leaves_out_footnotes(table)):
             yield _repair(name, about)
     words = [column for column in table.columns if column.conversion.null_words]
     if words and not any(oddity.kind == "placeholder-nulls" for oddity in table.oddities):
-        yield _named("words for nothing", [column.name for column in words], "become missing")
+        yield _named("words for nothing", [column.name for column in words])
     numbers = [column.name for column in table.columns if needs_reading(column)]
     if numbers:
-        yield _named("numbers as text", numbers, "are read with their signs taken off; off: such values are missing")
+        yield _named("numbers as text", numbers)
     dates = [column.name for column in table.columns if len(column.conversion.formats) > 1]
     if dates:
-        yield _named("dates in several formats", dates, "are all read; off: only those in the commonest format")
+        yield _named("dates in several formats", dates)
 
 
 def leaves_out_footnotes(table: TableProfile) -> bool:
@@ -107,7 +130,7 @@ def needs_reading(column: ColumnProfile) -> bool:
     return conversion.kind == "number" and not (is_plain and not conversion.prefix and not conversion.suffix)
 
 
-def _is_mendable(oddity: Oddity, columns: dict[str, ColumnProfile]) -> bool:
+def _is_repairable(oddity: Oddity, columns: dict[str, ColumnProfile]) -> bool:
     match oddity.kind:
         case "sentinel" | "near-duplicate-labels":
             return oddity.column in columns and bool(oddity.values)
@@ -124,38 +147,22 @@ def _is_mendable(oddity: Oddity, columns: dict[str, ColumnProfile]) -> bool:
             return True
 
 
-_DOES: Final[dict[RepairName, str]] = {
-    "footnotes": "below the table are dropped",
-    "repeated headers": "among the rows are dropped",
-    "total rows": "are dropped: they would be counted twice",
-    "duplicate rows": "are dropped but for the first of each",
-    "near-duplicate rows": "that differ in case, spaces or a number of their own only are dropped but for the first",
-    "spaces around text": "are taken off",
-    "words for nothing": "become missing",
-    "sentinels": "that stand for nothing become missing",
-    "infinities": "become missing",
-    "negative values": "where only positive ones make sense become missing",
-    "outliers": "far from all other values become missing",
-    "similar labels": "are written as the commonest of them",
-}
-
-
 def _repair(name: RepairName, oddities: Sequence[Oddity]) -> Repair:
-    thing = "row" if STAGES[name] == "rows" else "value"
+    rule = _RULES[name]
     count = sum(oddity.count for oddity in oddities)
     columns = tuple(dict.fromkeys(oddity.column for oddity in oddities if oddity.column))
     shows_columns = columns if name != "near-duplicate rows" else ()
     values = list(dict.fromkeys(value for oddity in oddities for value in oddity.values))
-    said = f"**{name}** {_DOES.get(name, '')}"
+    said = f"**{name}** {rule.does}"
     if values and name not in ("repeated headers", "footnotes"):
         said += f" ({listed([shown(value, 24) for value in values], 4)})"
     if shows_columns:
         said += f" in {listed([shown(column, 40) for column in columns], 3)}"
     if count:
-        said += f": {counted(count, thing)}"
-    return Repair(name=name, is_on=name not in _OF_JUDGEMENT, says=said, oddities=tuple(oddities), columns=columns)
+        said += f": {counted(count, 'row' if rule.stage == 'rows' else 'value')}"
+    return Repair(name=name, is_on=rule.is_on, says=said, oddities=tuple(oddities), columns=columns)
 
 
-def _named(name: RepairName, columns: Sequence[str], does: str) -> Repair:
-    said = f"**{name}** {does}: {listed([shown(column, 40) for column in columns], 3)}"
+def _named(name: RepairName, columns: Sequence[str]) -> Repair:
+    said = f"**{name}** {_RULES[name].does}: {listed([shown(column, 40) for column in columns], 3)}"
     return Repair(name=name, is_on=True, says=said, columns=tuple(columns))

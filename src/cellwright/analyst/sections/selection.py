@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cellwright.analyst.drafts import TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
+from cellwright.notebook.source_text import literal
 
 MAX_CHOSEN: Final = 8
 """Limit of findings; nobody reads more."""
 _MAX_UNPROVEN: Final = 3
 """Limit of tests reported that were asked for and found nothing."""
-_TOLD_ALREADY: Final = 0.55
+_KNOWN_FACTOR: Final = 0.55
 """Factor on a finding's weight for each of its columns that the reader has met before."""
-_TIME: Final = frozenset({"trend", "season", "break", "change"})
+TIME_KINDS: Final = frozenset({"trend", "season", "break", "change"})
 
 _WEIGHTS: Final = {"correlation": 0.7, "association": 0.9}
 
@@ -43,6 +44,37 @@ class SelectedTest:
     row: TestRow
     is_asked: bool
     """The goal asks for it: it is told even when nothing was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedFinding:
+    """A test that the notebook tells of, and what it is called there."""
+
+    row: TestRow
+    is_asked: bool
+    variable: str
+    """Holds the row of `tests`, or None when there is none any more. Its cell has the same name."""
+    topic: str
+    """`revenue (EUR) by region`. Plain text."""
+    y_label: str
+    x_label: str
+    is_explained: bool = False
+    """A change that is taken apart by what it comes from."""
+    spans: tuple[tuple[str, str], tuple[str, str]] | None = None
+    """Of a change: the two spans of days."""
+
+    @property
+    def claim(self) -> str:
+        """The variable with the sentence."""
+        return f"{self.variable}_claim"
+
+    @property
+    def arguments(self) -> str:
+        """Code of its table and columns, as functions take them."""
+        return f"{self.row.table}, {literal(self.row.y)}, {literal(self.row.x)}"
+
+
+ReportedFindings = Sequence[ReportedFinding]
 
 
 def select_tests(
@@ -87,7 +119,7 @@ def _fit(row: TestRow, asked: RequestedColumns, wanted: AnalysisRequest) -> int:
     y, x = asked.has(row.table, row.y), asked.has(row.table, row.x)
     if row.kind == "change":
         return 3 if y or not asked.measures else 0
-    if row.kind in _TIME:
+    if row.kind in TIME_KINDS:
         # Asked why something changed, nobody wants to read that there is no trend.
         is_meant = wanted.purpose == "trend" or (wanted.purpose == "change" and row.is_finding)
         return (2 if is_meant else 1) if y else 0
@@ -99,12 +131,12 @@ def _fit(row: TestRow, asked: RequestedColumns, wanted: AnalysisRequest) -> int:
     return 1 if asked.measures and asked.groups else 2 if row.is_finding else 1
 
 
-def _varied(rows: Sequence[TestRow], told: Sequence[TestRow], most: int) -> Iterator[TestRow]:
+def _varied(rows: Sequence[TestRow], known: Sequence[TestRow], most: int) -> Iterator[TestRow]:
     """The strongest first, each weighed down by what the reader has been told of its columns already."""
-    left, met = list(rows), [_columns(row) for row in told]
+    left, met = list(rows), [_columns(row) for row in known]
     while left and most > 0:
-        best = max(left, key=lambda row: (strength(row) * _TOLD_ALREADY ** _times_met(row, met), -left.index(row)))
-        left.remove(best)
+        times = [sum(len(_columns(row) & columns) for columns in met) for row in left]
+        best = left.pop(max(range(len(left)), key=lambda at: (strength(left[at]) * _KNOWN_FACTOR ** times[at], -at)))
         met.append(_columns(best))
         most -= 1
         yield best
@@ -112,7 +144,3 @@ def _varied(rows: Sequence[TestRow], told: Sequence[TestRow], most: int) -> Iter
 
 def _columns(row: TestRow) -> frozenset[ColumnKey]:
     return frozenset({(row.table, row.y), (row.table, row.x)})
-
-
-def _times_met(row: TestRow, met: Collection[frozenset[ColumnKey]]) -> int:
-    return sum(len(_columns(row) & columns) for columns in met)

@@ -38,21 +38,14 @@ def tables_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRe
     del wanted  # every table is read, whatever was asked
     tables = read_tables(profile, names)
     cells: list[CellDraft] = [_libraries([table for table, _ in tables], names)]
-    checks: list[tuple[str, str]] = []
     for table, own in tables:
         step = step_of(table) if is_sampled(table) else 1
         code = reading_code(table, own, step=step)
         cells += [_about(table, own, names), CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)")]
-        test = f"test_{own.table}_is_read_as_it_was_found"
-        checks.append((test, f"{plain(table.name)} has the rows and columns that were found when it was looked at."))
-        cells.append(check_cell(names.free(f"check_{own.table}_reading"), _check(test, table, own)))
-    return Section(
-        id="read",
-        title="Read the data",
-        cells=tuple(cells),
-        checks=tuple(checks),
-        caveats=tuple(_caveats(profile, names)),
-    )
+        shows = f"{plain(table.name)} has the rows and columns that were found when it was looked at."
+        cells.append(check_cell(names.free(f"check_{own.table}_reading"), shows, _check(table, own)))
+    caveats = tuple(_caveats(profile, names))
+    return Section(id="read", title="Read the data", cells=tuple(cells), caveats=caveats)
 
 
 def _libraries(tables: list[TableProfile], names: NotebookNames) -> CellDraft:
@@ -122,8 +115,9 @@ def step_of(table: TableProfile) -> int:
 # ── code ──
 
 
-def _check(test: str, table: TableProfile, own: TableNames) -> str:
-    lines = [f"def {test}():", f"    assert {own.as_read}.shape[1] >= {len(table.columns)}"]
+def _check(table: TableProfile, own: TableNames) -> str:
+    lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
+    lines.append(f"    assert {own.as_read}.shape[1] >= {len(table.columns)}")
     if table.is_counted and not is_sampled(table):
         lines.append(f"    assert len({own.as_read}) >= {table.rows}")
     else:

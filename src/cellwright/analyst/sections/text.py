@@ -85,9 +85,9 @@ def live_words_cell(name: str, text: str) -> CellDraft:
     return CellDraft(name=name, code=f'mo.md(rf"""\n{text.strip()}\n""")', is_words=True)
 
 
-def check_cell(name: str, code: str) -> CellDraft:
-    """A cell with one test function."""
-    return CellDraft(name=name, code=code.strip())
+def check_cell(name: str, shows: str, code: str) -> CellDraft:
+    """A cell with one test function, and what that shows."""
+    return CellDraft(name=name, code=code.strip(), shows=shows)
 
 
 _WIDTH: Final = 100
@@ -138,10 +138,10 @@ def _lines(items: Iterable[str]) -> Iterable[str]:
         yield line
 
 
-def columns_code(table: TableProfile, names: Sequence[str], frame: str, *, indent: int = 0) -> str:
+def columns_code(table: TableProfile, names: Sequence[str], frame: str) -> str:
     """Code that gives these columns' names: as a list, or by their places in `frame` where they are very many."""
     if len(code_of(names)) <= _LONG_LIST:
-        return wrapped(names, indent=indent)
+        return wrapped(names)
     if table.reading.format in ("json", "jsonl"):
         # Objects have no order: the notebook may meet the keys in another one.
         return code_of(names)

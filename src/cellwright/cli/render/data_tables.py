@@ -15,7 +15,7 @@ from rich.table import Table
 
 from cellwright.analyst.profile import Profile, one_line
 from cellwright.analyst.profile_view import TableView, join_words, oddity_words, shown, table_view
-from cellwright.app.bundled import Dataset
+from cellwright.app.datasets import Dataset
 from cellwright.cli.render import console as render
 
 _MARKS = {"problem": "[red]![/]", "warning": "[yellow]![/]", "note": "[dim]·[/]"}

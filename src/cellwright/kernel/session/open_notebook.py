@@ -42,7 +42,6 @@ from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
 from cellwright.kernel.state import NotebookState
 from cellwright.notebook import (
-    Consequences,
     Document,
     Edit,
     EditRefused,
@@ -53,6 +52,7 @@ from cellwright.notebook import (
     save,
     summary,
 )
+from cellwright.notebook.consequences import Consequences
 from cellwright.notebook.files import read_if_changed
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest import wire

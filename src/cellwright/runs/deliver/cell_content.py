@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal
 
 from cellwright.notebook import Cell
+from cellwright.notebook.syntax_trees import syntax_tree, walk_syntax
 
 _HEADING: Final = re.compile(r"(?m)^ {0,3}#[ \t]+\S|<h1[\s>]", re.IGNORECASE)
-_BROKEN: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 _MARKDOWN: Final = frozenset({"md"})
 _PAGES: Final = frozenset({"md", "Html"})
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -47,20 +45,9 @@ class CellContent:
     lines: int = 0
 
 
-@lru_cache(maxsize=512)
-def tree_of(code: str) -> ast.Module | None:
-    """The code parsed; None if it is no Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except _BROKEN:
-        return None
-
-
 def read_cell(cell: Cell) -> CellContent:
     """What the cell is about."""
-    tree = tree_of(cell.code)
+    tree = syntax_tree(cell.code)
     if tree is None:
         return CellContent(is_parsed=False, lines=_lines(cell.code))
     body = [node for node in tree.body if not isinstance(node, ast.Pass)]
@@ -74,7 +61,12 @@ def read_cell(cell: Cell) -> CellContent:
         is_definition=len(body) == 1 and isinstance(body[0], _Definition),
         defines=tuple(dict.fromkeys(name for node in body for name in _variables(node) if not name.startswith("_"))),
         functions=tuple(node.name for node in body if isinstance(node, _Definition)),
-        imports=tuple(name for node in body for name in _imported(node)),
+        imports=tuple(
+            alias.asname or alias.name.partition(".")[0]
+            for node in body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        ),
         shows=_shown_name(shown) if shown is not None else "",
         has_result=texts is None and shown is not None and _is_result(shown),
         lines=_lines(cell.code),
@@ -135,16 +127,9 @@ def _targets(node: ast.expr) -> Iterator[str]:
             pass
 
 
-def _imported(node: ast.stmt) -> Iterator[str]:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
-
-
 def _is_result(node: ast.expr) -> bool:
     match node:
-        case ast.Constant(value=None) | ast.Constant(value=str()):
-            return False
-        case ast.Call(func=ast.Name(id="print")):
+        case ast.Constant(value=None | str()) | ast.Call(func=ast.Name(id="print")):
             return False
         case _:
             return True
@@ -195,12 +180,12 @@ class Plot:
 
 def plots_in(code: str) -> tuple[Plot, ...]:
     """The charts of a cell, each with what it tells about itself."""
-    tree = tree_of(code)
-    if tree is None:
-        return ()
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    told = _chart_labels(calls)
-    return tuple(_merged(_found(calls, told)))
+    calls = [node for node in walk_syntax(code) if isinstance(node, ast.Call)]
+    plots: dict[tuple[str, str], Plot] = {}
+    for plot in _found(calls, _chart_labels(calls)):
+        # One per figure: several calls draw into the same axes.
+        plots.setdefault((plot.library, plot.figure), plot)
+    return tuple(plots.values())
 
 
 def what_lacks(plots: Sequence[Plot]) -> Iterator[str]:
@@ -226,7 +211,7 @@ class _ChartLabels:
 
 
 def _chart_labels(calls: Sequence[ast.Call]) -> _ChartLabels:
-    names = {_attribute(call) for call in calls} | {_name(call) for call in calls}
+    names = {getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls}
     given = {keyword.arg for call in calls for keyword in call.keywords if _attribute(call) in _SETTERS}
     return _ChartLabels(
         title=bool(names & _TITLES) or bool(given & {"title", "title_text"}),
@@ -238,73 +223,52 @@ def _chart_labels(calls: Sequence[ast.Call]) -> _ChartLabels:
 _SETTERS: Final = frozenset({"set", "update_layout", "properties", "update_xaxes", "update_yaxes", "update"})
 
 
-def _found(calls: Sequence[ast.Call], told: _ChartLabels) -> Iterator[Plot]:
+def _found(calls: Sequence[ast.Call], labels: _ChartLabels) -> Iterator[Plot]:
+    encodings = [call for call in calls if _attribute(call) == "encode"]
+    library: Library
     for call in calls:
         attribute, root = _attribute(call), _root(call.func)
         given = {keyword.arg for keyword in call.keywords if keyword.arg}
         if root == "alt" and attribute == "Chart":
-            yield _altair(call, calls, told)
-        elif root == "px" and attribute in _PLOTLY:
-            yield _labelled("plotly", call, given, told)
-        elif root == "sns" and attribute in _SEABORN:
-            yield _labelled("seaborn", call, given, told)
+            library = "altair"
+            has_x = all(_has_altair_label(one, "x", "X", 0) for one in encodings)
+            has_y = all(_has_altair_label(one, "y", "Y", 1) for one in encodings)
+        elif (root == "px" and attribute in _PLOTLY) or (root == "sns" and attribute in _SEABORN):
+            # These write the columns' names on the axes by themselves: only names that read like code lack something.
+            library = "plotly" if root == "px" else "seaborn"
+            has_x, has_y = ("labels" in given or not _is_code_name(_word(call, axis)) for axis in "xy")
         elif _is_pandas_plot(call):
+            library = "pandas"
             is_bare = attribute in _WITHOUT_AXES or _word(call, "kind") in _WITHOUT_AXES
-            yield Plot(
-                library="pandas",
-                figure=_figure(call),
-                has_title=told.title or "title" in given,
-                has_x=is_bare or told.x or "xlabel" in given,
-                has_y=is_bare or told.y or "ylabel" in given,
-            )
+            has_x, has_y = is_bare or "xlabel" in given, is_bare or "ylabel" in given
         elif attribute in _DRAW and isinstance(call.func, ast.Attribute) and _is_axes(call.func.value):
-            yield Plot(library="matplotlib", figure=_figure(call), has_title=told.title, has_x=told.x, has_y=told.y)
+            library, has_x, has_y = "matplotlib", False, False
         elif attribute in _WITHOUT_AXES and root in {"plt", "ax"}:
-            yield Plot(library="matplotlib", figure=_figure(call), has_title=told.title, has_x=True, has_y=True)
-
-
-def _labelled(library: Library, call: ast.Call, given: set[str], told: _ChartLabels) -> Plot:
-    """These write the columns' names on the axes by themselves: only names that read like code lack something."""
-    has_labels = "labels" in given
-    return Plot(
-        library=library,
-        figure=_figure(call),
-        has_title=told.title or "title" in given,
-        has_x=told.x or has_labels or not _is_code_name(_word(call, "x")),
-        has_y=told.y or has_labels or not _is_code_name(_word(call, "y")),
-    )
-
-
-def _altair(chart: ast.Call, calls: Sequence[ast.Call], told: _ChartLabels) -> Plot:
-    titled = {keyword.arg for keyword in chart.keywords}
-    encodings = [call for call in calls if _attribute(call) == "encode"]
-    return Plot(
-        library="altair",
-        figure=_figure(chart),
-        has_title="title" in titled or told.title,
-        has_x=all(_has_altair_label(call, "x", "X", 0) for call in encodings),
-        has_y=all(_has_altair_label(call, "y", "Y", 1) for call in encodings),
-    )
+            library, has_x, has_y = "matplotlib", True, True
+        else:
+            continue
+        yield Plot(
+            library=library,
+            figure=_figure(call),
+            has_title=labels.title or "title" in given,
+            has_x=labels.x or has_x,
+            has_y=labels.y or has_y,
+        )
 
 
 def _has_altair_label(encode: ast.Call, key: str, channel: str, at: int) -> bool:
     """Whether the axis says in words what it shows; a plain column name that reads like words is enough."""
     value: ast.expr | None = next((one.value for one in encode.keywords if one.arg == key), None)
     if value is None:
-        channels = [one for one in encode.args if isinstance(one, ast.Call) and _is_channel(one, channel)]
+        calls = [one for one in encode.args if isinstance(one, ast.Call)]
+        channels = [one for one in calls if channel in {getattr(node, "attr", "") for node in ast.walk(one.func)}]
         value = channels[0] if channels else encode.args[at] if len(encode.args) > at else None
     if value is None:
         return True
-    if any(isinstance(node, ast.keyword) and node.arg == "title" for node in ast.walk(value)):
-        return True
-    if any(isinstance(node, ast.Attribute) and node.attr == "title" for node in ast.walk(value)):
+    if any("title" in (getattr(node, "arg", ""), getattr(node, "attr", "")) for node in ast.walk(value)):
         return True
     words = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     return not words or not _is_code_name(words[0].partition(":")[0])
-
-
-def _is_channel(call: ast.Call, channel: str) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr == channel for node in ast.walk(call.func))
 
 
 def _is_code_name(word: str | None) -> bool:
@@ -326,22 +290,12 @@ def _is_axes(node: ast.expr) -> bool:
     match node:
         case ast.Name(id=name):
             return name == "plt" or name.lstrip("_").startswith("ax") or name.endswith(("_ax", "_axes", "_axis"))
-        case ast.Subscript(value=value):
-            return _is_axes(value)
-        case ast.Attribute(value=value, attr="flat"):
+        case ast.Subscript(value=value) | ast.Attribute(value=value, attr="flat"):
             return _is_axes(value)
         case ast.Call(func=ast.Attribute(attr="gca" | "add_subplot" | "twinx")):
             return True
         case _:
             return False
-
-
-def _merged(plots: Iterator[Plot]) -> Iterator[Plot]:
-    """One per figure: several calls draw into the same axes."""
-    seen: dict[tuple[str, str], Plot] = {}
-    for plot in plots:
-        seen.setdefault((plot.library, plot.figure), plot)
-    yield from seen.values()
 
 
 def _figure(call: ast.Call) -> str:
@@ -353,10 +307,6 @@ def _figure(call: ast.Call) -> str:
 
 def _attribute(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
-def _name(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _root(node: ast.expr) -> str:

@@ -16,7 +16,7 @@ from cellwright.notebook import (
     Edit,
     RenameCell,
 )
-from cellwright.notebook.source_text import identifier
+from cellwright.notebook.source_text import identifier, numbered
 from cellwright.runs.deliver.cell_content import CellContent, plots_in, read_cell, what_lacks
 from cellwright.runs.goal.new_notebook import title_code, title_line
 from cellwright.runs.plan.plan import Plan
@@ -92,12 +92,7 @@ def _free(wanted: str, taken: set[str]) -> str:
     )
     if plain.startswith(("test", "Test")):
         plain = f"cell_{plain}"
-    plain = plain or "step"
-    name, number = plain, 1
-    while name in taken or not name.isidentifier():
-        number += 1
-        name = f"{plain}_{number}"
-    return name
+    return numbered(plain or "step", lambda name: name not in taken and name.isidentifier())
 
 
 # ── whether a reader finds the way ──
@@ -136,21 +131,16 @@ def _complaints(cell: Cell, reading: CellContent) -> Iterator[str]:
 
 def _silent_results(readings: Sequence[tuple[Cell, CellContent]]) -> Iterator[str]:
     """Results without a word before them."""
-    silent = 0
+    silent, has_words = 0, False
     for cell, reading in readings:
         if reading.is_markdown:
-            silent = 0
+            silent, has_words = 0, True
         elif reading.has_result:
             silent += 1
-            if silent == 1 and not _has_words_before(cell, readings):
+            if silent == 1 and not has_words:
                 yield f"{_label(cell)} shows a result, and no markdown before it says what it is about."
             elif silent == _MOST_SILENT_RESULTS:
                 yield f"{silent} results up to {_label(cell)} follow each other without a word of explanation."
-
-
-def _has_words_before(cell: Cell, readings: Sequence[tuple[Cell, CellContent]]) -> bool:
-    before = readings[: next(at for at, (one, _) in enumerate(readings) if one.id == cell.id)]
-    return any(reading.is_markdown for _, reading in before)
 
 
 def _label(cell: Cell) -> str:

@@ -47,7 +47,7 @@ def copy_data(files: Sequence[DataFile], notebook: Path, *, most_bytes: int = MO
         job = _CopyJob(place=file.place, source=file.source, left=left)
         try:
             job.copy(notebook.resolve().parent)
-        except (_PathBlocked, _SizeExceeded, OSError) as error:
+        except (_NotCopied, OSError) as error:
             why = error.strerror or "unknown" if isinstance(error, OSError) else str(error)
             caveats.append(f"{file.name} could not be copied ({why}): put it at {file.place} beside the notebook.")
             continue
@@ -57,12 +57,8 @@ def copy_data(files: Sequence[DataFile], notebook: Path, *, most_bytes: int = MO
     return Copies(copied=tuple(copied), caveats=tuple(caveats))
 
 
-class _PathBlocked(Exception):
-    """Something else stands where a folder is needed."""
-
-
-class _SizeExceeded(Exception):
-    """There is more of it than was measured."""
+class _NotCopied(Exception):
+    """Something else stands where a folder is needed, or there is more of it than was measured."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,11 +95,11 @@ class _CopyJob:
 
     def _folder(self, source: int, target: int, within: str, depth: int) -> None:
         if depth > _DEEPEST:
-            raise _SizeExceeded(f"folders nested more than {_DEEPEST} deep")
+            raise _NotCopied(f"folders nested more than {_DEEPEST} deep")
         for name in sorted(os.listdir(source)):
             self.entries += 1
             if self.entries > _MOST_ENTRIES:
-                raise _SizeExceeded(f"more than {_MOST_ENTRIES:,} files")
+                raise _NotCopied(f"more than {_MOST_ENTRIES:,} files")
             inner = f"{within}{name}"
             mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
@@ -156,7 +152,7 @@ class _CopyJob:
         while chunk := os.read(source, _CHUNK):
             self.left -= len(chunk)
             if self.left < 0:
-                raise _SizeExceeded("it grew while it was copied")
+                raise _NotCopied("it grew while it was copied")
             while chunk:
                 chunk = chunk[os.write(into, chunk) :]
 
@@ -204,7 +200,7 @@ def _subfolder(folder: int, name: str) -> int:
     try:
         return os.open(name, DIRECTORY, dir_fd=folder)
     except OSError as error:
-        raise _PathBlocked(f"{name!a} is there already, and no folder") from error
+        raise _NotCopied(f"{name!a} is there already, and no folder") from error
 
 
 def _is_there(folder: int, name: str) -> bool:

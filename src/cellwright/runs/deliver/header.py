@@ -9,7 +9,6 @@ import ast
 import importlib.metadata
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -21,44 +20,35 @@ from packaging.version import InvalidVersion, Version
 from cellwright.kernel.environments.packages import DISTRIBUTION_OF_MODULE, NEVER_INSTALLED, with_package
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.notebook import Document
+from cellwright.notebook.syntax_trees import walk_syntax
 
-_MARIMO: Final = frozenset({"marimo"})
-_PANDAS: Final = frozenset({"pandas"})
-_POLARS: Final = frozenset({"polars"})
-_FRAMES: Final = _PANDAS | _POLARS
-_DRAWN: Final = frozenset({"plot", "hist", "boxplot"})
-
-UNSEEN: Final[tuple[tuple[frozenset[str], frozenset[str], frozenset[str]], ...]] = (
+UNSEEN: Final = (
     # `mo.sql` hands its result over as polars where polars is, else as pandas; either way through arrow.
-    (_MARIMO, frozenset({"mo.sql"}), frozenset({"duckdb", "sqlglot", "polars", "pyarrow"})),
-    (_MARIMO, frozenset({"mo.ui.altair_chart", "mo.ui.data_explorer"}), frozenset({"altair"})),
-    (_MARIMO, frozenset({"mo.ui.plotly"}), frozenset({"plotly"})),
-    (_MARIMO, frozenset({"mo.ui.anywidget"}), frozenset({"anywidget", "ipywidgets"})),
-    (_MARIMO, frozenset({"mo.ui.matplotlib", "mo.mpl"}), frozenset({"matplotlib"})),
-    (
-        _PANDAS,
-        frozenset({"read_parquet", "to_parquet", "read_feather", "to_feather", "read_orc", "to_orc", "ArrowDtype"}),
-        frozenset({"pyarrow"}),
-    ),
-    (_PANDAS, frozenset({"read_excel", "to_excel", "ExcelFile", "ExcelWriter"}), frozenset({"openpyxl"})),
-    (_PANDAS, frozenset({"read_html", "read_xml", "to_xml"}), frozenset({"lxml"})),
-    (_PANDAS, frozenset({"read_sql", "read_sql_query", "read_sql_table", "to_sql"}), frozenset({"sqlalchemy"})),
-    (_PANDAS, frozenset({"read_hdf", "to_hdf", "HDFStore"}), frozenset({"tables"})),
-    (_PANDAS, frozenset({"to_markdown"}), frozenset({"tabulate"})),
-    (_PANDAS, frozenset({"style"}), frozenset({"jinja2"})),
-    (_PANDAS, _DRAWN, frozenset({"matplotlib"})),
-    (_POLARS, frozenset({"plot"}), frozenset({"altair"})),
-    (_POLARS, frozenset({"to_pandas"}), frozenset({"pandas", "pyarrow"})),
-    (_POLARS, frozenset({"from_pandas", "to_arrow", "from_arrow"}), frozenset({"pyarrow"})),
-    (_POLARS, frozenset({"read_excel"}), frozenset({"fastexcel"})),
-    (_POLARS, frozenset({"write_excel"}), frozenset({"xlsxwriter"})),
-    (_FRAMES, frozenset({"read_database", "read_database_uri"}), frozenset({"connectorx", "sqlalchemy"})),
-    (frozenset({"duckdb"}), frozenset({"df", "fetchdf", "to_df"}), frozenset({"pandas", "numpy"})),
-    (frozenset({"duckdb"}), frozenset({"pl"}), frozenset({"polars", "pyarrow"})),
-    (frozenset({"duckdb"}), frozenset({"arrow", "fetch_arrow_table"}), frozenset({"pyarrow"})),
-    (frozenset({"pyarrow"}), frozenset({"to_pandas"}), frozenset({"pandas"})),
+    ("marimo", "mo.sql", "duckdb sqlglot polars pyarrow"),
+    ("marimo", "mo.ui.altair_chart mo.ui.data_explorer", "altair"),
+    ("marimo", "mo.ui.plotly", "plotly"),
+    ("marimo", "mo.ui.anywidget", "anywidget ipywidgets"),
+    ("marimo", "mo.ui.matplotlib mo.mpl", "matplotlib"),
+    ("pandas", "read_parquet to_parquet read_feather to_feather read_orc to_orc ArrowDtype", "pyarrow"),
+    ("pandas", "read_excel to_excel ExcelFile ExcelWriter", "openpyxl"),
+    ("pandas", "read_html read_xml to_xml", "lxml"),
+    ("pandas", "read_sql read_sql_query read_sql_table to_sql", "sqlalchemy"),
+    ("pandas", "read_hdf to_hdf HDFStore", "tables"),
+    ("pandas", "to_markdown", "tabulate"),
+    ("pandas", "style", "jinja2"),
+    ("pandas", "plot hist boxplot", "matplotlib"),
+    ("polars", "plot", "altair"),
+    ("polars", "to_pandas", "pandas pyarrow"),
+    ("polars", "from_pandas to_arrow from_arrow", "pyarrow"),
+    ("polars", "read_excel", "fastexcel"),
+    ("polars", "write_excel", "xlsxwriter"),
+    ("pandas polars", "read_database read_database_uri", "connectorx sqlalchemy"),
+    ("duckdb", "df fetchdf to_df", "pandas numpy"),
+    ("duckdb", "pl", "polars pyarrow"),
+    ("duckdb", "arrow fetch_arrow_table", "pyarrow"),
+    ("pyarrow", "to_pandas", "pandas"),
 )
-"""Imported package, attributes that are called, distributions that these need."""
+"""Imported packages, attributes that are called, distributions that these need."""
 
 ENGINES: Final = frozenset(
     {"pyarrow", "fastparquet", "openpyxl", "xlsxwriter", "xlrd", "calamine", "lxml", "numba", "plotly", "matplotlib"}
@@ -70,14 +60,14 @@ def unseen(imported: Collection[str], calls: Collection[str], words: Collection[
     """What is needed besides the packages that are imported, from the calls that are made."""
     found = {name for word in words if (name := "python-calamine" if word == "calamine" else word) and word in ENGINES}
     for packages, attributes, needed in UNSEEN:
-        if not packages.isdisjoint(imported) and not attributes.isdisjoint(calls):
-            found |= needed
+        if not set(packages.split()).isdisjoint(imported) and not set(attributes.split()).isdisjoint(calls):
+            found |= set(needed.split())
     return found
 
 
-_BROKEN: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 _IMPORTERS: Final = frozenset({"import_module", "__import__", "importorskip"})
 _START: Final = "# /// script\n"
+_PYTHON: Final = f'# requires-python = ">={sys.version_info.major}.{sys.version_info.minor}"\n'
 
 
 def with_header(
@@ -94,12 +84,14 @@ def with_header(
     stay as they are, only missing ones are added.
     """
     versions = {str(canonicalize_name(name)): version for name, version in installed.items()}
-    named = _named(document)
+    header = header_of(document.header)
+    named = {str(canonicalize_name(Requirement(one).name)) for one in header.dependencies} if header else set()
     wanted = sorted(distributions_used(document, versions, owners=owners, local=local) - named)
-    if header_of(document.header) is None:
+    if header is None:
         # Without a header `with_package` would add what it finds itself.
-        document = replace(document, header=_new_block(document.header))
-    elif not _has_python(document):
+        text = f"\n{document.header}" if document.header.strip() else ""
+        document = replace(document, header=f"{_START}{_PYTHON}# dependencies = [\n# ]\n# ///\n{text}")
+    elif not header.requires_python:
         document = _with_python(document)
     for name in reversed(wanted):
         document = with_package(document, f"{name}=={_public(versions[name])}")
@@ -116,28 +108,17 @@ def distributions_used(
     """The distributions, of those there are, that the notebook needs; marimo always."""
     known = importlib.metadata.packages_distributions() if owners is None else owners
     used = read_imports(document)
-    modules = {module for module in used.modules if _is_foreign(module, local)}
+    ours = {*sys.stdlib_module_names, *NEVER_INSTALLED, *local}
+    modules = {module for module in used.modules if module.partition(".")[0] not in ours}
     found = {owner for module in modules for owner in _owners(module, known, versions)}
     found |= unseen({module.partition(".")[0] for module in modules}, used.calls, used.words)
     found.add("marimo")
     return {name for name in found if name in versions and name not in NEVER_INSTALLED}
 
 
-def installed_packages(site: Path | None = None) -> dict[str, str]:
-    """Every distribution in that `site-packages`, by default this process's own, with its version. Blocking."""
-    found = importlib.metadata.distributions() if site is None else importlib.metadata.distributions(path=[str(site)])
-    return {str(canonicalize_name(one.name)): one.version for one in found if one.name}
-
-
-def module_owners(site: Path) -> dict[str, list[str]]:
-    """Which distributions of that `site-packages` have which top-level modules. Blocking."""
-    owners: dict[str, list[str]] = {}
-    for one in importlib.metadata.distributions(path=[str(site)]):
-        for file in one.files or ():
-            top = file.parts[0].partition(".")[0] if len(file.parts) == 1 and file.suffix == ".py" else file.parts[0]
-            if top.isidentifier() and one.name not in owners.setdefault(top, []):
-                owners[top].append(one.name)
-    return owners
+def installed_packages() -> dict[str, str]:
+    """Every distribution of this process, with its version. Blocking."""
+    return {one.name: one.version for one in importlib.metadata.distributions() if one.name}
 
 
 def local_modules(notebook: Path) -> frozenset[str]:
@@ -165,18 +146,14 @@ class Imports:
 
 def read_imports(document: Document) -> Imports:
     """What the notebook imports and which calls it makes. Cells that cannot be parsed count as empty."""
-    nodes = [node for cell in document.cells for node in _nodes(cell.code)]
-    marimo = {name for node in nodes for name in _names_of_marimo(node)}
+    nodes = [node for cell in document.cells for node in walk_syntax(cell.code)]
+    imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    marimo = {alias.asname or alias.name for alias in imported if alias.name == "marimo"}
     return Imports(
         modules=frozenset(module for node in nodes for module in _modules(node)),
         calls=frozenset(call for node in nodes for call in _calls(node, marimo)),
         words=frozenset(word for node in nodes for word in _engines(node)),
     )
-
-
-def _nodes(code: str) -> Iterator[ast.AST]:
-    with suppress(*_BROKEN):
-        yield from ast.walk(ast.parse(code))
 
 
 def _modules(node: ast.AST) -> Iterator[str]:
@@ -191,11 +168,6 @@ def _modules(node: ast.AST) -> Iterator[str]:
                 yield module
         case _:
             pass
-
-
-def _names_of_marimo(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.asname or alias.name for alias in node.names if alias.name == "marimo")
 
 
 def _calls(node: ast.AST, marimo: Collection[str]) -> Iterator[str]:
@@ -220,11 +192,6 @@ def _engines(node: ast.AST) -> Iterator[str]:
             pass
 
 
-def _is_foreign(module: str, local: Collection[str]) -> bool:
-    top = module.partition(".")[0]
-    return top not in sys.stdlib_module_names and top not in NEVER_INSTALLED and top not in local
-
-
 def _owners(module: str, known: Mapping[str, Sequence[str]], versions: Mapping[str, str]) -> Iterator[str]:
     """The distributions that have the module; where many share a top-level name, the one for the longer name."""
     parts = module.split(".")
@@ -247,29 +214,11 @@ def _owners(module: str, known: Mapping[str, Sequence[str]], versions: Mapping[s
 # ── the header's text ──
 
 
-def _named(document: Document) -> set[str]:
-    header = header_of(document.header)
-    return {str(canonicalize_name(Requirement(one).name)) for one in header.dependencies} if header else set()
-
-
-def _python() -> str:
-    return f'# requires-python = ">={sys.version_info.major}.{sys.version_info.minor}"\n'
-
-
-def _new_block(header: str) -> str:
-    return f"{_START}{_python()}# dependencies = [\n# ]\n# ///\n" + (f"\n{header}" if header.strip() else "")
-
-
-def _has_python(document: Document) -> bool:
-    header = header_of(document.header)
-    return header is not None and bool(header.requires_python)
-
-
 def _with_python(document: Document) -> Document:
     at = document.header.find(_START)
     if at < 0:
         return document
-    changed = document.header[: at + len(_START)] + _python() + document.header[at + len(_START) :]
+    changed = document.header[: at + len(_START)] + _PYTHON + document.header[at + len(_START) :]
     before, after = header_of(document.header), header_of(changed)
     is_only_that = before is not None and after is not None and before.dependencies == after.dependencies
     return replace(document, header=changed) if is_only_that else document

@@ -21,7 +21,7 @@ never: nobody is asked; what would be asked is refused."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """One goal, as a door took it."""
+    """One goal, as an interface took it."""
 
     words: str
     notebook: str

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import Defect, UserError
 from cellwright.notebook import CellConfig, CreateCell, Document, Edit, EditRefused, apply_edits, render
+from cellwright.notebook.atomic_write import write_new
 from cellwright.notebook.source_text import literal, markdown_text, variable_name
 from cellwright.runs.goal.goal import Goal
 
@@ -78,39 +75,9 @@ def create_if_missing(path: Path, text: str) -> bool:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _create(path, text.encode())
+        return write_new(path, text.encode())
     except OSError as error:
         raise UserError(
             f"Could not create {str(path)!r}: {error.strerror or error}.",
             hint="Check the folder's permissions and free space.",
         ) from error
-
-
-def _create(path: Path, content: bytes) -> bool:
-    if os.path.lexists(path):
-        return False
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.saving")
-    try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        # A link, not a rename: it fails where a file has appeared meanwhile.
-        return _linked(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-
-
-def _linked(temporary: Path, path: Path) -> bool:
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EMLINK}:
-            raise
-        if os.path.lexists(path):
-            return False
-        temporary.rename(path)
-    return True

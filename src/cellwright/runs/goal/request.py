@@ -1,14 +1,16 @@
-"""What a person gave a door, as a goal: every mistake is said before anything starts."""
+"""What a person typed, as a goal: every mistake is said before anything starts."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
@@ -21,7 +23,7 @@ LONGEST: Final = 20_000
 """Characters of a goal."""
 _SLUG: Final = 48
 _MODEL: Final = re.compile(r"[^\s:]+:\S+")
-_APPROVE: Final[dict[str, Approve]] = {"ask": "ask", "envelope": "envelope", "never": "never"}
+_APPROVE: Final[tuple[Approve, ...]] = get_args(Approve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,11 @@ def read_goal(
     project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
     data = tuple(file.words for file in parse_data(typed.data, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
+    # Raises for a mistake in them.
+    Limits.parse(typed.limits)
+    approve = next((each for each in _APPROVE if each == typed.approve), None)
+    if approve is None:
+        raise UserError(f"Unknown --approve {typed.approve!r}.", hint=f"{', '.join(_APPROVE)}.")
     if models == (ANALYST,) and not data and not has_data(project):
         raise UserError(f"There is no data in {str(project)!r}.", hint="Name files or folders with --data.")
     return Goal(
@@ -72,11 +79,11 @@ def read_goal(
         data=data,
         models=models,
         budget_usd=None if typed.budget is None else read_budget(typed.budget),
-        approve=_approve(typed.approve),
+        approve=approve,
         is_private=typed.is_private,
         priority=typed.priority,
         python=typed.python,
-        limits=_limits(typed.limits),
+        limits=tuple(typed.limits),
     )
 
 
@@ -101,12 +108,9 @@ def no_text() -> UserError:
 
 def new_notebook_path(words: str, here: Path, taken: Collection[str] = ()) -> Path:
     """A file for a new notebook, named after the goal, that is not there yet."""
-    slug, number = slug_of(words), 1
-    while True:
-        place = here.resolve() / f"{slug}{f'-{number}' if number > 1 else ''}.py"
-        if not place.exists() and not place.is_symlink() and str(place) not in taken:
-            return place
-        number += 1
+    slug, folder = slug_of(words), here.resolve()
+    candidates = (folder / f"{slug}{f'-{number}' if number > 1 else ''}.py" for number in itertools.count(1))
+    return next(path for path in candidates if not os.path.lexists(path) and str(path) not in taken)
 
 
 def slug_of(words: str) -> str:
@@ -165,26 +169,12 @@ def _project(notebook: Path, named: Path | None) -> Path:
 
 def _models(names: Sequence[str]) -> tuple[str, ...]:
     """The models, or the analyst alone. Raises `UserError`."""
-    if ANALYST not in names:
-        return tuple(_model(name) for name in names)
-    if len(set(names)) > 1:
-        raise UserError("The analyst works without models.", hint=f"Name {ANALYST!r} alone, or models.")
-    return (ANALYST,)
-
-
-def _model(name: str) -> str:
-    if _MODEL.fullmatch(name) is None:
-        hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
-        raise UserError(f"{name!r} is no model.", hint=hint)
-    return name
-
-
-def _limits(words: Sequence[str]) -> tuple[str, ...]:
-    Limits.parse(words)
-    return tuple(words)
-
-
-def _approve(text: str) -> Approve:
-    if text not in _APPROVE:
-        raise UserError(f"Unknown --approve {text!r}.", hint=f"{', '.join(_APPROVE)}.")
-    return _APPROVE[text]
+    if ANALYST in names:
+        if len(set(names)) > 1:
+            raise UserError("The analyst works without models.", hint=f"Name {ANALYST!r} alone, or models.")
+        return (ANALYST,)
+    for name in names:
+        if _MODEL.fullmatch(name) is None:
+            hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
+            raise UserError(f"{name!r} is no model.", hint=hint)
+    return tuple(names)

@@ -6,15 +6,13 @@ import json
 from dataclasses import replace
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from cellwright.agents import AgentReport, Note
 from cellwright.errors import UserError
 from cellwright.runs.plan.plan import (
     MOST_ALTERNATIVES,
     MOST_TASKS,
-    Alternative,
-    Check,
     Plan,
     Task,
     checked,
@@ -36,28 +34,26 @@ _STORY: Final = (
 _ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
 
 
-class _Check(BaseModel):
-    """Something that must hold in the end, shown by a test in the notebook."""
-
+class _PlanPart(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class _Check(_PlanPart):
+    """Something that must hold in the end, shown by a test in the notebook."""
 
     test: Annotated[str, Field(description="Name of the test function: test_ and small letters.")]
     says: Annotated[str, Field(description="What holds, in one sentence.")]
 
 
-class _Alternative(BaseModel):
+class _Alternative(_PlanPart):
     """One of several ways, or one of several things that may be so."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(description="A few words that tell it from the others.", max_length=60)]
     todo: str = ""
 
 
-class _Task(BaseModel):
+class _Task(_PlanPart):
     """One piece of work with one result."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: Annotated[str, Field(description="Short: small letters, digits, dashes.")]
     title: str
@@ -75,6 +71,9 @@ class _Task(BaseModel):
     ] = False
 
 
+_TASKS: Final = TypeAdapter(tuple[Task, ...])
+
+
 def plan_finish() -> Tool:
     """The planner's own way to finish: with a plan."""
 
@@ -88,14 +87,11 @@ def plan_finish() -> Tool:
         packages: Annotated[list[str], Field(description="Packages that must be installed.")] = [],  # noqa: B006
     ) -> ToolResult:
         """Hand in the plan. Others carry it out; nothing comes after this."""
-        plan = Plan(
-            title=title,
-            deliverable=deliverable,
-            tasks=tuple(_task(each) for each in tasks),
-            assumptions=tuple(assumptions),
-            hosts=tuple(hosts),
-            packages=tuple(packages),
-        )
+        drafted = [each.model_dump() for each in tasks]
+        for each in drafted:
+            each["person_decides"] = each["person_decides"] and bool(each["alternatives"])
+        plan = Plan(title=title, deliverable=deliverable, tasks=_TASKS.validate_python(drafted))
+        plan = replace(plan, assumptions=tuple(assumptions), hosts=tuple(hosts), packages=tuple(packages))
         try:
             checked(plan)
         except UserError as problem:
@@ -103,20 +99,6 @@ def plan_finish() -> Tool:
         return Done(text="Planned.", value={"summary": title, "answer": json.dumps(plan_json(plan))}, ends=True)
 
     return finish
-
-
-def _task(drafted: _Task) -> Task:
-    checks = tuple(Check(test=check.test, says=check.says) for check in drafted.checks)
-    ways = tuple(Alternative(name=each.name, todo=each.todo) for each in drafted.alternatives)
-    return Task(
-        id=drafted.id,
-        title=drafted.title,
-        todo=drafted.todo,
-        after=tuple(drafted.after),
-        checks=checks,
-        alternatives=ways,
-        person_decides=drafted.person_decides and bool(ways),
-    )
 
 
 def plan_of(report: AgentReport, goal: str) -> Plan:

@@ -24,15 +24,13 @@ class Normalisation:
 
     name: str
     pattern: re.Pattern[str]
-    keeps: int = 0
-    """How many groups of the pattern stay, in front of what is replaced."""
+    """Its first group, if it has one, stays in front of what is replaced."""
 
 
 NORMALISATIONS: Final = (
     Normalisation(
         name="object addresses",
         pattern=re.compile(r"((?:<|&lt;|\\u003c)[^<>\n]{1,200}? at )(0x[0-9a-fA-F]{6,16})(?=>|&gt;|\\u003e|[ ,])"),
-        keeps=1,
     ),
     Normalisation(
         name="marimo's element tokens",
@@ -40,11 +38,8 @@ NORMALISATIONS: Final = (
             r"((?:random-id|object-id|data-model-id)=(?:&quot;|[\\\"'&#;x0-9]){1,12}?)"
             r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32})"
         ),
-        keeps=1,
     ),
-    Normalisation(
-        name="marimo's file names of cells", pattern=re.compile(r"(/tmp/marimo_)(\d+)(?=/__marimo__cell_)"), keeps=1
-    ),
+    Normalisation(name="marimo's file names of cells", pattern=re.compile(r"(/tmp/marimo_)\d+(?=/__marimo__cell_)")),
     Normalisation(name="pandas Styler ids", pattern=re.compile(r"(?<![\w-])T_[0-9a-f]{5}(?=[_\s\"'\\{])")),
 )
 """All of them; docs/verify.md lists the same."""
@@ -103,7 +98,7 @@ def _numbering(rule: Normalisation) -> Callable[[re.Match[str]], str]:
     seen: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:
-        kept = match[1] if rule.keeps else ""
+        kept = match[1] if rule.pattern.groups else ""
         token = match[0][len(kept) :]
         return f"{kept}[{rule.name} {seen.setdefault(token, len(seen) + 1)}]"
 

@@ -21,113 +21,78 @@ from cellwright.kernel.environments.lookup import PackageSource, environment_for
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile
-from cellwright.sandbox.spec import DataMount, Tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshEnvironment:
     """Where a notebook is run to see whether it stands on its own."""
 
-    open: Callable[[int], AbstractAsyncContextManager[OpenNotebook]]
-    """The notebook on a kernel of its own for this run, with nothing in it yet. What it changes is forgotten."""
-    requirements: tuple[str, ...] | None
-    """What its header asks for; None when it has none and runs on Cellwright's own packages."""
+    options: KernelOptions
+    """Those under which its kernels have these packages."""
     packages: Mapping[str, str]
     """Every distribution there is, name → version."""
     python: str
     """The version of the interpreter."""
-    source: PackageSource | None
+    source: PackageSource | None = None
     """Where its environment came from; None when it has none of its own."""
-    project: Path
-    data: tuple[DataMount, ...]
-    tier: Tier
+    requirements: tuple[str, ...] | None = None
+    """What its header asks for; None when it has none and runs on Cellwright's own packages."""
+    pools: tuple[KernelPool | None, KernelPool | None] = (None, None)
+    """Where the kernels of the first and of the second run come from; None: a pool is opened for it."""
+
+    @asynccontextmanager
+    async def open(self, file: NotebookFile, run: int) -> AsyncGenerator[OpenNotebook]:
+        """The notebook on a kernel of its own for this run, with nothing in it yet. What it changes is forgotten."""
+        async with AsyncExitStack() as stack:
+            pool = self.pools[run > 1] or await stack.enter_async_context(KernelPool.open())
+            yield await stack.enter_async_context(pool.open_notebook(file, self.options))
 
 
 OpenFresh = Callable[[NotebookFile], AbstractAsyncContextManager[FreshEnvironment]]
 """Raises `UserError` or `Unavailable` when the environment is not to be had."""
 
 
-def fresh_environments(pool: KernelPool, terrain: KernelOptions, *, other: KernelPool | None = None) -> OpenFresh:
-    """Fresh places on this terrain, whatever it says about changed files.
+def fresh_environments(pool: KernelPool, options: KernelOptions, *, other: KernelPool | None = None) -> OpenFresh:
+    """Fresh environments under these options, whatever they say about changed files.
 
     The second run's kernel comes from another zygote: of `other`, or of a pool that is opened for it.
     """
 
     @asynccontextmanager
     async def open_fresh(file: NotebookFile) -> AsyncGenerator[FreshEnvironment]:
-        forgetful = replace(terrain, files="drop")
         header = await anyio.to_thread.run_sync(header_of, file.document.header)
-        if header is None:
-            folders = [Path(path) for path in package_paths()]
-            packages = await anyio.to_thread.run_sync(distributions_in, folders)
-            ours = FreshPackages(terrain=forgetful, packages=packages, python=terrain.pythons.ours.version, source=None)
-            yield _environment((pool, other), file, None, ours)
-            return
-        async with fresh_packages(header, forgetful) as fresh:
-            yield _environment((pool, pool), file, header.dependencies, fresh)
+        async with fresh_packages(header, replace(options, files="drop")) as fresh:
+            # Kernels forked from one zygote share its hash seed: a set of texts would come in the same order by
+            # accident. A notebook's own environment is started anew for each kernel, so there one pool does.
+            yield replace(fresh, pools=(pool, other if header is None else pool))
 
     return open_fresh
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FreshPackages:
-    """The packages kernels run on: of an environment that was made now, or our own."""
-
-    terrain: KernelOptions
-    """On which kernels have them."""
-    packages: Mapping[str, str]
-    """The distributions, name → version."""
-    python: str
-    source: PackageSource | None
-    """Where the environment came from; None for our own."""
-
-
 @asynccontextmanager
-async def fresh_packages(header: ScriptHeader, terrain: KernelOptions) -> AsyncGenerator[FreshPackages]:
-    """An environment resolved now, not one that was kept. Downloads are shared."""
-    if terrain.environments is None:
+async def fresh_packages(header: ScriptHeader | None, options: KernelOptions) -> AsyncGenerator[FreshEnvironment]:
+    """An environment resolved now, not one that was kept. Downloads are shared. Without a header, our own packages."""
+    if header is None:
+        packages = await _installed([Path(path) for path in package_paths()])
+        yield FreshEnvironment(options=options, packages=packages, python=options.pythons.ours.version)
+        return
+    if options.environments is None:
         raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
-    async with _own_folder(terrain.environments) as folder:
+    async with _own_folder(options.environments) as folder:
         environment = await environment_for(
-            header, cache=folder, uv=terrain.uv, pythons=terrain.pythons, on_progress=terrain.on_progress
+            header, cache=folder, uv=options.uv, pythons=options.pythons, on_progress=options.on_progress
         )
-        packages = await anyio.to_thread.run_sync(distributions_in, [environment.site_packages])
-        yield FreshPackages(
-            terrain=replace(terrain, environments=folder),
-            packages=packages,
+        yield FreshEnvironment(
+            options=replace(options, environments=folder),
+            packages=await _installed([environment.site_packages]),
             python=environment.interpreter.version,
             source=environment.source,
+            requirements=header.dependencies,
         )
 
 
-def _environment(
-    pools: tuple[KernelPool, KernelPool | None],
-    file: NotebookFile,
-    requirements: tuple[str, ...] | None,
-    fresh: FreshPackages,
-) -> FreshEnvironment:
-    terrain = fresh.terrain
-    return FreshEnvironment(
-        open=lambda run: _on_kernel_of(pools[run > 1], file, terrain),
-        requirements=requirements,
-        packages=dict(sorted(fresh.packages.items())),
-        python=fresh.python,
-        source=fresh.source,
-        project=terrain.project,
-        data=terrain.data,
-        tier=terrain.tier,
-    )
-
-
-@asynccontextmanager
-async def _on_kernel_of(
-    pool: KernelPool | None, file: NotebookFile, terrain: KernelOptions
-) -> AsyncGenerator[OpenNotebook]:
-    # Kernels forked from one zygote share its hash seed: a set of texts would come in the same order by accident.
-    # A notebook's own environment is started anew for each kernel, so there one pool does.
-    async with AsyncExitStack() as stack:
-        used = pool or await stack.enter_async_context(KernelPool.open())
-        yield await stack.enter_async_context(used.open_notebook(file, terrain))
+async def _installed(folders: list[Path]) -> dict[str, str]:
+    return dict(sorted((await anyio.to_thread.run_sync(distributions_in, folders)).items()))
 
 
 @asynccontextmanager

@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import stat
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,6 +18,7 @@ from typing import Final, Literal
 
 from cellwright.analyst.data_search import host_path
 from cellwright.notebook import Document
+from cellwright.notebook.syntax_trees import walk_syntax
 from cellwright.sandbox.spec import DataMount
 
 INSIDE: Final = PurePosixPath("/project")
@@ -140,38 +140,24 @@ def _words(document: Document) -> Sequence[str]:
     """Every string in the code that could name a file, whole and in parts (SQL names files inside a sentence)."""
     words: dict[str, None] = {}
     for cell in document.cells:
-        for text in [*_strings(cell.code), *(f"{module}.py" for module in _modules(cell.code))]:
+        for text in (text for node in walk_syntax(cell.code) for text in _texts(node)):
             words |= dict.fromkeys([text[:500], *_WORD.findall(text[:100_000])])
             if len(words) > _WORDS:
                 return list(words)[:_WORDS]
     return list(words)
 
 
-def _strings(code: str) -> Iterator[str]:
-    for node in ast.walk(_tree(code)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
-def _modules(code: str) -> Iterator[str]:
-    """A module beside the notebook is part of what it computes."""
-    for node in ast.walk(_tree(code)):
-        match node:
-            case ast.Import(names=names):
-                yield from (name.name.replace(".", "/") for name in names)
-            case ast.ImportFrom(module=str(module), level=0):
-                yield module.replace(".", "/")
-            case _:
-                pass
-
-
-def _tree(code: str) -> ast.AST:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return ast.Module(body=[], type_ignores=[])
+def _texts(node: ast.AST) -> Iterator[str]:
+    """Strings, and modules: one beside the notebook is part of what it computes."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.Import(names=names):
+            yield from (f"{name.name.replace('.', '/')}.py" for name in names)
+        case ast.ImportFrom(module=str(module), level=0):
+            yield f"{module.replace('.', '/')}.py"
+        case _:
+            pass
 
 
 def _files_for(word: str, folder: Path, project: Path) -> Iterator[str]:

@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome
-from cellwright.notebook import Cell, LintFinding, NotebookFile
+from cellwright.notebook import Cell, NotebookFile
+from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import comparable_output, difference
 from cellwright.runs.verify.input_files import InputFile

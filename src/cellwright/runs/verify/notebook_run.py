@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import ast
 import textwrap
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
 from cellwright.errors import KernelLost
 from cellwright.ids import CellId
 from cellwright.kernel import CellFinishedEvent, CellOutcome, Event, KernelEnd, NotebookValue, Observation, OpenNotebook
-from cellwright.notebook import Cell, CreateCell, Document, graph
+from cellwright.notebook import Cell, CreateCell, Document, NotebookFile, graph
 from cellwright.notebook.marimo_check import tests_code, tests_in
+from cellwright.notebook.syntax_trees import syntax_tree
 from cellwright.runs.verify.fresh_environment import FreshEnvironment
 from cellwright.runs.verify.input_files import opened_inside
 
 CheckKind = Literal["test", "cell"]
 """test: a test function or class, run after the notebook has run. cell: a cell that fails by failing."""
 
+CheckVerdict = Literal["passed", "failed", "skipped", "needs pytest"]
 _MOST: Final = 500
 _NAME: Final = 300
 _MESSAGE: Final = 2_000
@@ -37,7 +38,7 @@ class CheckResult:
     cell: CellId
     name: str
     kind: CheckKind
-    outcome: Literal["passed", "failed", "skipped", "needs pytest"]
+    outcome: CheckVerdict
     message: str = ""
 
 
@@ -69,29 +70,23 @@ def cells_with_tests(document: Document, free_name: str) -> tuple[CellWithTests,
 
 def results_of(cell: CellWithTests, value: NotebookValue | None, problem: str) -> list[CheckResult]:
     """What the runner told, checked: it comes from the notebook's own process."""
-    rows = value.json if value is not None and value.is_whole else None
-    told = [row for row in map(_row, cast("list[object]", rows)) if row] if isinstance(rows, list) else []
-    if not told:
-        why = problem or "its tests did not run"
-        return [
-            CheckResult(cell=cell.cell, name=test, kind="test", outcome="failed", message=why) for test in cell.tests
-        ]
+    failed: list[tuple[str, CheckVerdict, str]]
+    failed = [(test, "failed", problem or "its tests did not run") for test in cell.tests]
+    rows = [row for row in map(_row, _items(value)) if row]
     return [
         CheckResult(cell=cell.cell, name=name, kind="test", outcome=outcome, message=message)
-        for name, outcome, message in told[:_MOST]
+        for name, outcome, message in rows[:_MOST] or failed
     ]
 
 
-def _row(row: object) -> tuple[str, Literal["passed", "failed", "skipped", "needs pytest"], str] | None:
+def _row(row: object) -> tuple[str, CheckVerdict, str] | None:
     if not isinstance(row, dict):
         return None
-    told = cast("dict[str, Any]", row)
-    name, message = str(told.get("name", ""))[:_NAME], str(told.get("message", ""))[:_MESSAGE]
-    match told.get("outcome"):
-        case "passed":
-            return name, "passed", message
-        case "skipped":
-            return name, "skipped", message
+    found = cast("dict[str, Any]", row)
+    name, message = str(found.get("name", ""))[:_NAME], str(found.get("message", ""))[:_MESSAGE]
+    match found.get("outcome"):
+        case "passed" | "skipped" as verdict:
+            return name, verdict, message
         case "needs pytest":
             return name, "needs pytest", f"needs pytest: {message}"
         case _:
@@ -114,13 +109,8 @@ def cell_checks(document: Document, outcomes: Mapping[CellId, CellOutcome]) -> l
 
 
 def _fails_by_failing(cell: Cell) -> bool:
-    if tests_in(cell.code):
-        return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(cell.code)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = syntax_tree(cell.code)
+    if tree is None or tests_in(cell.code):
         return False
     return cell.name.startswith("test_") or any(isinstance(node, ast.Assert) for node in tree.body)
 
@@ -187,14 +177,15 @@ class NotebookRun:
 
 
 async def run_once(
-    place: FreshEnvironment, document: Document, number: int, *, seconds: float, tell: OnProgress
+    environment: FreshEnvironment, file: NotebookFile, number: int, *, seconds: float, on_progress: OnProgress
 ) -> NotebookRun:
     """Run the notebook as it is on disk; nothing that is added here is ever saved."""
+    document = file.document
     free = _free_name(document)
-    async with place.open(number) as notebook:
+    async with environment.open(file, number) as notebook:
         await notebook.apply([CreateCell(code=_LISTENER.replace("NAME", free))], seconds=seconds)
         cells = [cell.id for cell in document.cells]
-        seen = await _followed(notebook, cells, "first run" if number == 1 else "second run", seconds, tell)
+        seen = await _followed(notebook, cells, "first run" if number == 1 else "second run", seconds, on_progress)
         ran = NotebookRun(
             number=number,
             outcomes=tuple(outcome for outcome in seen.cells if document.find(outcome.id) is not None),
@@ -206,16 +197,16 @@ async def run_once(
 
 
 async def _followed(
-    notebook: OpenNotebook, cells: Sequence[CellId], what: str, seconds: float, tell: OnProgress
+    notebook: OpenNotebook, cells: Sequence[CellId], what: str, seconds: float, on_progress: OnProgress
 ) -> Observation:
     last: Event | None = None
     done, every = 0, max(1, len(cells) // _LINES)
-    tell(f"{what}: {len(cells)} cells")
+    on_progress(f"{what}: {len(cells)} cells")
     async for last in notebook.run(cells, seconds=seconds):
         if isinstance(last, CellFinishedEvent):
             done += 1
             if done % every == 0 or done == len(cells):
-                tell(f"{what}: {done}/{len(cells)}")
+                on_progress(f"{what}: {done}/{len(cells)}")
     assert isinstance(last, Observation)
     return last
 
@@ -234,16 +225,8 @@ async def _with_checks(
     if ran.kernel_end is None:
         ready = [test for test in tests if test.cell in outcomes and outcomes[test.cell].status == "ok"]
         checks += await _tested(notebook, ready, seconds)
-        opened = _texts((await _values(notebook, [free])).get(free))
-    return NotebookRun(
-        number=ran.number,
-        outcomes=ran.outcomes,
-        checks=tuple(checks),
-        opened=tuple(dict.fromkeys(opened_inside(opened))),
-        hidden=ran.hidden,
-        kernel_end=ran.kernel_end,
-        problem=ran.problem,
-    )
+        opened = [path for path in _items((await _values(notebook, [free])).get(free)) if isinstance(path, str)]
+    return replace(ran, checks=tuple(checks), opened=tuple(dict.fromkeys(opened_inside(opened))))
 
 
 async def _tested(notebook: OpenNotebook, tests: Sequence[CellWithTests], seconds: float) -> list[CheckResult]:
@@ -278,9 +261,10 @@ def _problem(outcome: CellOutcome | None, seen: Observation) -> str:
     return "" if outcome is None else f"it did not run: {outcome.status}"
 
 
-def _texts(value: NotebookValue | None) -> list[str]:
-    rows: Any = value.json if value is not None and value.is_whole else None
-    return [row for row in cast("list[object]", rows) if isinstance(row, str)] if isinstance(rows, list) else []
+def _items(value: NotebookValue | None) -> list[object]:
+    """Of a list that came whole out of the kernel; none for anything else."""
+    held = value.json if value is not None and value.is_whole else None
+    return cast("list[object]", held) if isinstance(held, list) else []
 
 
 def _free_name(document: Document) -> str:

@@ -7,33 +7,30 @@ needed; stored by what the notebook contains, and by where it last was.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.notebook import Document
-from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.atomic_write import write_atomically, write_new
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.sandbox.spec import DataMount
 
 KEY_FILE: Final = "proof-key"
 _PURPOSE: Final = b"cellwright proof\0"
 """Signed together with the proof: a signature made for anything else is none."""
-_SEED_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +51,13 @@ class Signer:
     @classmethod
     def at(cls, home: Path) -> Signer:
         """The signer of this state directory; its key is made if there is none. Blocking."""
-        seed = _read(home / KEY_FILE) or _make(home / KEY_FILE)
-        return cls(_key=Ed25519PrivateKey.from_private_bytes(seed))
+        return cls(_key=_read(home / KEY_FILE) or _make(home / KEY_FILE))
 
     @classmethod
     def known_at(cls, home: Path) -> Signer | None:
         """The signer of this state directory, if it ever signed anything. Blocking."""
-        seed = _read(home / KEY_FILE)
-        return None if seed is None else cls(_key=Ed25519PrivateKey.from_private_bytes(seed))
+        key = _read(home / KEY_FILE)
+        return None if key is None else cls(_key=key)
 
 
 def is_signed(message: bytes, *, key: str, signature: str) -> bool:
@@ -79,7 +75,7 @@ def fingerprint(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path) -> Ed25519PrivateKey | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -94,30 +90,17 @@ def _read(path: Path) -> bytes | None:
             )
         content = stream.read(4096)
     try:
-        seed = base64.b64decode(content.strip(), validate=True)
-    except binascii.Error:
-        seed = b""
-    if len(seed) != _SEED_BYTES:
-        raise Unavailable("The key for proofs is damaged.", hint=f"Delete {path} and verify again: a new key is made.")
-    return seed
+        return Ed25519PrivateKey.from_private_bytes(base64.b64decode(content.strip(), validate=True))
+    except ValueError as error:
+        hint = f"Delete {path} and verify again: a new key is made."
+        raise Unavailable("The key for proofs is damaged.", hint=hint) from error
 
 
-def _make(path: Path) -> bytes:
+def _make(path: Path) -> Ed25519PrivateKey:
     """A new key, whole or not at all. Of two processes that make one at once, one wins and both use it."""
-    seed = Ed25519PrivateKey.generate().private_bytes_raw()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(base64.b64encode(seed) + b"\n")
-            stream.flush()
-            os.fsync(descriptor)
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink(missing_ok=True)
-    return _read(path) or seed
+    key = Ed25519PrivateKey.generate()
+    write_new(path, base64.b64encode(key.private_bytes_raw()) + b"\n", mode=0o600)
+    return _read(path) or key
 
 
 FORMAT: Final = 1
@@ -198,7 +181,7 @@ class SignedProof:
     """Over `canonical(proof)`, base64."""
 
 
-_proofs: Final = TypeAdapter(Proof)
+_SIGNED: Final = TypeAdapter(SignedProof)
 
 
 def canonical(proof: Proof) -> bytes:
@@ -208,32 +191,29 @@ def canonical(proof: Proof) -> bytes:
 
 def to_json(signed: SignedProof) -> bytes:
     """For a file."""
-    told = {"proof": _plain(signed.proof), "key": signed.key, "signature": signed.signature}
-    return json.dumps(told, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    fields = {"proof": _plain(signed.proof), "key": signed.key, "signature": signed.signature}
+    return json.dumps(fields, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
-    told = asdict(proof)
+    fields = asdict(proof)
     if proof.environment.source is None:
         # Proofs that do not say it were signed without the word.
-        del told["environment"]["source"]
-    return told
+        del fields["environment"]["source"]
+    return fields
 
 
 def parse(content: bytes, where: str) -> SignedProof:
     """A proof from a file's bytes. Raises `UserError` for anything else; says nothing about its signature."""
     try:
-        told: Any = json.loads(content)
-        version: Any = told["proof"]["format"]
+        fields: Any = json.loads(content)
+        version: Any = fields["proof"]["format"]
         if version != FORMAT:
             raise UserError(
                 f"{where} is a proof of format {str(version)[:20]!r}, and this Cellwright reads format {FORMAT}.",
                 hint="Check it with the Cellwright that made it, or verify the notebook again.",
             )
-        key, signature = told["key"], told["signature"]
-        if not isinstance(key, str) or not isinstance(signature, str):
-            raise TypeError("key and signature are texts")
-        return SignedProof(proof=_proofs.validate_python(told["proof"]), key=key, signature=signature)
+        return _SIGNED.validate_python(fields)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(
             f"{where} is not a proof: it is damaged or something else.", hint="Verify the notebook again."
@@ -262,11 +242,22 @@ def cell_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProof:
-    """A proof from the shelf, and what only this machine knows about it."""
+    """A stored proof, and what only this machine knows about it."""
 
     signed: SignedProof
     data: tuple[DataMount, ...] = ()
     """Where the data was that was given from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ProofNote:
+    """What is stored by where a notebook last was."""
+
+    notebook_sha256: str = ""
+    data: dict[str, str] = field(default_factory=dict[str, str])
+
+
+_NOTE: Final = TypeAdapter(_ProofNote)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,23 +268,25 @@ class ProofStore:
 
     def put(self, signed: SignedProof, notebook: Path, data: Iterable[DataMount]) -> Path:
         """Keep a proof. It appears whole or not at all; an earlier one of the same content is replaced."""
-        place = self._by_content(signed.proof.notebook_sha256)
-        for folder in (self._folder, place.parent, self._by_path(notebook).parent):
+        file, digest = self._by_content(signed.proof.notebook_sha256), signed.proof.notebook_sha256
+        for folder in (self._folder, file.parent, self._by_path(notebook).parent):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(place, to_json(signed))
-        mounts = {mount.target: mount.source for mount in data}
-        note = {"notebook_sha256": signed.proof.notebook_sha256, "data": mounts}
-        write_atomically(self._by_path(notebook), json.dumps(note, indent=1).encode() + b"\n")
-        return place
+        write_atomically(file, to_json(signed))
+        note = _ProofNote(notebook_sha256=digest, data={mount.target: mount.source for mount in data})
+        write_atomically(self._by_path(notebook), _NOTE.dump_json(note, indent=1) + b"\n")
+        return file
 
     def find(self, notebook: Path, content: bytes) -> StoredProof | None:
         """The proof of this very content, else the last one of the notebook at this path."""
-        note = self._note(notebook)
-        data = tuple(DataMount(source=source, target=target) for target, source in _mounts(note))
-        for digest in (sha256(content), note.get("notebook_sha256")):
-            place = self._by_content(digest) if isinstance(digest, str) and digest.isalnum() else None
-            if place is not None and place.is_file():
-                return StoredProof(signed=parse(place.read_bytes(), f"The stored proof {place.name!r}"), data=data)
+        try:
+            note = _NOTE.validate_json(self._by_path(notebook).read_bytes())
+        except (OSError, ValidationError):
+            note = _ProofNote()
+        data = tuple(DataMount(source=source, target=target) for target, source in note.data.items())
+        for digest in (sha256(content), note.notebook_sha256):
+            file = self._by_content(digest)
+            if digest.isalnum() and file.is_file():
+                return StoredProof(signed=parse(file.read_bytes(), f"The stored proof {file.name!r}"), data=data)
         return None
 
     @property
@@ -305,16 +298,3 @@ class ProofStore:
 
     def _by_path(self, notebook: Path) -> Path:
         return self._folder / "by-path" / f"{sha256(str(notebook))}.json"
-
-    def _note(self, notebook: Path) -> dict[str, Any]:
-        try:
-            note: Any = json.loads(self._by_path(notebook).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
-
-
-def _mounts(note: dict[str, Any]) -> list[tuple[str, str]]:
-    mounts = note.get("data")
-    pairs = cast("dict[object, object]", mounts).items() if isinstance(mounts, dict) else ()
-    return [(target, source) for target, source in pairs if isinstance(target, str) and isinstance(source, str)]

@@ -16,11 +16,12 @@ import anyio.to_thread
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
-from cellwright.notebook import Document, LintFinding, NotebookFile, check, read
+from cellwright.notebook import NotebookFile, check, read
+from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
-from cellwright.runs.verify.input_files import FileLocations, InputFile, InputReason, hash_files, known_files
+from cellwright.runs.verify.input_files import FileLocations, InputFile, hash_files, known_files
 from cellwright.runs.verify.judge import Judge, Machine
 from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
 from cellwright.runs.verify.proof import (
@@ -99,7 +100,7 @@ async def verify(
     masker: Masker,
     seconds: float = 600,
     is_strict: bool = False,
-    on_progress: OnProgress | None = None,
+    on_progress: OnProgress = lambda _: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verified | NotVerified:
     """Run a notebook twice in fresh kernels, compare, check, look for leaks; a proof if all is well.
@@ -107,7 +108,6 @@ async def verify(
     `seconds` bounds each run. Warnings of marimo's linter fail only when `is_strict`. Raises `UserError` for a file
     that is no notebook.
     """
-    tell = on_progress or _say_nothing
     file = await anyio.to_thread.run_sync(read, path)
     findings = tuple(await check(file.document))
     judge = Judge(file, machine=machine, masker=masker)
@@ -117,52 +117,48 @@ async def verify(
         return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
     async with AsyncExitStack() as stack:
         try:
-            place = await stack.enter_async_context(open_fresh(file))
+            environment = await stack.enter_async_context(open_fresh(file))
         except (UserError, Unavailable) as error:
             is_unavailable = isinstance(error, Unavailable)
             judge.reasons.append(NoEnvironment(message=error.message, hint=error.hint, is_unavailable=is_unavailable))
             return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
-        before = await _hashed(file, place)
-        runs = [await _run(place, file.document, 1, seconds, tell)]
-        between = await _hashed(file, place, runs)
+        before = await _hashed(file, environment)
+        runs = [await _run(environment, file, 1, seconds, on_progress)]
+        between = await _hashed(file, environment, runs)
         if runs[0].is_ok:
-            runs.append(await _run(place, file.document, 2, seconds, tell))
-        data = await _hashed(file, place, runs)
+            runs.append(await _run(environment, file, 2, seconds, on_progress))
+        data = await _hashed(file, environment, runs)
     await anyio.to_thread.run_sync(judge.runs, runs, seconds)
     judge.unchanged((*before, *between), data, await anyio.to_thread.run_sync(_content, file.path))
-    report = _report(judge, runs, findings, data, place)
+    report = _report(judge, runs, findings, data, environment)
     if judge.reasons:
         return NotVerified(reasons=tuple(judge.reasons), report=report)
-    proof = _proof(file, runs, report, place, now())
+    proof = _proof(file, runs, report, environment, now())
     signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
     return Verified(signed=signed, report=report)
 
 
 async def _run(
-    place: FreshEnvironment, document: Document, number: int, seconds: float, tell: OnProgress
+    environment: FreshEnvironment, file: NotebookFile, number: int, seconds: float, on_progress: OnProgress
 ) -> NotebookRun:
     try:
-        return await run_once(place, document, number, seconds=seconds, tell=tell)
+        return await run_once(environment, file, number, seconds=seconds, on_progress=on_progress)
     except Unavailable as error:
         return NotebookRun(number=number, outcomes=(), problem=error.message)
 
 
 async def _hashed(
-    file: NotebookFile, place: FreshEnvironment, runs: Sequence[NotebookRun] = ()
+    file: NotebookFile, environment: FreshEnvironment, runs: Sequence[NotebookRun] = ()
 ) -> tuple[InputFile, ...]:
     around = FileLocations(
-        project=place.project,
+        project=environment.options.project,
         notebook=file.path,
-        data=place.data,
+        data=environment.options.data,
         hidden=tuple({path for run in runs for path in run.hidden}),
     )
 
-    def hashed() -> tuple[InputFile, ...]:
-        opened = [path for run in runs for path in run.opened]
-        found: dict[str, InputReason] = known_files(file.document, around, opened)
-        return hash_files(found, around)
-
-    return await anyio.to_thread.run_sync(hashed)
+    opened = [path for run in runs for path in run.opened]
+    return await anyio.to_thread.run_sync(lambda: hash_files(known_files(file.document, around, opened), around))
 
 
 def _content(path: Path) -> bytes | None:
@@ -172,16 +168,12 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def _say_nothing(text: str) -> None:
-    """Progress nobody asked for."""
-
-
 def _report(
     judge: Judge,
     runs: Sequence[NotebookRun],
     findings: tuple[LintFinding, ...],
     data: tuple[InputFile, ...],
-    place: FreshEnvironment,
+    environment: FreshEnvironment,
 ) -> VerificationReport:
     differing = {reason.place.cell for reason in judge.reasons if isinstance(reason, OutputDiffers)}
     return VerificationReport(
@@ -196,11 +188,11 @@ def _report(
         checks=_both(runs),
         findings=findings,
         data=data,
-        packages=place.packages,
-        python=place.python,
-        has_header=place.requirements is not None,
-        source=place.source,
-        tier=place.tier,
+        packages=environment.packages,
+        python=environment.python,
+        has_header=environment.requirements is not None,
+        source=environment.source,
+        tier=environment.options.tier,
     )
 
 
@@ -219,7 +211,7 @@ def _proof(
     file: NotebookFile,
     runs: Sequence[NotebookRun],
     report: VerificationReport,
-    place: FreshEnvironment,
+    environment: FreshEnvironment,
     made_at: datetime,
 ) -> Proof:
     outcomes = {outcome.id: comparable_output(outcome) for outcome in runs[0].outcomes}
@@ -237,17 +229,19 @@ def _proof(
     )
     rules = ", ".join(rule.name for rule in NORMALISATIONS)
     return Proof(
-        notebook=file.path.relative_to(place.project).as_posix(),
+        notebook=file.path.relative_to(environment.options.project).as_posix(),
         notebook_sha256=sha256(file.content or b""),
         header_sha256=header_sha256(file.document),
         options_sha256=options_sha256(file.document),
         cells=cells,
         data=report.data,
-        environment=ProvenEnvironment(requirements=place.requirements, packages=place.packages, source=place.source),
+        environment=ProvenEnvironment(
+            requirements=environment.requirements, packages=environment.packages, source=environment.source
+        ),
         checks=tuple(ProvenCheck(name=one.name, kind=one.kind, outcome=one.outcome) for one in report.checks),
         warnings=tuple(f"line {one.line}: {one.message} ({one.code})" for one in report.findings),
-        tools=tools_here(place.python),
-        tier=place.tier,
+        tools=tools_here(environment.python),
+        tier=environment.options.tier,
         made_at=made_at.isoformat(timespec="seconds"),
         determinism=f"{len(outcomes)} of {len(outcomes)} cells showed the same in {RUNS} runs; normalised: {rules}",
     )

@@ -72,12 +72,12 @@ async def open_web_server(live: RunExecutor, settings: Settings, options: WebOpt
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, options.host, options.port))
         opened = await stack.enter_async_context(open_live_notebooks(settings, of_runs=lambda: live.notebooks))
-        stack.enter_context(live.yielding_to(opened.give_way))
+        stack.enter_context(live.yielding_to(opened.release))
         port = listener.getsockname()[1]
         addresses = Addresses.of(options, port)
         editor, problem = await _open_editor(stack, options, addresses, port, tls)
         if editor is not None:
-            opened.people = editor.people
+            opened.count_viewers = editor.people
         addresses = replace(addresses, editor_origin=editor.origin if editor is not None else "")
         resources = ApiResources(
             live=live,

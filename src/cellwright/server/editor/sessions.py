@@ -23,7 +23,8 @@ from marimo._session.session import Session, SessionImpl
 from marimo._session.state.session_view import SessionView
 from marimo._types.ids import ConsumerId, SessionId
 
-from cellwright.notebook import AppOption, render
+from cellwright.notebook import render
+from cellwright.notebook.document import AppOption
 from cellwright.server.editor.configuration import config_manager
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from cellwright.kernel import (
     OpenNotebook,
     VariablePreview,
 )
-from cellwright.notebook import Cell, Document, Graph, Node, graph
+from cellwright.notebook import Cell, Document, graph
+from cellwright.notebook.dataflow import Graph, Node
 from cellwright.policy.masking.masker import Masker
 from cellwright.server.http.schemas.notebooks import (
     CellOutcomeShape,

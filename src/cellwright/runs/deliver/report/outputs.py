@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from cellwright.kernel import CellOutcome, CellOutput
+from cellwright.kernel import CellFault, CellOutcome, CellOutput
 from cellwright.runs.deliver.report.sanitizer import clean, escaped, picture
 
 _WIDTH: Final = 640
@@ -83,21 +83,18 @@ def _parts(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _words(spec: dict[str, Any]) -> str:
     """Title, marks and axes in one sentence."""
     parts = list(_parts(spec))
-    marks = dict.fromkeys(_kind(part["mark"]) for part in parts if "mark" in part)
+    given = [part["mark"] for part in parts if "mark" in part]
+    marks = dict.fromkeys(str(mark.get("type", "") if isinstance(mark, dict) else mark) for mark in given)
     shown = [f"chart ({', '.join(mark for mark in marks if mark)})" if any(marks) else "chart"]
     channels = [part["encoding"] for part in parts if isinstance(part.get("encoding"), dict)]
     for name, said in (("x", "across"), ("y", "up"), ("color", "colours")):
         titles = (_named(channel.get(name)) for channel in channels)
         shown += [f"{said}: {title}" for title in titles if title][:1]
-    told = ", ".join(shown)
+    described = ", ".join(shown)
     # Altair leaves the title of layers with the first of them.
     titles = (" ".join(_lines(part.get("title"))) for part in parts if part is spec or "mark" in part)
     title = next(filter(None, titles), "")
-    return f"{title} ({told})"[:_LONGEST_WORDS] if title else told[:_LONGEST_WORDS]
-
-
-def _kind(mark: object) -> str:
-    return str(cast("dict[str, Any]", mark).get("type", "")) if isinstance(mark, dict) else str(mark)
+    return f"{title} ({described})"[:_LONGEST_WORDS] if title else described[:_LONGEST_WORDS]
 
 
 def _named(channel: object) -> str:
@@ -156,9 +153,9 @@ def output_html(outcome: CellOutcome | None, charts: Charts | None = None) -> st
     if outcome is None:
         return ""
     within = _Within(charts or Charts())
-    parts = [_console(outcome.console)]
+    parts = [f'<div class="console">{_preformatted(outcome.console)}</div>'] if outcome.console.strip() else []
     if outcome.error is not None:
-        parts.append(_fault(outcome))
+        parts.append(_fault(outcome.error))
     elif outcome.output is not None:
         pictures = [variable.picture for variable in outcome.variables if variable.picture]
         parts.append(_shown(outcome.output, pictures[0] if len(pictures) == 1 else b"", within))
@@ -173,9 +170,8 @@ def _shown(output: CellOutput, kernels_picture: bytes, within: _Within) -> str:
     if html is None and kernels_picture:
         html = f'<img src="data:image/png;base64,{base64.b64encode(kernels_picture).decode()}" alt="chart">'
     if html is None:
-        note = (
-            _CHART_NOTE if "vega" in output.mimetype or "plotly" in output.mimetype else "Open the notebook to see it."
-        )
+        is_chart = "vega" in output.mimetype or "plotly" in output.mimetype
+        note = _CHART_NOTE if is_chart else "Open the notebook to see it."
         html = f'<p class="note">{note}</p>' + _preformatted(output.text)
     return html
 
@@ -187,7 +183,7 @@ def _of_type(mimetype: str, data: str, within: _Within) -> str | None:
     if mimetype == _BUNDLE:
         return _bundle(data, within)
     if mimetype in {"text/html", "text/markdown"}:
-        return _cleaned(data, within)
+        return clean_output(data, within)
     if mimetype.startswith("image/"):
         return _image(mimetype, data)
     if "vega" in mimetype:
@@ -199,23 +195,14 @@ def _of_type(mimetype: str, data: str, within: _Within) -> str | None:
     return None
 
 
-def clean_output(markup: str) -> str:
+def clean_output(markup: str, within: _Within | None = None) -> str:
     """A notebook's HTML made harmless; marimo's own elements become what they show."""
-    return _cleaned(markup, _Within(Charts()))
-
-
-def _cleaned(markup: str, within: _Within) -> str:
     text = _TEX.sub(lambda found: f"<code>{escaped(found[1])}</code>", markup) if "||" in markup else markup
-    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, within))
+    inside = within or _Within(Charts())
+    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, inside))
 
 
-def _console(text: str) -> str:
-    return f'<div class="console">{_preformatted(text)}</div>' if text.strip() else ""
-
-
-def _fault(outcome: CellOutcome) -> str:
-    error = outcome.error
-    assert error is not None
+def _fault(error: CellFault) -> str:
     where = f" in line {error.line}" if error.line else ""
     words = f"<strong>{escaped(error.type)}</strong>{where}: {escaped(_clipped(error.message, 2_000))}"
     trace = (
@@ -264,10 +251,8 @@ def _bundle(data: str, within: _Within) -> str | None:
         return None
     for wanted in _FORMS:
         held = forms.get(wanted)
-        if isinstance(held, str):
-            html = _of_type(wanted, held, within.below())
-            if html:
-                return html
+        if isinstance(held, str) and (html := _of_type(wanted, held, within.below())):
+            return html
     for form, held in forms.items():
         if "vega" in str(form):
             return within.charts.html(_parsed(held) if isinstance(held, str) else held)
@@ -307,7 +292,7 @@ def _element(tag: str, attributes: Mapping[str, str], within: _Within) -> str | 
 def _nested(held: str | None, within: _Within) -> str:
     value = _parsed(held or "")
     if isinstance(value, str):
-        return _cleaned(value, within.below())
+        return clean_output(value, within.below())
     return escaped(str(value)) if value is not None else ""
 
 
@@ -362,9 +347,9 @@ def _cell(value: Any) -> str:
             return "<td></td>"
         case bool() | str():
             return f"<td>{escaped(_clipped(str(value), _LONGEST_CELL))}</td>"
-        case int() | float():
-            return (
-                f'<td class="number">{escaped(f"{value:,.6g}" if isinstance(value, float) else str(value)[:60])}</td>'
-            )
+        case float():
+            return f'<td class="number">{value:,.6g}</td>'
+        case int():
+            return f'<td class="number">{str(value)[:60]}</td>'
         case _:
             return f"<td>{escaped(_clipped(json.dumps(value, ensure_ascii=False, default=str), _LONGEST_CELL))}</td>"

@@ -17,7 +17,8 @@ from markdown_it import MarkdownIt
 from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import DEFAULT_NAME, Cell, Document
-from cellwright.runs.deliver.cell_content import read_cell, tree_of
+from cellwright.notebook.syntax_trees import walk_syntax
+from cellwright.runs.deliver.cell_content import read_cell
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.deliver.report.outputs import Charts, output_html
 from cellwright.runs.deliver.report.sanitizer import clean, escaped, text_of
@@ -48,7 +49,7 @@ def page_html(
     delivery: Delivery, document: Document | None, outcomes: Mapping[CellId, CellOutcome], charts: Mapping[str, str]
 ) -> str:
     """The whole report as one page. Everything in it is escaped or cleaned."""
-    title = _title(delivery)
+    title = delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
     body = "\n".join(part for part in (*_head(delivery, title), *_sections(delivery)) if part)
     cells = "\n".join(_notebook(document, outcomes, Charts(charts))) if document is not None else ""
     return f"""<!doctype html>
@@ -75,10 +76,6 @@ def page_html(
 @cache
 def _style() -> str:
     return (files("cellwright.runs.deliver.report") / "style.css").read_text(encoding="utf-8")
-
-
-def _title(delivery: Delivery) -> str:
-    return delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
 
 
 def _head(delivery: Delivery, title: str) -> Iterator[str]:
@@ -190,10 +187,5 @@ def _cell(cell: Cell, outcome: CellOutcome | None, charts: Charts) -> str:
 
 def _markdown_source(code: str) -> str:
     """The text of a markdown cell that did not run: as it was written, holes and all."""
-    tree = tree_of(code)
-    words = [
-        node.value
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    return "".join(words)
+    nodes = walk_syntax(code)
+    return "".join(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))

@@ -9,9 +9,8 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from html import escape, unescape
-from typing import Final, assert_never
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 _NAME: Final = re.compile(r"[A-Za-z][^\s/>\x00]{0,100}")
@@ -27,30 +26,8 @@ _RAW: Final = frozenset({
 _MOST_ATTRIBUTES: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class TextToken:
-    """Words, with character references resolved."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class StartTag:
-    """An element begins."""
-
-    tag: str
-    attributes: dict[str, str]
-    """The first of each name, as browsers take them."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndTag:
-    """An element ends."""
-
-    tag: str
-
-
-HtmlToken = TextToken | StartTag | EndTag
+HtmlToken = tuple[Literal["text", "start", "end"], str, Mapping[str, str]]
+"""Words with character references resolved, or a tag with its attributes: the first of each name, as browsers do."""
 
 
 def tokens(markup: str) -> Iterator[HtmlToken]:
@@ -60,7 +37,7 @@ def tokens(markup: str) -> Iterator[HtmlToken]:
         found = _TEXT.search(markup, at)
         if found is None or found.start() > at:
             end = found.start() if found else len(markup)
-            yield TextToken(unescape(markup[at:end]))
+            yield "text", unescape(markup[at:end]), {}
             at = end
             continue
         if markup[at + 1] in "!?":
@@ -75,7 +52,7 @@ def tokens(markup: str) -> Iterator[HtmlToken]:
         tag = name[0].lower()
         if at_end < 0:
             return
-        yield EndTag(tag) if markup[at + 1] == "/" else StartTag(tag, attributes)
+        yield "end" if markup[at + 1] == "/" else "start", tag, attributes
         at = _after_raw(markup, at_end, tag) if tag in _RAW and markup[at + 1] != "/" else at_end
 
 
@@ -166,15 +143,11 @@ Replace = Callable[[str, Mapping[str, str]], str | None]
 """What stands for an element of its own kind: safe HTML, or None to read on inside it."""
 
 
-def _nothing(tag: str, attributes: Mapping[str, str]) -> str | None:
-    return None
-
-
-def clean(markup: str, *, replace: Replace = _nothing) -> str:
+def clean(markup: str, *, replace: Replace = lambda tag, attributes: None) -> str:
     """The markup as far as it is harmless. `replace` may stand in for custom elements, with HTML that is safe."""
     cleaner = _Cleaner(replace)
     for token in tokens(text_of(markup[:LONGEST])):
-        cleaner.read(token)
+        cleaner.read(*token)
     return cleaner.result()
 
 
@@ -218,18 +191,14 @@ class _Cleaner:
         closing = (f"</{tag}>" for tag in reversed(self._open))
         return "".join([*self._parts, *closing])
 
-    def read(self, token: HtmlToken) -> None:
+    def read(self, kind: Literal["text", "start", "end"], text: str, attributes: Mapping[str, str]) -> None:
         """One more token."""
-        match token:
-            case TextToken(text=text):
-                if not self._silent:
-                    self._parts.append(escaped(text))
-            case StartTag(tag=tag, attributes=attributes):
-                self._start(tag, attributes)
-            case EndTag(tag=tag):
-                self._end(tag)
-            case _:
-                assert_never(token)
+        if kind == "start":
+            self._start(text, attributes)
+        elif kind == "end":
+            self._end(text)
+        elif not self._silent:
+            self._parts.append(escaped(text))
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._tags += 1

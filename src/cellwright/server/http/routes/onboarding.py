@@ -7,7 +7,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Path
 
-from cellwright.app.bundled import DATASETS, TUTORIAL_TITLE, Dataset, copy_dataset, dataset_named, write_tutorial
+from cellwright.app.datasets import DATASETS, TUTORIAL_TITLE, Dataset, copy_dataset, dataset_named, write_tutorial
 from cellwright.errors import UserError
 from cellwright.runs.goal.goal import ANALYST, Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal

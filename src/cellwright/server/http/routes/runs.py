@@ -22,8 +22,7 @@ from cellwright.journal.names import new_run_id
 from cellwright.notebook import read
 from cellwright.runs import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
-from cellwright.runs.verify import Signer, parse
-from cellwright.runs.verify.proof import KEY_FILE
+from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
 from cellwright.runs.verify.proof_status import code_changes, trust_in
 from cellwright.runs.views.progress import delivery_of, run_json_of, run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first

@@ -1,4 +1,4 @@
-"""A kitchen for tests: cells as the analyst drafts them, run in a real kernel on real files, tasted afterwards."""
+"""Cells as the analyst drafts them, written into a notebook, run in a real kernel on real files, and looked at."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from cellwright.runs.goal.new_notebook import new_notebook_text
 from cellwright_guest.profiling.profiler import profile_tables
 from cellwright_guest.profiling.readers.reader import read_tables
 
-_TASTING = ("tasted_", "checked_")
+_PROBES = ("probe_", "checked_")
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Kitchen:
+class SectionNotebook:
     """An open notebook that knows its data files, to which sections are added."""
 
     notebook: OpenNotebook
     paths: Mapping[str, str]
     """Each file or folder, relative to the project → its variable: what `name_tables` takes."""
 
-    async def cook(self, *courses: Section | CellDraft) -> Observation:
+    async def write(self, *sections: Section | CellDraft) -> Observation:
         """Write the cells and run what follows from them. Fails the test if one of them fails."""
-        observation = await self.notebook.apply([_creation(draft) for draft in _drafts(courses)], seconds=120)
+        observation = await self.notebook.apply([_creation(draft) for draft in _drafts(sections)], seconds=120)
         assert observation.refused is None, observation.refused
         assert not observation.problem, observation.problem
         failed = [(cell.name, cell.status, cell.error) for cell in observation.cells if cell.status != "ok"]
@@ -50,8 +50,8 @@ class Kitchen:
 
     async def evaluate(self, expression: str) -> Any:
         """What an expression gives in the live notebook: plain values only. Leaves a cell behind."""
-        name = self._free("tasted")
-        await self.cook(CellDraft(name=name, code=f"{name} = {expression}"))
+        name = self._free("probe")
+        await self.write(CellDraft(name=name, code=f"{name} = {expression}"))
         return (await self.values(name))[name]
 
     def outcome(self, cell: str) -> CellOutcome:
@@ -65,9 +65,9 @@ class Kitchen:
         return output.text if output else ""
 
     async def complaints(self) -> list[str]:
-        """What a reader or `marimo check` would find fault with; the cells of tasting aside."""
+        """What a reader or `marimo check` would find fault with; the cells of these probes aside."""
         document = self.notebook.document
-        served = replace(document, cells=tuple(cell for cell in document.cells if not cell.name.startswith(_TASTING)))
+        served = replace(document, cells=tuple(cell for cell in document.cells if not cell.name.startswith(_PROBES)))
         findings = await check(served)
         return [*is_readable(served), *(f"{each.code} {each.message}" for each in findings)]
 
@@ -77,7 +77,7 @@ class Kitchen:
         if not tests:
             return {}
         name = self._free("checked")
-        await self.cook(CellDraft(name=name, code=tests_code(name, tests, tests)))
+        await self.write(CellDraft(name=name, code=tests_code(name, tests, tests)))
         results = (await self.values(name))[name]
         return {each["name"]: each["outcome"] if not each["message"] else each["message"] for each in results}
 
@@ -86,7 +86,7 @@ class Kitchen:
 
 
 @asynccontextmanager
-async def open_kitchen(opened: Opener, project: Path, *data: str) -> AsyncGenerator[Kitchen]:
+async def open_section_notebook(opened: Opener, project: Path, *data: str) -> AsyncGenerator[SectionNotebook]:
     """A new notebook in the project as a run begins it, with these files and folders of the project."""
     path = project / "notebook.py"
     files = parse_data(data, here=project, notebook=path, project=project)
@@ -96,13 +96,13 @@ async def open_kitchen(opened: Opener, project: Path, *data: str) -> AsyncGenera
         paths[each] = variable_name(file.name, is_folder=file.is_folder, taken=taken)
         taken.add(paths[each])
     async with opened(path=path) as notebook:
-        kitchen = Kitchen(notebook=notebook, paths=paths)
+        written = SectionNotebook(notebook=notebook, paths=paths)
         await notebook.run("all")
-        yield kitchen
+        yield written
 
 
-def _drafts(courses: Iterable[Section | CellDraft]) -> Sequence[CellDraft]:
-    return [draft for each in courses for draft in (each.cells if isinstance(each, Section) else (each,))]
+def _drafts(sections: Iterable[Section | CellDraft]) -> Sequence[CellDraft]:
+    return [draft for each in sections for draft in (each.cells if isinstance(each, Section) else (each,))]
 
 
 def _creation(draft: CellDraft) -> CreateCell:

@@ -24,12 +24,12 @@ from cellwright.journal import CrashPoint, crash_at
 from cellwright.journal.crash import carry_on
 from tests.agents.forked import Forker
 from tests.agents.workshop import an_assignment
-from tests.app.atelier import open_atelier
+from tests.app.agents_at_work import open_agents_at_work
 from tests.journal import warm
 from tests.models.houses import ROOT, House, Warm
 from tests.sandbox.egress.world import HOST
 
-MODULE = "tests.app.killed_studio"
+MODULE = "tests.app.killed_workspace"
 
 
 async def resolve(_: str) -> list[IPv4Address | IPv6Address]:
@@ -42,7 +42,7 @@ async def main(home: str, where: str, notebook: str, point: str, visit: str) -> 
     elsewhere: Any = None
     house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     network = Network(private_hosts=frozenset({HOST}), resolve=resolve)
-    async with open_atelier(house, Path(where), Path(notebook), network=network, at_crash_point=at) as shop:
+    async with open_agents_at_work(house, Path(where), Path(notebook), network=network, at_crash_point=at) as shop:
         report = await shop.work(an_assignment("Count the heavy birds.", role="programmer"))
         await anyio.Path(where).with_name("report.json").write_text(json.dumps(asdict(report)))
 

@@ -15,17 +15,17 @@ from cellwright.analyst.sections import conclusion, findings, overview, quality,
 from cellwright.analyst.sections import hypothesis_tests as testing
 from cellwright.kernel import OpenNotebook
 from cellwright_guest.profiling.main import answer
-from tests.analyst.writing.kitchen import Kitchen, open_kitchen
+from tests.analyst.sections.section_notebook import SectionNotebook, open_section_notebook
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 OVERVIEW = AnalysisRequest(purpose="overview")
 
 
 @dataclass(slots=True, kw_only=True)
-class Served:
+class WholeNotebook:
     """A notebook that stands."""
 
-    kitchen: Kitchen
+    written: SectionNotebook
     names: NotebookNames
     tests: list[drafts.TestRow]
     sections: dict[str, drafts.Section]
@@ -34,26 +34,26 @@ class Served:
     def claims(self) -> list[str]:
         """What the cells of findings show."""
         cells = [cell.name for cell in self.sections["findings"].cells if cell.name.endswith("_finding")]
-        return [self.kitchen.shown(cell) for cell in cells]
+        return [self.written.shown(cell) for cell in cells]
 
     async def answer(self) -> str:
         """The answer as it is at this moment."""
-        return str((await self.kitchen.values("answer_text"))["answer_text"])
+        return str((await self.written.values("answer_text"))["answer_text"])
 
     def page(self, *sections: str) -> list[tuple[str, str]]:
         """What cells show, by name; tables aside, whose widgets have ids of their own."""
         cells = [cell for name in sections for cell in self.sections[name].cells if "ui.table" not in cell.code]
-        return [(cell.name, self.kitchen.shown(cell.name)) for cell in cells]
+        return [(cell.name, self.written.shown(cell.name)) for cell in cells]
 
 
 @asynccontextmanager
 async def served(
     opened: Opener, project: Path, profile: Profile, wanted: AnalysisRequest, *, looks: bool = False
-) -> AsyncGenerator[Served]:
+) -> AsyncGenerator[WholeNotebook]:
     """The notebook of this profile's files, which lie in the project; with first looks where asked for."""
     paths = [table.reading.path for table in profile.tables]
-    async with open_kitchen(opened, project, *paths) as kitchen:
-        names = name_tables(profile, kitchen.paths, wanted=wanted)
+    async with open_section_notebook(opened, project, *paths) as written:
+        names = name_tables(profile, written.paths, wanted=wanted)
         made = [
             tables.tables_section(profile=profile, names=names, wanted=wanted),
             quality.quality_section(profile=profile, names=names, wanted=wanted),
@@ -61,12 +61,12 @@ async def served(
             testing.test_section(profile=profile, names=names, wanted=wanted),
         ]
         for section in made:
-            await kitchen.cook(section)
-        tests = [drafts.TestRow(**row) for row in await kitchen.evaluate('tests.to_dict("records")')]
+            await written.write(section)
+        tests = [drafts.TestRow(**row) for row in await written.evaluate('tests.to_dict("records")')]
         for write in (findings.findings_section, conclusion.conclusion_section):
             made.append(write(profile=profile, names=names, wanted=wanted, tests=tests))
-            await kitchen.cook(made[-1])
-        yield Served(kitchen=kitchen, names=names, tests=tests, sections={each.id: each for each in made})
+            await written.write(made[-1])
+        yield WholeNotebook(written=written, names=names, tests=tests, sections={each.id: each for each in made})
 
 
 def profiled(project: Path, *paths: str) -> Profile:

@@ -1,18 +1,22 @@
-"""The bundled data sets and the tutorial notebook, and how each is copied into a person's folder, never over theirs."""
+"""The bundled data sets and the tutorial notebook, and how each is copied into a person's folder, never over theirs.
+
+The data is that of the repository's `examples/data`, byte for byte, where its generators, its planted problems and its
+licence (CC0) are described.
+"""
 
 from __future__ import annotations
 
 import gzip
 import importlib.resources
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
+from cellwright.notebook.atomic_write import write_new
 
 _MAX_COPIES: Final = 1_000
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DATA: Final = importlib.resources.files("cellwright.app") / "bundled" / "data"
 _HINT: Final = "Choose a folder that you may write to."
 
 
@@ -23,26 +27,12 @@ def write_new_file(folder: Path, name: str, content: bytes) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(1, _MAX_COPIES):
             path = folder / (name if number == 1 else f"{stem}-{number}{suffix}")
-            if _holds(path, content) or _create_file(path, content):
+            is_there = path.is_file() and not path.is_symlink() and path.read_bytes() == content
+            if is_there or write_new(path, content):
                 return path
     except OSError as error:
         raise UserError(f"{name!r} cannot be put into {str(folder)!r}: {error.strerror}.", hint=_HINT) from error
     raise UserError(f"There are too many files called {name!r} in {str(folder)!r}.", hint=_HINT)
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
-
-
-def _create_file(path: Path, content: bytes) -> bool:
-    """False if something is there already."""
-    try:
-        descriptor = os.open(path, _NEW, 0o644)
-    except FileExistsError:
-        return False
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +79,8 @@ def copy_dataset(dataset: Dataset, folder: Path) -> tuple[Path, ...]:
 
 
 def _content(name: str) -> bytes:
-    data = importlib.resources.files("cellwright.app.bundled") / "data"
-    packed = data / f"{name}.gz"
-    return gzip.decompress(packed.read_bytes()) if packed.is_file() else (data / name).read_bytes()
+    packed = _DATA / f"{name}.gz"
+    return gzip.decompress(packed.read_bytes()) if packed.is_file() else (_DATA / name).read_bytes()
 
 
 TUTORIAL_TITLE: Final = "Cellwright in three minutes"
@@ -103,5 +92,5 @@ def write_tutorial(folder: Path) -> Path:
     Raises `UserError`. Blocking.
     """
     # Kept under another name: of our own code, only the doorkeepers import marimo.
-    notebook = importlib.resources.files("cellwright.app.bundled") / "data" / "tutorial.py.txt"
+    notebook = _DATA / "tutorial.py.txt"
     return write_new_file(folder, "tutorial.py", notebook.read_bytes())

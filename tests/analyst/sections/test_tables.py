@@ -27,7 +27,7 @@ from cellwright.analyst.profile import (
     Times,
 )
 from cellwright.analyst.sections.tables import step_of, tables_section
-from tests.analyst.writing.kitchen import Opener, open_kitchen
+from tests.analyst.sections.section_notebook import Opener, open_section_notebook
 
 OVERVIEW = AnalysisRequest(purpose="overview")
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
@@ -50,14 +50,14 @@ async def read_rows(
 ) -> dict[str, list[list[str | None]]]:
     """The rows of each table as the section's cells read them, in text."""
     profile = Profile(tables=tuple(tables))
-    async with open_kitchen(opened, project, *data) as kitchen:
-        names = name_tables(profile, kitchen.paths)
-        await kitchen.cook(tables_section(profile=profile, names=names, wanted=OVERVIEW))
-        assert await kitchen.complaints() == []
-        assert set((await kitchen.check_results()).values()) == {"passed"}
+    async with open_section_notebook(opened, project, *data) as written:
+        names = name_tables(profile, written.paths)
+        await written.write(tables_section(profile=profile, names=names, wanted=OVERVIEW))
+        assert await written.complaints() == []
+        assert set((await written.check_results()).values()) == {"passed"}
         rows = "[['a', 'b']].astype(object).map(str, na_action='ignore').values.tolist()"
         frames = ", ".join(f"{each.name!r}: {each.as_read}{rows}" for each in names.tables)
-        return await kitchen.evaluate(f"{{{frames}}}")
+        return await written.evaluate(f"{{{frames}}}")
 
 
 async def test_text_is_read_as_it_stands(opened: Opener, project: Path) -> None:

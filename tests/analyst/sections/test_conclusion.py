@@ -14,8 +14,8 @@ from cellwright.analyst.profile import Oddity, Profile, SkippedFile
 from cellwright.analyst.sections.attribution import spans_of
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.conclusion import conclusion_section
-from tests.analyst.writing.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
-from tests.analyst.writing.serving import OVERVIEW, Opener, profiled, served
+from tests.analyst.sections.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
+from tests.analyst.sections.whole_notebook import OVERVIEW, Opener, profiled, served
 
 SALES = profile_of({"sales.csv": planted_sales(60)}, SALES_MEANINGS)
 PATHS = {"sales.csv": "sales_csv"}
@@ -137,11 +137,11 @@ async def test_penguins_get_a_whole_notebook_that_answers_checks_and_reads_well(
         assert answer.startswith("Body mass (g) is highest where species is ")
         assert "Kruskal-Wallis" in answer
         assert "The data: penguins (" in answer
-        assert meal.kitchen.notebook.document.cells[0].name == "answer"
-        assert "Body mass (g) by species" in meal.kitchen.shown("answer")
-        assert meal.kitchen.shown("what_to_ask_next").count("\n- ") >= 4
-        assert await meal.kitchen.complaints() == []
-        assert set((await meal.kitchen.check_results()).values()) == {"passed"}
+        assert meal.written.notebook.document.cells[0].name == "answer"
+        assert "Body mass (g) by species" in meal.written.shown("answer")
+        assert meal.written.shown("what_to_ask_next").count("\n- ") >= 4
+        assert await meal.written.complaints() == []
+        assert set((await meal.written.check_results()).values()) == {"passed"}
 
 
 @pytest.mark.slow
@@ -150,6 +150,6 @@ async def test_without_any_finding_the_notebook_says_so_plainly(opened: Opener, 
     profile = profile_of({"noise.csv": noise()}, NOISE_MEANINGS)
     async with served(opened, project, profile, OVERVIEW) as meal:
         assert meal.claims == []
-        assert "Nothing is claimed here" in meal.kitchen.shown("about_the_findings")
+        assert "Nothing is claimed here" in meal.written.shown("about_the_findings")
         assert (await meal.answer()).startswith("Nothing stood out: of ")
-        assert await meal.kitchen.complaints() == []
+        assert await meal.written.complaints() == []

@@ -1,4 +1,4 @@
-"""An agent through the public door, all of it real: it asks before it reaches out, installs, programs, obeys nobody."""
+"""An agent through the public interface, all real: it asks before it reaches out, installs, programs, obeys nobody."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cellwright.settings import Settings
 from cellwright.testing import CallTool
 from tests.agents.workshop import ADA, DONE, an_assignment
 from tests.agents.workshop import KEY as CHAIN_KEY
-from tests.app.atelier import open_atelier
+from tests.app.agents_at_work import open_agents_at_work
 from tests.app.pages import site
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
 from tests.models.houses import KEY, House
@@ -65,7 +65,7 @@ async def test_a_cell_that_wants_a_host_asks_and_works_after_a_yes(
     port = internet.http_port if scheme == "http" else internet.https_port
     house.provider.script(birds_from(url), DONE)
     path = project("import pandas as pd")
-    async with open_atelier(house, where, path, pool=pool, network=to(internet)) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, network=to(internet)) as shop:
         await shop.start(an_assignment("How many birds?"))
         assert f"Connect to {HOST} port {port}" in await shop.approval_text()
         assert internet.http.requests == internet.https.requests == []
@@ -86,7 +86,7 @@ async def test_after_a_no_the_agent_is_told_and_nothing_reached_the_host(
 ) -> None:
     house.provider.script(birds_from(internet.url("/birds.csv")), DONE)
     path = project("import pandas as pd")
-    async with open_atelier(house, where, path, pool=pool, network=to(internet)) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, network=to(internet)) as shop:
         await shop.start()
         await shop.say_no("Use the file we have.")
         assert (await shop.report()).outcome == "finished"
@@ -110,7 +110,7 @@ async def test_a_host_in_the_agreed_envelope_or_a_standing_rule_is_reached_at_on
         birds_from(internet.url("/birds.csv")), apply(create(f"more = pd.read_csv({other!r})", name="more")), DONE
     )
     network = to(internet, HOST, "other.example")
-    async with open_atelier(house, where, path, pool=pool, network=network, envelope=agreed) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, network=network, envelope=agreed) as shop:
         report = await shop.work()
         assert (report.outcome, report.failed_turns) == ("finished", 0)
         assert [how for _, how in await shop.visits()] == ["allowed", "allowed"]
@@ -122,7 +122,7 @@ async def test_a_yes_to_a_name_does_not_mean_the_private_network_behind_it(
 ) -> None:
     house.provider.script(birds_from(internet.url("/birds.csv")), DONE)
     path = project("import pandas as pd")
-    async with open_atelier(house, where, path, pool=pool, network=to(internet, "nobody.example")) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, network=to(internet, "nobody.example")) as shop:
         await shop.start()
         await shop.say_yes()
         await shop.report()
@@ -143,7 +143,7 @@ async def test_without_a_way_out_nothing_asks_and_nothing_pretends(
 ) -> None:
     house.provider.script(birds_from(internet.url("/birds.csv")), DONE)
     path = project("import pandas as pd")
-    async with open_atelier(house, where, path, pool=pool, network=to(internet), **options) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, network=to(internet), **options) as shop:
         assert (await shop.work()).outcome == "finished"
         assert words in shop.sent_text(1)
         assert "read_web_page" not in shop.requests()[0].tools
@@ -176,7 +176,7 @@ async def test_a_missing_package_is_asked_for_once_installed_and_the_kernel_goes
         DONE,
     )
     path = project("x = 2")
-    async with open_atelier(house, where, path, pool=pool, settings=settings) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, settings=settings) as shop:
         await shop.start()
         assert (await shop.say_yes()).startswith("Install the package tiny-tool\n")
         report = await shop.report()
@@ -211,7 +211,7 @@ async def test_a_program_calls_several_tools_of_the_studio_in_one_turn(
     write_notebook("n = 1", "y = n + 1", name="project/other.py")
     (path.parent / "data.csv").write_text("bird,grams\nwren,9\n")
     house.provider.script(CallTool("run_program", {"code": PROGRAM}), DONE)
-    async with open_atelier(house, where, path, pool=pool) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool) as shop:
         report = await shop.work(an_assignment("Add up the numbers.", role="programmer"))
         assert (report.outcome, report.failed_turns) == ("finished", 0)
         assert list(await read_artifacts(shop.journal.log.read_all, "r")) == ["findings"]
@@ -242,7 +242,7 @@ async def test_where_readings_differ_the_person_is_asked_with_their_values(
     )
     path = project(ORDERS)
     before = path.read_text()
-    async with open_atelier(house, where, path, pool=pool) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool) as shop:
         await shop.start(an_assignment("The mean order?", role="investigator"))
         question = await shop.asked()
         assert "known customers: Counted: known customers → 20" in question.question.text
@@ -261,7 +261,7 @@ async def test_a_figure_reaches_a_model_that_sees(
     with (house.home / "models.toml").open("a") as settings:
         settings.write("images = true\n")
     house.provider.script(apply(create(FIGURE, name="plot")), DONE)
-    async with open_atelier(house, where, project(), pool=pool) as shop:
+    async with open_agents_at_work(house, where, project(), pool=pool) as shop:
         assert (await shop.work()).outcome == "finished"
         assert "data:image/png;base64," not in shop.sent_text(1)
         assert shop.sent_text(2).count("data:image/png;base64,iVBOR") == 1
@@ -300,7 +300,7 @@ async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelo
         )
         network = Network(private_hosts=frozenset({HOST, EVIL}), resolve=web.resolve)
         agreed = an_envelope(path.parent, UseNetwork(host=HOST, port=web.port))
-        async with open_atelier(house, where, path, pool=pool, network=network, envelope=agreed) as shop:
+        async with open_agents_at_work(house, where, path, pool=pool, network=network, envelope=agreed) as shop:
             await shop.start()
             asked = [(await shop.say_no("Not that.")).partition(" port ")[0] for _ in range(2)]
             asked.append((await shop.say_no("Nor that.")).partition(" in ")[0])
@@ -340,7 +340,7 @@ async def test_roles_skills_rules_and_data_of_the_project_count(
     (tmp_path / "ledger.csv").write_text("day,eggs\n1,4\n")
     house.provider.script(CallTool("read_skill", {"name": "weighing"}), CallTool("shell", {"command": ["ls"]}), DONE)
     files = Files(data=(f"eggs={tmp_path / 'ledger.csv'}",))
-    async with open_atelier(house, where, path, pool=pool, files=files) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool, files=files) as shop:
         assert (await shop.work()).outcome == "finished"
         assert "- weighing: How birds are weighed." in shop.sent_text(1)
         assert "data/eggs, csv: 1 row, 2 columns" in shop.sent_text(1)
@@ -388,7 +388,7 @@ async def test_a_role_with_a_mistake_is_told_before_anything_starts(
 ) -> None:
     path = project("x = 1")
     (path.parent / ".cellwright/roles/bad.md").write_text("---\nname: bad\n---\nNothing.\n")
-    async with open_atelier(house, where, path, pool=pool) as shop:
+    async with open_agents_at_work(house, where, path, pool=pool) as shop:
         await shop.start()
         with pytest.raises(Exception, match=r"bad\.md"):
             await shop.report()

@@ -20,7 +20,7 @@ from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
 from cellwright.tools import Inbox, InboxItem
 from tests.agents.workshop import ADA, DONE, KEY, MASKER
-from tests.app.killed_studio import Workers, workers
+from tests.app.killed_workspace import Workers, workers
 from tests.models.houses import House
 from tests.sandbox.egress.world import HOST, World
 

@@ -16,8 +16,8 @@ from cellwright.analyst.names import name_tables
 from cellwright.analyst.profile import ColumnProfile, Profile
 from cellwright.analyst.sections import hypothesis_tests as testing
 from cellwright.runs.deliver.cleanup import MOST_LINES
-from tests.analyst.writing.planted import SALES_MEANINGS, planted_sales, profile_of, write_csv
-from tests.analyst.writing.serving import OVERVIEW, Opener, profiled, served
+from tests.analyst.sections.planted import SALES_MEANINGS, planted_sales, profile_of, write_csv
+from tests.analyst.sections.whole_notebook import OVERVIEW, Opener, profiled, served
 
 SALES = profile_of({"sales.csv": planted_sales(60)}, SALES_MEANINGS)
 PATHS = {"sales.csv": "sales_csv"}
@@ -85,7 +85,7 @@ async def test_joined_tables_are_tested_together_and_repeated_measures_are_not(o
         found = {(row.table, row.y, row.x) for row in meal.tests if row.is_finding}
         assert (joint.variable, "amount", "segment") in found
         assert not any("age" in (row.y, row.x) for row in meal.tests if row.table == joint.variable)
-        assert await meal.kitchen.complaints() == []
+        assert await meal.written.complaints() == []
 
 
 @pytest.mark.slow
@@ -95,5 +95,5 @@ async def test_tables_with_nothing_to_test_give_a_notebook_that_says_so(opened: 
     async with served(opened, project, profile, OVERVIEW) as meal:
         assert meal.tests == []
         assert (await meal.answer()).startswith("Nothing could be tested")
-        assert await meal.kitchen.complaints() == []
-        assert set((await meal.kitchen.check_results()).values()) == {"passed"}
+        assert await meal.written.complaints() == []
+        assert set((await meal.written.check_results()).values()) == {"passed"}

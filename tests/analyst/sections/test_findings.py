@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from cellwright.analyst.goal.request import AnalysisRequest, DateRange, NamedColumn
 from cellwright.analyst.profile import Meaning, Oddity, Profile
-from tests.analyst.writing.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
-from tests.analyst.writing.serving import OVERVIEW, Opener, Served, served
+from tests.analyst.sections.planted import NOISE_MEANINGS, SALES_MEANINGS, noise, planted_sales, profile_of, write_csv
+from tests.analyst.sections.whole_notebook import OVERVIEW, Opener, WholeNotebook, served
 
 SIZE_BY_GROUP = AnalysisRequest(
     purpose="compare",
@@ -24,7 +24,7 @@ SIZE_BY_GROUP = AnalysisRequest(
 
 def sales_served(
     opened: Opener, project: Path, wanted: AnalysisRequest, frame: pd.DataFrame | None = None
-) -> AbstractAsyncContextManager[Served]:
+) -> AbstractAsyncContextManager[WholeNotebook]:
     frame = planted_sales() if frame is None else frame
     write_csv(frame, project, "sales.csv")
     return served(opened, project, profile_of({"sales.csv": frame}, SALES_MEANINGS), wanted)
@@ -40,8 +40,8 @@ async def test_planted_effects_are_told_with_their_tests_in_a_clean_notebook(ope
         claims = "\n".join(meal.claims)
         assert "Revenue (EUR) is highest where region is North" in claims
         assert claims.count("corrected for all tests") == len(meal.claims)
-        assert await meal.kitchen.complaints() == []
-        assert set((await meal.kitchen.check_results()).values()) == {"passed"}
+        assert await meal.written.complaints() == []
+        assert set((await meal.written.check_results()).values()) == {"passed"}
 
 
 @pytest.mark.slow
@@ -57,12 +57,12 @@ async def test_a_change_is_tested_first_and_taken_apart_by_what_it_comes_from(op
     async with sales_served(opened, project, asked, frame) as meal:
         assert "revenue (EUR) for each" in meal.claims[0]
         assert "fell from" in meal.claims[0]
-        values = await meal.kitchen.values("answer_text", "revenue_eur_change_finding_by")
+        values = await meal.written.values("answer_text", "revenue_eur_change_finding_by")
         assert values["revenue_eur_change_finding_by"] == "product"
         assert "by product, from lamp (" in values["answer_text"]
-        shares = await meal.kitchen.evaluate('revenue_eur_change_finding_parts["region"]["share"].sum()')
+        shares = await meal.written.evaluate('revenue_eur_change_finding_parts["region"]["share"].sum()')
         assert abs(shares - 1) < 1e-9
-        assert await meal.kitchen.complaints() == []
+        assert await meal.written.complaints() == []
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ async def test_trend_and_season_of_a_series_are_told(opened: Opener, project: Pa
         claims = "\n".join(meal.claims)
         assert "visits for each day rises" in claims
         assert "Visits is highest on S" in claims
-        assert await meal.kitchen.complaints() == []
+        assert await meal.written.complaints() == []
 
 
 @pytest.mark.slow
@@ -107,9 +107,9 @@ async def test_switching_a_repair_takes_a_claim_back(opened: Opener, project: Pa
     async with served(opened, project, profile, SIZE_BY_GROUP) as meal:
         assert f"Repairs that are on: sentinels in noise ({count})." in await meal.answer()
         assert "Size by group: nothing that could be told from chance" in await meal.answer()
-        await meal.kitchen.notebook.set_ui({"noise_repairs": {"sentinels": False}})
+        await meal.written.notebook.set_ui({"noise_repairs": {"sentinels": False}})
         assert "Size is highest where group is b" in await meal.answer()
-        assert "**Size is highest where group is b" in meal.kitchen.shown("size_by_group_finding")
+        assert "**Size is highest where group is b" in meal.written.shown("size_by_group_finding")
         assert f"Off, for you to decide: sentinels in noise ({count})." in await meal.answer()
 
 
@@ -132,7 +132,7 @@ async def test_ugly_names_stay_names_everywhere(opened: Opener, project: Path) -
     meanings: dict[str, Meaning] = {UGLY[name]: meaning for name, meaning in SALES_MEANINGS.items()}
     async with served(opened, project, profile_of({"sales.csv": frame}, meanings), OVERVIEW) as meal:
         assert len(meal.claims) >= 2
-        assert await meal.kitchen.complaints() == []
+        assert await meal.written.complaints() == []
         shown = "".join(text for _, text in meal.page("test", "findings", "tell"))
         assert "<script>" not in shown
 

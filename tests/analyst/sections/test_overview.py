@@ -13,7 +13,7 @@ from cellwright.analyst.profile import ColumnProfile, Meaning, Numbers, Profile,
 from cellwright.analyst.sections.overview import MAX_CHARTS, ChartDraft, chart_drafts, overview_section, step_for
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
-from tests.analyst.writing.kitchen import Opener, open_kitchen, profile_of
+from tests.analyst.sections.section_notebook import Opener, open_section_notebook, profile_of
 
 OVERVIEW = AnalysisRequest(purpose="overview")
 
@@ -111,15 +111,15 @@ async def test_charts_show_what_the_table_holds(opened: Opener, project: Path) -
     )
     (project / "sales.csv").write_text(f"date,region,price_eur,stock,age\n{rows}")
     profile = profile_of(project, "sales.csv")
-    async with open_kitchen(opened, project, "sales.csv") as kitchen:
-        names = name_tables(profile, kitchen.paths)
+    async with open_section_notebook(opened, project, "sales.csv") as written:
+        names = name_tables(profile, written.paths)
         for make in (tables_section, quality_section, overview_section):
-            await kitchen.cook(make(profile=profile, names=names, wanted=OVERVIEW))
-        assert await kitchen.complaints() == []
-        outputs = {cell.name: kitchen.outcome(cell.name).output for cell in kitchen.notebook.document.cells}
+            await written.write(make(profile=profile, names=names, wanted=OVERVIEW))
+        assert await written.complaints() == []
+        outputs = {cell.name: written.outcome(cell.name).output for cell in written.notebook.document.cells}
         charts = {name: output for name, output in outputs.items() if output and "vegalite" in output.mimetype}
         assert {"sales_missing_look", "sales_rows_over_time_look", "sales_region_look"} <= charts.keys()
         assert len(charts) <= MAX_CHARTS
         assert "'Rows by region'" in charts["sales_region_look"].text
-        overview = await kitchen.evaluate("sales_columns.set_index('column')['different'].to_dict()")
+        overview = await written.evaluate("sales_columns.set_index('column')['different'].to_dict()")
         assert overview["region"] == "3"

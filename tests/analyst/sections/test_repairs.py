@@ -16,7 +16,7 @@ from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.repairs import repairs_for
 from cellwright.analyst.sections.tables import tables_section
-from tests.analyst.writing.kitchen import Kitchen, Opener, open_kitchen, profile_of
+from tests.analyst.sections.section_notebook import Opener, SectionNotebook, open_section_notebook, profile_of
 
 MESSY = """when;region;amount;age;ok
 2024-01-01;North;1.234,50 €;9999;yes
@@ -38,15 +38,15 @@ def messy() -> str:
     return MESSY.format(rows="\n".join([*rows, rows[5]]))
 
 
-async def served(kitchen: Kitchen, profile: Profile) -> NotebookNames:
-    names = name_tables(profile, kitchen.paths)
+async def served(written: SectionNotebook, profile: Profile) -> NotebookNames:
+    names = name_tables(profile, written.paths)
     for make in (tables_section, quality_section):
-        await kitchen.cook(make(profile=profile, names=names, wanted=AnalysisRequest(purpose="overview")))
+        await written.write(make(profile=profile, names=names, wanted=AnalysisRequest(purpose="overview")))
     return names
 
 
-async def log_of(kitchen: Kitchen) -> dict[str, int]:
-    rows = await kitchen.evaluate("sales_repaired.values.tolist()")
+async def log_of(written: SectionNotebook) -> dict[str, int]:
+    rows = await written.evaluate("sales_repaired.values.tolist()")
     return {name: touched for name, _, touched in rows}
 
 
@@ -54,9 +54,9 @@ async def log_of(kitchen: Kitchen) -> dict[str, int]:
 async def test_certain_repairs_are_on_and_those_of_judgement_off(opened: Opener, project: Path) -> None:
     (project / "sales.csv").write_text(messy(), encoding="utf-8")
     profile = profile_of(project, "sales.csv")
-    async with open_kitchen(opened, project, "sales.csv") as kitchen:
-        await served(kitchen, profile)
-        switches = (await kitchen.values("sales_repairs"))["sales_repairs"]
+    async with open_section_notebook(opened, project, "sales.csv") as written:
+        await served(written, profile)
+        switches = (await written.values("sales_repairs"))["sales_repairs"]
         assert switches == {
             "footnotes": True,
             "repeated headers": True,
@@ -69,43 +69,43 @@ async def test_certain_repairs_are_on_and_those_of_judgement_off(opened: Opener,
             "sentinels": True,
             "similar labels": False,
         } | dict.fromkeys(switches.keys() & {"near-duplicate rows", "outliers", "negative values"}, False)
-        log = await log_of(kitchen)
+        log = await log_of(written)
         assert (log["footnotes"], log["repeated headers"], log["total rows"], log["duplicate rows"]) == (1, 1, 1, 1)
         assert (log["spaces around text"], log["words for nothing"], log["sentinels"]) == (20, 1, 7)
         assert log["could not be read"] == 0
-        assert await kitchen.evaluate("[len(sales_as_read), len(sales)]") == [126, 123]
-        assert await kitchen.evaluate("[str(sales[name].dtype) for name in ('when', 'amount', 'age', 'ok')]") == [
+        assert await written.evaluate("[len(sales_as_read), len(sales)]") == [126, 123]
+        assert await written.evaluate("[str(sales[name].dtype) for name in ('when', 'amount', 'age', 'ok')]") == [
             "datetime64[us]",
             "float64",
             "float64",
             "boolean",
         ]
-        assert await kitchen.evaluate("[sales['amount'].iloc[0], sales['when'].isna().sum().item()]") == [1234.5, 0]
-        assert await kitchen.complaints() == []
-        assert set((await kitchen.check_results()).values()) == {"passed"}
+        assert await written.evaluate("[sales['amount'].iloc[0], sales['when'].isna().sum().item()]") == [1234.5, 0]
+        assert await written.complaints() == []
+        assert set((await written.check_results()).values()) == {"passed"}
 
 
 @pytest.mark.slow
 async def test_a_switch_changes_the_table_and_never_its_types(opened: Opener, project: Path) -> None:
     (project / "sales.csv").write_text(messy(), encoding="utf-8")
     profile = profile_of(project, "sales.csv")
-    async with open_kitchen(opened, project, "sales.csv") as kitchen:
-        await served(kitchen, profile)
-        types = await kitchen.evaluate("[str(each) for each in sales.dtypes]")
-        before = await log_of(kitchen)
-        every = (await kitchen.values("sales_repairs"))["sales_repairs"]
-        observation = await kitchen.notebook.set_ui(
+    async with open_section_notebook(opened, project, "sales.csv") as written:
+        await served(written, profile)
+        types = await written.evaluate("[str(each) for each in sales.dtypes]")
+        before = await log_of(written)
+        every = (await written.values("sales_repairs"))["sales_repairs"]
+        observation = await written.notebook.set_ui(
             {"sales_repairs": {name: not is_on for name, is_on in every.items()}}
         )
         assert observation.is_ok
-        assert await kitchen.evaluate("[str(each) for each in sales.dtypes]") == types
-        assert await kitchen.evaluate("len(sales)") == 125
-        assert await kitchen.evaluate("sorted(set(sales['region'].dropna()) & {'north', 'n/a', ' West'})") == [
+        assert await written.evaluate("[str(each) for each in sales.dtypes]") == types
+        assert await written.evaluate("len(sales)") == 125
+        assert await written.evaluate("sorted(set(sales['region'].dropna()) & {'north', 'n/a', ' West'})") == [
             " West",
             "n/a",
         ]
-        assert (await log_of(kitchen)).keys() == before.keys()
-        assert set((await kitchen.check_results()).values()) == {"passed"}
+        assert (await log_of(written)).keys() == before.keys()
+        assert set((await written.check_results()).values()) == {"passed"}
 
 
 @pytest.mark.slow
@@ -115,14 +115,14 @@ async def test_two_files_are_joined_without_losing_or_doubling_a_row(opened: Ope
     customers = "".join(f"{at:03},Person {at},{'north' if at % 2 else 'south'}\n" for at in range(1, 29))
     (project / "customers.csv").write_text(f"customer,name,region\n{customers}")
     profile = profile_of(project, "orders.csv", "customers.csv")
-    async with open_kitchen(opened, project, "orders.csv", "customers.csv") as kitchen:
-        (joint,) = (await served(kitchen, profile)).joined
+    async with open_section_notebook(opened, project, "orders.csv", "customers.csv") as written:
+        (joint,) = (await served(written, profile)).joined
         assert [each.name for each in joint.columns] == ["order", "customer", "name", "name_customers", "region"]
-        assert await kitchen.evaluate("list(orders_with_customers.columns)") == [each.name for each in joint.columns]
-        assert await kitchen.evaluate("len(orders_with_customers)") == 200
-        assert await kitchen.evaluate("orders_with_customers['region'].isna().sum().item()") == 12
-        assert "94.0% of 200 rows found a partner" in kitchen.shown("about_orders_with_customers")
-        assert set((await kitchen.check_results()).values()) == {"passed"}
+        assert await written.evaluate("list(orders_with_customers.columns)") == [each.name for each in joint.columns]
+        assert await written.evaluate("len(orders_with_customers)") == 200
+        assert await written.evaluate("orders_with_customers['region'].isna().sum().item()") == 12
+        assert "94.0% of 200 rows found a partner" in written.shown("about_orders_with_customers")
+        assert set((await written.check_results()).values()) == {"passed"}
 
 
 def test_a_clean_table_needs_no_repair(project: Path) -> None:

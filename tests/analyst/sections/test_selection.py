@@ -21,7 +21,7 @@ from cellwright.analyst.names import name_tables
 from cellwright.analyst.sections.columns import Columns, label_of
 from cellwright.analyst.sections.conclusion import follow_up_questions
 from cellwright.analyst.sections.selection import MAX_CHOSEN, RequestedColumns, select_tests
-from tests.analyst.writing.planted import SALES_MEANINGS, planted_sales, profile_of
+from tests.analyst.sections.planted import SALES_MEANINGS, planted_sales, profile_of
 
 OVERVIEW = AnalysisRequest(purpose="overview")
 
@@ -123,7 +123,7 @@ def test_a_column_the_goal_names_is_found_where_it_stands_in_the_notebook() -> N
     profile = profile_of({"sales.csv": planted_sales(60)}, SALES_MEANINGS)
     columns = Columns(profile, name_tables(profile, {"sales.csv": "sales_csv"}, taken={"sales"}))
     named = NamedColumn(table="sales", column="region")
-    assert columns.asked(AnalysisRequest(purpose="compare", groups=(named,))).groups == {("sales_2", "region")}
+    assert columns.requested(AnalysisRequest(purpose="compare", groups=(named,))).groups == {("sales_2", "region")}
 
 
 # ── sentences made in the notebook ──

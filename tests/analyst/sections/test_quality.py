@@ -15,7 +15,7 @@ from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, ReadOptio
 from cellwright.analyst.sections.overview import overview_section
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
-from tests.analyst.writing.kitchen import Kitchen, Opener, open_kitchen, profile_of
+from tests.analyst.sections.section_notebook import Opener, SectionNotebook, open_section_notebook, profile_of
 
 OVERVIEW = AnalysisRequest(purpose="overview")
 UGLY = [
@@ -57,14 +57,14 @@ ODD = {
 }
 
 
-async def cook(kitchen: Kitchen, profile: Profile) -> tuple[Section, ...]:
-    names = name_tables(profile, kitchen.paths)
+async def write_sections(written: SectionNotebook, profile: Profile) -> tuple[Section, ...]:
+    names = name_tables(profile, written.paths)
     sections = tuple(
         make(profile=profile, names=names, wanted=OVERVIEW)
         for make in (tables_section, quality_section, overview_section)
     )
     for section in sections:
-        await kitchen.cook(section)
+        await written.write(section)
     return sections
 
 
@@ -75,11 +75,11 @@ async def test_odd_files_give_a_notebook_that_runs_and_reads_well(opened: Opener
     files = [f"{name}.csv" for name in ODD]
     profile = profile_of(project, *files)
     assert {table.name for table in profile.tables} == ODD.keys()
-    async with open_kitchen(opened, project, *files) as kitchen:
-        sections = await cook(kitchen, profile)
-        assert await kitchen.complaints() == []
+    async with open_section_notebook(opened, project, *files) as written:
+        sections = await write_sections(written, profile)
+        assert await written.complaints() == []
         promised = {test for section in sections for test, _ in section.checks}
-        results = await kitchen.check_results()
+        results = await written.check_results()
         assert results == dict.fromkeys(promised, "passed")
 
 
@@ -89,15 +89,15 @@ async def test_the_same_profile_gives_the_same_notebook_and_the_same_results(ope
     (project / "penguins.csv").write_bytes(penguins.read_bytes())
     profile = profile_of(project, "penguins.csv")
     assert profile == profile_of(project, "penguins.csv")
-    async with open_kitchen(opened, project, "penguins.csv") as kitchen:
-        sections = await cook(kitchen, profile)
-        assert await kitchen.complaints() == []
+    async with open_section_notebook(opened, project, "penguins.csv") as written:
+        sections = await write_sections(written, profile)
+        assert await written.complaints() == []
         drawn = [cell.name for section in sections for cell in section.cells if "alt.Chart(" in cell.code]
-        first = {name: output.data for name in drawn if (output := kitchen.outcome(name).output)}
+        first = {name: output.data for name in drawn if (output := written.outcome(name).output)}
         assert len(first) == len(drawn) > 3
-        again = await kitchen.notebook.run("all")
+        again = await written.notebook.run("all")
         assert again.is_ok
-        second = {name: output.data for name in drawn if (output := kitchen.outcome(name).output)}
+        second = {name: output.data for name in drawn if (output := written.outcome(name).output)}
         assert second == first
 
 

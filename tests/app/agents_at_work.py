@@ -1,4 +1,4 @@
-"""Agents at work through the public door: a studio that is all real, a journal, a gateway, a scripted model."""
+"""Agents at work through the public interface: a workspace that is all real, a journal, a gateway, a scripted model."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ You help.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Atelier(Workshop):
-    """Agents that work in a studio opened by `open_studio`."""
+class AgentsAtWork(Workshop):
+    """Agents that work in a workspace opened by `open_agent_context`."""
 
     async def report(self, run: str = "r") -> AgentReport:
         with anyio.fail_after(PATIENCE_SECONDS):
@@ -85,7 +85,7 @@ class Atelier(Workshop):
 
 
 @asynccontextmanager
-async def open_atelier(
+async def open_agents_at_work(
     house: House,
     where: Path,
     notebook: Path,
@@ -93,7 +93,7 @@ async def open_atelier(
     settings: Settings | None = None,
     at_crash_point: AtCrashPoint = carry_on,
     **options: Any,
-) -> AsyncGenerator[Atelier]:
+) -> AsyncGenerator[AgentsAtWork]:
     """Agents of this notebook, with the state directory of the house."""
     chosen = WorkspaceOptions(
         settings=settings or Settings(home=house.home, cache=house.home / "cache"), launch=house.launch(), **options
@@ -113,4 +113,4 @@ async def open_atelier(
             )
         )
         desk = Inbox(journal.records, masker=MASKER)
-        yield Atelier(journal=journal, models=models, house=house, inbox=desk, texts=JournalTexts(journal.records))
+        yield AgentsAtWork(journal=journal, models=models, house=house, inbox=desk, texts=JournalTexts(journal.records))
