@@ -38,7 +38,7 @@ async def test_a_cut_off_index_is_the_one_thing_a_check_tells(pool: KernelPool, 
     assert (told.ran, told.checks, told.proof) == ("unavailable", (), "")
     [problem] = told.problems
     assert problem.startswith("environment: The package index cannot be reached: ")
-    assert "`cellwright doctor` shows which are in force." in problem
+    assert "the doctor shows which are in force." in problem
     assert PASSWORD not in problem
 
 

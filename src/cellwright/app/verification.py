@@ -14,6 +14,7 @@ from cellwright.app.notebooks import Files, contained, project_for, terrain_for
 from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy import Masker
+from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify import (
     SOURCE_NOTES,
@@ -72,7 +73,7 @@ async def check_notebook(
     )
     note = SOURCE_NOTES.get(outcome.report.source, "")
     if isinstance(outcome, NotVerified):
-        problems = tuple(f"{text_of(reason)} {hint_of(reason)}" for reason in outcome.reasons)
+        problems = tuple(f"{text_of(reason)} {sentence_of(hint_of(reason))}" for reason in outcome.reasons)
         return CheckOutcome(problems=problems, checks=checks, ran=_ran(outcome), note=note)
     place = await anyio.to_thread.run_sync(_store_proof, settings, outcome, path, terrain.data)
     return CheckOutcome(problems=(), checks=checks, proof=str(place), note=note)

@@ -29,6 +29,7 @@ from cellwright.cli.notebook_options import (
     python_choice,
 )
 from cellwright.cli.render import console
+from cellwright.cli.render.remedies import hint_text
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook, PythonChoice
@@ -290,7 +291,11 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
 
 def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
     held_back = notebook.kept[-1].held_back if notebook.kept else None
-    return dataclasses.asdict(held_back) if held_back is not None else None
+    return (
+        None
+        if held_back is None
+        else dataclasses.asdict(dataclasses.replace(held_back, hint=hint_text(held_back.hint)))
+    )
 
 
 def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:

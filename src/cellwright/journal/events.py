@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from cellwright.errors import Defect
+from cellwright.remedies import remedy
 
 Outcome = Literal["done", "failed", "cancelled", "dead"]
 """`dead`: given up after too many recoveries without progress; a person can resume it."""
@@ -271,7 +272,7 @@ def decode(kind: str, body: str) -> Event:
     try:
         return decoder.decode(body)
     except msgspec.DecodeError as error:
-        raise Defect(f"Unreadable event {kind!r}: {error}.", hint="Run `cellwright journal verify`.") from error
+        raise Defect(f"Unreadable event {kind!r}: {error}.", hint=remedy("verify_journal")) from error
 
 
 def with_text(event: Event, change: Callable[[str], str]) -> Event:

@@ -14,6 +14,7 @@ from inline_snapshot import snapshot
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import read
 from cellwright.policy import Masker
+from cellwright.remedies import Remedy
 from cellwright.runs.verify import NotVerified, Verified, hint_of, text_of
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.judge import Judge
@@ -251,7 +252,8 @@ async def test_a_path_of_this_machine_in_code_or_output_is_found(verified: Verif
     result = await verified.refused(path)
     found = [(reason.where, reason.path) for reason in result.reasons if isinstance(reason, MachinePathFound)]
     assert found == [("code", f"{verified.home}/sales.csv"), ("console", f"{verified.home}/sales.csv")]
-    assert "--data" in hint_of(result.reasons[0])
+    hint = hint_of(result.reasons[0])
+    assert isinstance(hint, Remedy) and (hint.kind, hint.arguments) == ("add_data", {"what": "others"})
 
 
 async def test_the_place_of_an_installed_package_is_a_path_of_this_machine(verified: Verifier, written: Write) -> None:

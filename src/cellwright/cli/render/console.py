@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from cellwright.cli.render.remedies import hint_text
 from cellwright.errors import CellwrightError
 
 _SHOWN_LEFT_OUT = 5
@@ -44,8 +45,8 @@ def note(text: str) -> None:
 def error(problem: CellwrightError) -> None:
     """What went wrong, and what to do next."""
     people.print(f"[red]error:[/] {escape(problem.message)}")
-    if problem.hint:
-        people.print(f"[cyan]hint:[/] {escape(problem.hint)}")
+    if hint := hint_text(problem.advice):
+        people.print(f"[cyan]hint:[/] {escape(hint)}")
 
 
 def cell_line(cell: Mapping[str, Any]) -> None:

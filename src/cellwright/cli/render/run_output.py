@@ -18,8 +18,10 @@ from rich.tree import Tree
 
 from cellwright.cli.render import console
 from cellwright.cli.render.console import people
+from cellwright.cli.render.remedies import reworded
 from cellwright.journal import Fact, Recorded
 from cellwright.policy.display_text import shown, shown_block
+from cellwright.runs.goal.written_remedies import WRITTEN
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
 from cellwright.runs.views.progress import MARKS, ProgressView, elapsed, progress_line
 from cellwright.runs.views.run_view import FILES
@@ -69,7 +71,7 @@ def _event_line(recorded: Recorded, _: ProgressView, __: ProgressView) -> None:
 def _plain_line(recorded: Recorded, before: ProgressView, after: ProgressView) -> None:
     """On stderr, each thing a person would notice."""
     if line := progress_line(before, recorded.event):
-        people.print(Text(line), soft_wrap=True)
+        people.print(Text(reworded(line, WRITTEN)), soft_wrap=True)
     if after.view.plan is not None and _ids(before.view.plan) != _ids(after.view.plan):
         for task in after.view.plan.tasks:
             people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
@@ -153,7 +155,7 @@ def plan_tree(plan: Plan) -> Tree:
 
 def _task_line(task: Task) -> str:
     after = f" (after {', '.join(task.after)})" if task.after and task.status == "planned" else ""
-    note = f": {shown(task.note)}" if task.note else ""
+    note = f": {shown(reworded(task.note, WRITTEN))}" if task.note else ""
     return f"{MARKS[task.status]} {task.id}  {shown(task.title)}{after}{note}"
 
 

@@ -21,6 +21,7 @@ from cellwright.background import BackgroundProcess, ProcessLaunch, clean_enviro
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable
 from cellwright.framing import BadFrame, pack_json, peer_uid, receive_json
 from cellwright.models.config.keys import key_variables
+from cellwright.remedies import remedy
 
 VERSION: Final = 2
 """Version of the protocol. A gateway and a client of different versions do not speak."""
@@ -92,9 +93,7 @@ def running_pid(home: Path) -> int | None:
 
 
 def _gateway(home: Path) -> BackgroundProcess:
-    return BackgroundProcess(
-        home=home, name="gateway", called="model gateway", ended_by="`cellwright gateway stop` ends it."
-    )
+    return BackgroundProcess(home=home, name="gateway", called="model gateway", ended_by=remedy("stop_gateway"))
 
 
 def _beginning(launch: GatewayLaunch) -> ProcessLaunch:

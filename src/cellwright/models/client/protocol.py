@@ -39,6 +39,7 @@ from cellwright.models.calls import (
 from cellwright.models.client.gateway_process import VERSION
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import Question, Report
+from cellwright.remedies import parse_remedy, remedy_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +251,8 @@ def pack_reply(message: Welcome | RequestFailure | QueryReply | Vectors | Acknow
             kind = next((name for name, cls in _ERRORS.items() if isinstance(message.error, cls)), "defect")
             plain = {"kind": "failed", "number": message.number, "error": kind}
             plain |= {"message": message.error.message, "hint": message.error.hint}
+            if message.error.remedy is not None:
+                plain["remedy"] = remedy_json(message.error.remedy)
         case QueryReply():
             plain = {"kind": "answer", "number": message.number, "report": _REPORT.dump_python(message.report)}
         case Vectors():
@@ -272,7 +275,9 @@ def read_reply(payload: bytes) -> FromGateway:
                 ((name, outcome),) = rest.items()
                 return CallEnd(number=number, outcome=_OUTCOMES[name].validate_python(outcome))
             case {"kind": "failed", "number": int(number), "error": str(kind), "message": str(said), "hint": str(hint)}:
-                return RequestFailure(number=number, error=_ERRORS[kind](said, hint=hint))
+                return RequestFailure(
+                    number=number, error=_ERRORS[kind](said, hint=parse_remedy(plain.get("remedy")) or hint)
+                )
             case {"kind": "welcome", "pid": int(pid), "version": int(version)}:
                 return Welcome(pid=pid, version=version)
             case {"kind": "answer", "number": int(number), "report": report}:

@@ -16,9 +16,11 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field
 
 from cellwright.errors import UserError
+from cellwright.models.config.keys import key_remedy
 from cellwright.models.config.names import TIERS, ModelName, Tier
 from cellwright.policy import Money, parse_money
 from cellwright.policy.toml_text import Path, StrictTable, TomlText, read_toml
+from cellwright.remedies import Hint
 
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "google", "groq", "mistral", "ollama"]
 """How an endpoint is spoken to."""
@@ -256,7 +258,7 @@ class _ModelNameReader:
         try:
             name = ModelName.parse(text)
         except UserError as error:
-            self.toml.refuse(path, error.message, error.hint, at_key=True)
+            self.toml.refuse(path, error.message, error.advice, at_key=True)
         if name.provider not in self.endpoints:
             hint = f"Known: {', '.join(sorted(self.endpoints))}. Or add [endpoints.{name.provider}]."
             self.toml.refuse(path, f"{text!r} names no known endpoint.", hint, at_key=True)
@@ -302,7 +304,7 @@ class _EndpointReader:
             background=table.background,
         )
 
-    def _refuse(self, key: str | None, message: str, hint: str) -> NoReturn:
+    def _refuse(self, key: str | None, message: str, hint: Hint) -> NoReturn:
         self.toml.refuse(("endpoints", self.name, *([key] if key else [])), message, hint)
 
     def _key(self, usual: Literal["required", "none"]) -> Literal["required", "none"]:
@@ -313,7 +315,7 @@ class _EndpointReader:
                 return word
             case _:
                 # Not shown: it may well be one.
-                hint = f"A key is never in this file: give it with `cellwright models set-key {self.name}`."
+                hint = key_remedy(self.name).after("A key is never in this file:")
                 self._refuse("key", 'key must be "required" or "none".', hint)
 
     def _local(self, *, is_here: bool) -> bool:

@@ -14,6 +14,7 @@ from cellwright.agents import steering
 from cellwright.errors import UserError
 from cellwright.journal import Fact, Recorded, Records, stream_of
 from cellwright.policy import Person
+from cellwright.remedies import remedy
 from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edit_json, edited, parse_edit
 from cellwright.runs.views.run_view import goal_event, read_plan, read_view
 
@@ -84,7 +85,9 @@ async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person
     await _going(records, run)
     plan = await read_plan(records.log.read_all, run)
     if plan is None:
-        raise UserError(f"The run {run!r} has no plan yet.", hint="Wait until it is made; `cellwright runs watch`.")
+        raise UserError(
+            f"The run {run!r} has no plan yet.", hint=remedy("see_run", lead="Wait until it is made;", run=run)
+        )
     edited(plan, edit)
     text = json.dumps(edit_json(edit), ensure_ascii=False)
     order = await records.log.append(_stream(run), Fact(topic=_PLAN, subject=person.name, text=text))
@@ -122,7 +125,7 @@ def describe_command(order: SteeringCommand) -> str:
 async def _going(records: Records, run: str) -> None:
     status = await records.status(run)
     if not status.is_going:
-        raise UserError(f"The run {run!r} is {status.standing} already.", hint="`cellwright runs show` says more.")
+        raise UserError(f"The run {run!r} is {status.standing} already.", hint=remedy("see_run", run=run))
 
 
 def _stream(run: str) -> str:

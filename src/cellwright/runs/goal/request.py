@@ -13,14 +13,16 @@ from typing import Final, Literal
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
+from cellwright.remedies import remedy
 from cellwright.runs.goal.goal import ANALYST, Approve, Goal
+from cellwright.runs.goal.written_remedies import NAME_DATA
 from cellwright.sandbox import Limits, project_of
 
 LONGEST: Final = 20_000
 """Characters of a goal."""
 _SLUG: Final = 48
 _MODEL: Final = re.compile(r"[^\s:]+:\S+")
-_APPROVE: Final[dict[str, Approve]] = {"ask": "ask", "envelope": "envelope", "never": "never"}
+APPROVE_WORDS: Final[dict[str, Approve]] = {"ask": "ask", "envelope": "envelope", "never": "never"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ def read_goal(
     data = tuple(file.words for file in parse_data(typed.data, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
     if models == (ANALYST,) and not data and not has_data(project):
-        raise UserError(f"There is no data in {str(project)!r}.", hint="Name files or folders with --data.")
+        raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     return Goal(
         words=words,
         notebook=str(notebook),
@@ -87,9 +89,12 @@ def read_words(typed: str) -> str:
     except UnicodeError as error:
         raise no_text() from error
     if not words:
-        raise UserError("No goal.", hint='Say what you want: cellwright run "why did revenue fall in Q3?"')
+        raise UserError("No goal.", hint='Say what you want, for example "why did revenue fall in Q3?"')
     if len(words) > LONGEST:
-        raise UserError(f"A goal has at most {LONGEST:,} characters.", hint="Put longer texts in a file, with --data.")
+        raise UserError(
+            f"A goal has at most {LONGEST:,} characters.",
+            hint=remedy("add_data", lead="Put longer texts in a file, and", what="it"),
+        )
     return words
 
 
@@ -129,7 +134,7 @@ def read_budget(text: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal(0)
     if not is_amount(amount) or amount <= 0:
-        raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. --budget 0.50.")
+        raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. 0.50.")
     return amount
 
 
@@ -144,7 +149,10 @@ def _notebook(path: Path) -> Path:
 
         return read(place).path
     if not place.parent.is_dir():
-        raise UserError(f"There is no folder {str(place.parent)!r}.", hint="Make it first, or name another --notebook.")
+        raise UserError(
+            f"There is no folder {str(place.parent)!r}.",
+            hint=remedy("name_notebook", lead="Make it first, or", what="another notebook"),
+        )
     return place
 
 
@@ -153,11 +161,13 @@ def _project(notebook: Path, named: Path | None) -> Path:
         return project_of(notebook)
     project = named.resolve()
     if not project.is_dir():
-        raise UserError(f"There is no folder {str(named)!r}.", hint="--project takes the folder the notebook may see.")
+        raise UserError(
+            f"There is no folder {str(named)!r}.", hint="The project is the folder that the notebook may see."
+        )
     if not notebook.is_relative_to(project):
         raise UserError(
             f"{str(notebook)!r} is not inside the project {str(project)!r}.",
-            hint="Name another --project, or a --notebook inside it.",
+            hint=remedy("name_project", lead="Name a notebook inside it, or", what="another folder"),
         )
     return project
 
@@ -173,7 +183,8 @@ def _models(names: Sequence[str]) -> tuple[str, ...]:
 
 def _model(name: str) -> str:
     if _MODEL.fullmatch(name) is None:
-        hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
+        lead = f"Name provider:model, or {ANALYST}, which needs none;"
+        hint = remedy("see_models", lead=lead, shows="those there are")
         raise UserError(f"{name!r} is no model.", hint=hint)
     return name
 
@@ -184,6 +195,6 @@ def _limits(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _approve(text: str) -> Approve:
-    if text not in _APPROVE:
-        raise UserError(f"Unknown --approve {text!r}.", hint=f"{', '.join(_APPROVE)}.")
-    return _APPROVE[text]
+    if text not in APPROVE_WORDS:
+        raise UserError(f"Unknown way to approve: {text!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
+    return APPROVE_WORDS[text]

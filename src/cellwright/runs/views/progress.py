@@ -35,6 +35,7 @@ from cellwright.journal import (
 )
 from cellwright.policy import Masker
 from cellwright.policy.display_text import shown
+from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import (
@@ -257,7 +258,9 @@ def delivery_of(standing: Standing, picture: ProgressView) -> Delivery | None:
         case "cancelled":
             return _cut_off(picture, "stopped", picture.ended or "cancelled")
         case "dead":
-            return _cut_off(picture, "failed", f"{picture.ended} `cellwright runs resume` tries again.".lstrip())
+            again = remedy("resume_run", run=picture.run)
+            found = _cut_off(picture, "failed", f"{picture.ended} {again.sentence}".lstrip())
+            return replace(found, remedies=(again,))
 
 
 def _cut_off(picture: ProgressView, status: DeliveryStatus, why: str) -> Delivery:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args
 
 from cellwright.errors import UserError
 from cellwright.journal import CostRecorded, Fact, Recorded, Records, RunStatus, TaskChanged, stream_of
+from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Comparison, Delivery, comparison_json, delivery_json, parse_delivery
 from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
 from cellwright.runs.plan.plan import Plan, Task, parse_plan, plan_json
@@ -171,7 +172,7 @@ _BEGINNING: Final = 10
 def check_is_run(run: str, workflow: str) -> None:
     """Raises `UserError` for a workflow that turns no goal into a notebook."""
     if workflow != RUN_WORKFLOW:
-        raise UserError(f"{run!r} is a workflow {workflow!r}, not a run.", hint=f"See `cellwright journal show {run}`.")
+        raise UserError(f"{run!r} is a workflow {workflow!r}, not a run.", hint=remedy("see_journal", run=run))
 
 
 async def active_notebooks(records: Records) -> set[str]:

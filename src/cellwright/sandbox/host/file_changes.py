@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from cellwright.remedies import Hint
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.linux import syscalls
 from cellwright.sandbox.spec import PROTECTED
@@ -48,9 +49,9 @@ class UnkeptChanges:
     files: int
     bytes: int
     reason: str
-    hint: str
+    hint: Hint
     option: str = ""
-    """The limit that would have let them pass, as `--limit` takes it."""
+    """The limit that would have let them pass, as `Limits.parse` takes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
 from cellwright.policy import Masker
+from cellwright.remedies import remedy
 from cellwright.server.daemon.messages import (
     PERSON_HEADER,
     DaemonStatus,
@@ -93,7 +94,7 @@ class LocalCallerMiddleware:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if "origin" in headers:
-                raise RefusedByPolicy("A page may not ask here.", hint="`cellwright serve url` gives its address.")
+                raise RefusedByPolicy("A page may not ask here.", hint=remedy("get_address"))
             person = unquote(headers.get(PERSON_HEADER, "")) or current_person()
             scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
         await self._app(scope, receive, send)

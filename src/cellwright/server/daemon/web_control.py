@@ -12,6 +12,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.server.daemon.messages import WebAddress
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import WebOptions
@@ -51,11 +52,11 @@ class WebControl:
         async with self._turn:
             if self._door is None:
                 if wish is None:
-                    raise UserError("The control room is not open.", hint="`cellwright serve` opens it.")
+                    raise UserError("The control room is not open.", hint=remedy("open_web"))
                 await tasks.start(self._hold, wish)
             door = self._door
             if door is None:
-                raise UserError("The control room has closed.", hint="`cellwright serve` opens it.")
+                raise UserError("The control room has closed.", hint=remedy("open_web"))
             return WebAddress(origin=door.addresses.origin, url=door.url(), folder=str(door.folder))
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from cellwright.server.http.addresses import Addresses, WebOptions, check_web_op
 from cellwright.server.http.application import web_application
 from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.tokens import TokenStore
+from cellwright.server.http.page_remedies import EDITOR_ORIGIN, page_problem
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import (
     HEADER_TIMEOUT_SECONDS,
@@ -68,7 +69,7 @@ async def open_web_server(live: LiveRuns, settings: Settings, wish: WebOptions) 
     check_web_options(wish)
     folder, tls = Path(wish.folder), await anyio.to_thread.run_sync(tls_files, wish)
     if not await anyio.to_thread.run_sync(folder.is_dir):
-        raise UserError(f"{wish.folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
+        raise UserError(f"{wish.folder!r} is not a folder.", hint="Name one that is there.")
     tokens, presence = TokenStore(settings.ready_home()), ActiveRequests()
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, wish.host, wish.port))
@@ -107,7 +108,7 @@ async def _open_editor(
     Its port is the same after a restart, so that pages that are open may still frame it.
     """
     if wish.public_origin and not wish.editor_origin:
-        return None, "Behind a proxy the editor needs an origin of its own: `cellwright serve --editor-origin`."
+        return None, EDITOR_ORIGIN
     opening = partial(open_editor, wish.host, page_origins=addresses.origins, public_origin=wish.editor_origin, tls=tls)
     try:
         if wish.editor_port is not None:
@@ -118,7 +119,7 @@ async def _open_editor(
             return await stack.enter_async_context(opening(0)), ""
     except Unavailable as problem:
         logger.error("%s %s", problem.message, problem.hint)
-        return None, f"{problem.message} {problem.hint}"
+        return None, page_problem(problem)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from cellwright.errors import CellwrightError
 from cellwright.ids import CellId
 from cellwright.kernel import Call, Observation, OpenNotebook
 from cellwright.notebook import ConfigureCell
+from cellwright.server.http.page_remedies import page_problem
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class EditorCommands:
             elif isinstance(command, PASSED_ON):
                 await self._desk.send(msgspec.json.encode(_without_request(command)))
         except CellwrightError as problem:
-            self._desk.alert("Not done", f"{problem.message} {problem.hint}".strip())
+            self._desk.alert("Not done", page_problem(problem))
 
     async def _run(self, command: commands.ExecuteCellsCommand, page: str) -> None:
         texts = _texts(command)

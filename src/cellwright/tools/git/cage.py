@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
 from cellwright.errors import Unavailable, UserError
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, Unsound, as_kind
 from cellwright.sandbox.host.git_repository import Head, Repository
 from cellwright.sandbox.host.project import hidden_in
@@ -215,7 +216,7 @@ def plan_cage(
     """Everything that must be known before the cage is there. `UserError` if git or the walls for it are missing."""
     if tier == "D":
         raise UserError(
-            "This machine has no walls to run git behind.", hint="`cellwright doctor` says what is missing."
+            "This machine has no walls to run git behind.", hint=remedy("see_doctor", says="says what is missing")
         )
     git = _git(git_path)
     head = repository.head()

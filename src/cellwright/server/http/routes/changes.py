@@ -97,9 +97,9 @@ async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> BranchDecided
     try:
         return BranchDecided.model_validate((await deciding).json())
     except NoSuchBranch as problem:
-        raise ResourceNotFound(problem.message, hint=problem.hint) from problem
+        raise ResourceNotFound(problem.message, hint=problem.advice) from problem
     except NotWaiting as problem:
-        raise Conflict(problem.message, hint=problem.hint) from problem
+        raise Conflict(problem.message, hint=problem.advice) from problem
 
 
 _TAGS: Final = ["changes"]

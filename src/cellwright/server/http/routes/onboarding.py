@@ -76,7 +76,7 @@ def onboarding_routes(house: ApiResources) -> APIRouter:
         try:
             dataset = dataset_named(id)
         except UserError as error:
-            raise ResourceNotFound(error.message, hint=error.hint) from None
+            raise ResourceNotFound(error.message, hint=error.advice) from None
         taken = await active_notebooks(house.live.records)
         goal = await anyio.to_thread.run_sync(_goal, house, dataset, caller.person, taken)
         return Begun(run=await house.live.start(goal))
