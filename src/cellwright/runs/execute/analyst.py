@@ -338,7 +338,7 @@ def _without(missing: Sequence[str], goal: Goal) -> str:
     names, file = " and ".join(missing), Path(goal.notebook).name
     return (
         f"The header of {file} names its own packages, without {names}, which the analyst's cells need. "
-        f"Add them with `uv add --script {file} {' '.join(missing)}`. Or: {NEW_NOTEBOOK.sentence}"
+        f"{NEW_NOTEBOOK.sentence} Or add them with `uv add --script {file} {' '.join(missing)}`."
     )
 
 
