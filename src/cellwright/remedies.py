@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, get_args
 
 RemedyKind = Literal[
     # what a goal or a notebook is given
@@ -202,14 +202,14 @@ def remedy_json(value: Remedy) -> dict[str, Any]:
     return {"kind": value.kind, "arguments": dict(value.arguments), "lead": value.lead}
 
 
-def parse_remedy(value: object) -> Remedy | None:
+def parse_remedy(value: Any) -> Remedy | None:
     """The remedy of such a value; None for what this version does not know: the text beside it still holds."""
     match value:
-        case {"kind": str(kind), "arguments": dict(arguments), "lead": str(lead)} if kind in KINDS:
-            given = cast("dict[str, str]", arguments)
-            known = cast("RemedyKind", kind)
-            if given.keys() == ARGUMENTS.get(known, frozenset()) and all(
-                isinstance(one, str) for one in given.values()
-            ):
-                return Remedy(kind=known, arguments=given, lead=lead)
-    return None
+        case {"kind": str(name), "arguments": dict(arguments), "lead": str(lead)}:
+            kind = next((known for known in KINDS if known == name), None)
+            if kind is None or arguments.keys() != ARGUMENTS.get(kind, frozenset()):
+                return None
+            given = {str(one): text for one, text in arguments.items() if isinstance(text, str)}
+            return Remedy(kind=kind, arguments=given, lead=lead) if len(given) == len(arguments) else None
+        case _:
+            return None

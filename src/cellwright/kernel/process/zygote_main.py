@@ -196,9 +196,9 @@ class ZygoteServer:
             caged = launcher.start(spec, self._body(command), kernel_fd=kernel, control_fd=control, rehearse=rehearse)
         except OSError as error:
             said: dict[str, Any] = {"op": "refused", "id": number, "reason": str(error)}
-            match error.__cause__:
-                case UserError(remedy=remedy) as refusal if remedy is not None:
-                    said |= {"reason": refusal.message.removesuffix("."), "remedy": remedy_json(remedy)}
+            refusal = error.__cause__
+            if isinstance(refusal, UserError) and refusal.remedy is not None:
+                said |= {"reason": refusal.message.removesuffix("."), "remedy": remedy_json(refusal.remedy)}
             self.say(said)
         else:
             self._caged[caged.pid] = (number, caged)
