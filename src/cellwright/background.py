@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TextIO
 
 from cellwright.errors import Unavailable
+from cellwright.remedies import Remedy
 
 READY: Final = b"ready\n"
 """What such a process writes to its standard output once it listens."""
@@ -50,7 +51,7 @@ class BackgroundProcess:
     """Its files are `NAME.sock`, `NAME.pid`, `NAME.lock` and `NAME.log`."""
     called: str
     """What people read: "model gateway"."""
-    ended_by: str
+    ended_by: Remedy
     """What a person can do about one that does not answer."""
 
     def file(self, suffix: str) -> Path:

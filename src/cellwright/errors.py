@@ -17,14 +17,29 @@ from __future__ import annotations
 
 import secrets
 
+from cellwright.remedies import Hint, Remedy, sentence_of
+
 
 class CellwrightError(Exception):
-    """What went wrong, about which thing, and in `hint` what to do next."""
+    """What went wrong, about which thing, and in `hint` what to do next.
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    Where that is spelled differently at a terminal and in the page, it is a `Remedy`.
+    """
+
+    remedy: Remedy | None = None
+
+    def __init__(self, message: str, *, hint: Hint = "") -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = sentence_of(hint)
+        """In words for every reader."""
+        if isinstance(hint, Remedy):
+            self.remedy = hint
+
+    @property
+    def advice(self) -> Hint:
+        """What to do next, to be worded by whoever shows it, or passed on with another error."""
+        return self.remedy or self.hint
 
 
 class UserError(CellwrightError):
@@ -50,6 +65,6 @@ class ModelUnavailable(Unavailable):
 class Defect(CellwrightError):
     """Our own mistake, with an id that finds it again in the log."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: Hint = "") -> None:
         super().__init__(message, hint=hint or "Please report this with its id.")
         self.report_id = secrets.token_hex(4)

@@ -22,6 +22,7 @@ from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 
 _USER: Final = re.compile(r"://[^/@\s]+@")
 _SECRET_NAME: Final = re.compile(r"PASSWORD|TOKEN")
@@ -104,7 +105,9 @@ def _proxy(address: str) -> Proxy:
     if not host:
         raise UserError(
             f"The proxy address {masked('', address)!r} cannot be read.",
-            hint="It should look like http://proxy.example:3128; `cellwright doctor` shows where it was set.",
+            hint=remedy(
+                "see_doctor", lead="It should look like http://proxy.example:3128;", says="shows where it was set"
+            ),
         )
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     token = base64.b64encode(f"{user}:{password}".encode()).decode()

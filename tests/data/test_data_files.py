@@ -88,7 +88,7 @@ def test_data_that_cannot_be_called_so_is_refused(project: Path, word: str) -> N
 
 def test_two_files_of_one_name_are_refused_and_one_that_is_named_twice_is_there_once(project: Path) -> None:
     (project / "a.csv").write_text("1")
-    with pytest.raises(UserError, match=r"Two --data options are named 'a\.csv'"):
+    with pytest.raises(UserError, match=r"Two files or folders are named 'a\.csv'"):
         parsed(project, "raw/a.csv", "a.csv")
     assert len(parsed(project, "a.csv", "./a.csv")) == 1
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cellwright.errors import CellwrightError, Defect, KernelLost, Unavailable, UserError
 from cellwright.journal import StepFailed
 from cellwright.journal.values import error_json, headline, parse_error, settled
+from cellwright.remedies import remedy
 
 
 class Overloaded(Unavailable):
@@ -34,6 +35,19 @@ def test_an_error_of_our_tree_keeps_its_class_its_words_and_what_json_can_hold()
     assert vars(settled(Overloaded("x", retry_seconds=2.5)))["retry_seconds"] == 2.5
     defect = Defect("ours")
     assert vars(settled(defect))["report_id"] == defect.report_id
+
+
+def test_a_remedy_is_kept_as_a_value_and_masked_and_a_hint_of_the_version_before_stays_its_text() -> None:
+    advice = remedy("see_doctor", lead="Look at pass-1;", says="says what pass-1 is")
+    envelope = json.loads(
+        json.dumps(error_json(UserError("No.", hint=advice), lambda text: text.replace("pass-1", "•")))
+    )
+    again = parse_error(envelope)
+    assert again.advice == remedy("see_doctor", lead="Look at •;", says="says what • is")
+    assert again.hint == "Look at •; the doctor says what • is."
+    del envelope["remedy"]
+    assert parse_error(envelope | {"hint": "Name files with --data."}).advice == "Name files with --data."
+    assert parse_error(envelope | {"remedy": {"kind": "dance", "arguments": {}, "lead": ""}}).advice == again.hint
 
 
 def test_a_class_that_is_gone_comes_back_as_its_nearest_ancestor() -> None:

@@ -113,8 +113,8 @@ async def test_a_cut_off_index_is_one_cause_that_names_what_is_lacking_and_no_pa
         await environment_for(asking_for("no-such-tool==1.0"), cache=tmp_path / "cache", uv=uv)
     assert failed.value.message.startswith("The package index cannot be reached: ")
     assert failed.value.hint == snapshot(
-        "Check the network, the proxy and the index; `cellwright doctor` shows which are in force. "
-        "Without an index this machine lacks no-such-tool==1.0."
+        "Without an index this machine lacks no-such-tool==1.0. "
+        "Check the network, the proxy and the index; the doctor shows which are in force."
     )
     assert PASSWORD not in failed.value.message + failed.value.hint
     assert list((tmp_path / "cache" / "environments").iterdir()) == []

@@ -22,6 +22,7 @@ from cellwright.kernel.environments.interpreters import (
     search_path,
 )
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of, requirements_for
+from cellwright.remedies import remedy
 
 OURS = our_interpreter()
 STRANGE = replace(OURS, version="3.0.0")
@@ -101,15 +102,17 @@ def test_a_refusal_names_what_is_there_and_the_command_that_helps() -> None:
         "The notebook requires Python >=3.13: Cellwright runs on Python 3.11.7, and no installed one fits "
         "(installed are also 3.12.1)."
     )
-    assert missing.hint == (
-        "Install one with `uv python install 3.13` and try again; "
-        "or run it on Python 3.11.7 all the same with `--python ours`."
+    assert missing.remedy == remedy(
+        "use_own_python",
+        lead="Install one with `uv python install 3.13` and try again; or",
+        python="Python 3.11.7",
     )
     too_old = none_fits("<3.9", [], ours, "uv")
     assert too_old.message == "The notebook requires Python <3.9, and notebooks run on Python 3.11 or newer."
-    assert too_old.hint == (
-        "Change `requires-python` in the notebook's header, "
-        "or try it on Cellwright's own Python 3.11.7 with `--python ours`."
+    assert too_old.remedy == remedy(
+        "use_own_python",
+        lead="Change `requires-python` in the notebook's header, or",
+        python="Cellwright's own Python 3.11.7",
     )
 
 

@@ -172,7 +172,7 @@ def test_a_key_in_the_file_is_refused_and_not_repeated() -> None:
     message, hint = mistake('[endpoints.openai]\nkey = "sk-live-0123456789abcdef"\n')
 
     assert message == snapshot('models.toml, line 2, column 7: key must be "required" or "none".')
-    assert hint == snapshot("A key is never in this file: give it with `cellwright models set-key openai`.")
+    assert hint == snapshot("A key is never in this file: give a key for openai, or start with OPENAI_API_KEY set.")
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.reports import AskProviders, AskUsage, ProvidersReport, ProviderState, UsageReport, UsageRow
 from cellwright.policy.budgets import Limit
 from cellwright.policy.money import Money, UnknownPrice
+from cellwright.remedies import Hint, remedy
 
 MESSAGES: list[ModelMessage] = [
     ModelRequest(
@@ -224,11 +225,12 @@ def test_what_the_gateway_says_arrives_as_it_was_said(
 
 
 @pytest.mark.parametrize("kind", [UserError, RefusedByPolicy, Unavailable, ModelUnavailable, Defect])
-def test_an_error_arrives_as_its_own_kind(kind: type[CellwrightError]) -> None:
-    message = read_reply(payload(pack_reply(RequestFailure(number=1, error=kind("what", hint="do this")))))
+@pytest.mark.parametrize("hint", ["do this", remedy("see_doctor", says="says what is missing")])
+def test_an_error_arrives_as_its_own_kind(kind: type[CellwrightError], hint: Hint) -> None:
+    message = read_reply(payload(pack_reply(RequestFailure(number=1, error=kind("what", hint=hint)))))
     assert isinstance(message, RequestFailure)
     assert type(message.error) is kind
-    assert (message.error.message, message.error.hint) == ("what", "do this")
+    assert (message.error.message, message.error.advice) == ("what", hint)
 
 
 @given(st.binary(max_size=200) | texts.map(str.encode))

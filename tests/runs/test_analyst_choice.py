@@ -40,7 +40,7 @@ def test_without_a_model_the_analyst_works_and_says_how_to_get_one() -> None:
     found = found_worker(goal(), has_model=False)
     assert found.who == "analyst"
     assert "No model is configured" in found.why
-    assert "cellwright models set-key" in found.why
+    assert "A provider's key gives agents a model." in found.why
 
 
 def test_where_nothing_may_leave_the_machine_that_is_the_reason() -> None:

@@ -97,7 +97,7 @@ async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_l
     async with open_factory(house, project, kernels) as factory:
         delivery = await factory.deliver(analysts_goal(factory, "Write an essay about the sea."))
         assert delivery.status == "failed"
-        assert "cellwright models set-key" in delivery.why
+        assert "A provider's key gives agents a model." in delivery.why
         assert not (project / "first.py").exists()
 
 
@@ -107,7 +107,7 @@ async def test_without_data_it_asks_for_it(house: House, project: Path, kernels:
         (project / "sales.csv").unlink()
         delivery = await factory.deliver(analysts_goal(factory, data=()))
         assert delivery.status == "failed"
-        assert "--data" in delivery.why
+        assert "Name files or folders as data." in delivery.why
         assert not (project / "first.py").exists()
 
 

@@ -24,7 +24,7 @@ async def test_data_without_a_row_is_refused_with_what_it_lacks(pool: KernelPool
     data = await seen(pool, project, names="a,b,c\n", nothing="")
     assert data.problem == (
         "None of the data can be used: nothing.csv: it is empty; "
-        "names: it has names of columns, but no rows. Name other files with --data."
+        "names: it has names of columns, but no rows. Name other files as data."
     )
     assert data.sources == ()
 

@@ -38,7 +38,7 @@ async def test_a_cut_off_index_is_the_one_thing_a_check_tells(pool: KernelPool, 
     assert (told.ran, told.checks, told.proof) == ("unavailable", (), "")
     [problem] = told.problems
     assert problem.startswith("environment: The package index cannot be reached: ")
-    assert "`cellwright doctor` shows which are in force." in problem
+    assert "the doctor shows which are in force." in problem
     assert PASSWORD not in problem
 
 
@@ -62,5 +62,5 @@ def test_verifying_by_hand_tells_the_same_one_cause_and_ends_with_1(
     said = run_here(tmp_path / "home", "notebook", "verify", str(path), "--json", code=1)
     view = json.loads(said.stdout)
     assert [reason["kind"] for reason in view["reasons"]] == ["NoEnvironment"]
-    assert view["reasons"][0]["hint"].endswith("Without an index this machine lacks no-such-tool==1.0.")
+    assert view["reasons"][0]["hint"].startswith("Without an index this machine lacks no-such-tool==1.0. ")
     assert PASSWORD not in said.stdout + said.stderr

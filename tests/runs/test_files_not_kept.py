@@ -68,10 +68,9 @@ async def test_of_more_files_than_a_limit_lets_pass_none_is_kept_and_the_deliver
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     async with open_factory(house, project, kernels) as factory:
-        notebook = project / "sums.py"
         assert await delivered(factory, code, limit) == [
             f"No file that the notebook changed was kept: {reason}. "
-            f"To have them: `cellwright notebook run {notebook} --limit {option}`"
+            f"To have them, run the notebook by itself, with {option}."
         ]
         assert names(project) == set()
 

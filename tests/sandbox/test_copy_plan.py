@@ -107,7 +107,7 @@ def test_a_project_that_does_not_fit_is_refused_with_its_size_and_a_remedy(proje
             UserError, match=r"too big to be copied .* 5 files and 1 MB, .* large \(3 files, 1 MB\)"
         ) as refused:
             plan.check(project, limits)
-        assert ".gitignore" in refused.value.hint and "--limit disk=" in refused.value.hint
+        assert ".gitignore" in refused.value.hint and "raise the limits disk and inodes" in refused.value.hint
     with pytest.raises(UserError, match="MB are free at"):
         CopyPlan(files=1, bytes=1 << 60).check(project, Limits(disk_mb=1 << 50))
 

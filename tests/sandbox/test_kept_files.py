@@ -13,6 +13,7 @@ import anyio.from_thread
 import psutil
 import pytest
 
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, LeftFiles, UnkeptChanges
 from cellwright.sandbox.host.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
@@ -148,8 +149,7 @@ async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_
             files=100,
             bytes=300,
             reason="100 changed files, 300 bytes: more than 99 files are kept only if you say so",
-            hint="To keep them: `cellwright notebook run --limit kept_files=100`; to leave them: "
-            "`cellwright notebook run --files drop`.",
+            hint=remedy("keep_changes", limit="kept_files=100"),
             option="kept_files=100",
         ),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.project import hidden_in, project_of
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n"
@@ -106,7 +107,9 @@ def test_the_home_directory_and_the_root_are_never_a_project(tmp_path: Path, mon
     assert project_of(home / "work/nb.py") == (home / "work").resolve()
     with pytest.raises(UserError, match="which is your home directory") as refused:
         project_of(home / "nb.py")
-    assert f"with `cellwright notebook run --project {home}` it is all of your home directory" in refused.value.hint
+    assert refused.value.remedy == remedy(
+        "allow_folder", lead="Move it into a folder of its own.", folder=str(home), what="your home directory"
+    )
     with pytest.raises(UserError, match="which is the root of this machine"):
         project_of(Path("/nb.py"))
 

@@ -171,7 +171,7 @@ async def test_what_may_not_be_said_twice_is_told_as_lost(house: House) -> None:
             await daemon.fork("mine")
         assert (lost.value.message, lost.value.hint) == (
             "The daemon ended before it answered.",
-            "See `cellwright runs list`, then try again.",
+            "Look at the list of runs, then try again.",
         )
         await house.until(await daemon.fork("mine"), "done")
 

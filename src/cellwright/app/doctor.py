@@ -22,10 +22,11 @@ from cellwright.kernel import Zygote
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.configuration import Endpoint, configuration_at
-from cellwright.models.config.keys import kept_keys, variable_of
+from cellwright.models.config.keys import kept_keys, key_remedy
 from cellwright.models.config.names import ModelName
 from cellwright.models.reports import ProvidersReport
 from cellwright.network import NetworkSources, masked
+from cellwright.remedies import Hint, hint_after
 from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
@@ -44,7 +45,7 @@ class DoctorCheck:
     name: str
     is_ok: bool
     detail: str
-    consequence: str = ""
+    consequence: Hint = ""
     """What follows if it is not well, or what to do."""
 
 
@@ -161,7 +162,7 @@ async def _zygote(settings: Settings) -> DoctorCheck:
         async with Zygote.open(settings.cache / "zygote") as zygote:
             facts = zygote.facts
     except CellwrightError as error:
-        consequence = f"No notebook can run. {error.hint}".rstrip()
+        consequence = hint_after("No notebook can run.", error.advice)
         return DoctorCheck(name="zygote", is_ok=False, detail=error.message, consequence=consequence)
     off = [patch["name"] for patch in facts["patches"] if patch["state"] != "PatchApplied"]
     detail = f"warm in {(time.perf_counter() - began) * 1e3:.0f} ms, {facts['threads']} thread"
@@ -218,7 +219,7 @@ async def _models(settings: Settings, launch: GatewayLaunch) -> list[DoctorCheck
         configuration = await anyio.to_thread.run_sync(configuration_at, settings.home)
         sources = await _key_sources(settings, launch)
     except CellwrightError as error:
-        return [DoctorCheck(name="models", is_ok=False, detail=error.message, consequence=error.hint)]
+        return [DoctorCheck(name="models", is_ok=False, detail=error.message, consequence=error.advice)]
     return [
         _keyed(endpoint, sources.get(name)) if endpoint.key == "required" else await _keyless(endpoint)
         for name, endpoint in sorted(configuration.endpoints.items())
@@ -248,9 +249,10 @@ async def _gateway_providers(settings: Settings, launch: GatewayLaunch) -> Provi
 
 
 def _keyed(endpoint: Endpoint, source: str | None) -> DoctorCheck:
-    needed = f"`cellwright models set-key {endpoint.name}`, or start with {variable_of(endpoint.name)} set."
     detail = f"key from {source}" if source else "no key"
-    return DoctorCheck(name=f"models: {endpoint.name}", is_ok=source is not None, detail=detail, consequence=needed)
+    return DoctorCheck(
+        name=f"models: {endpoint.name}", is_ok=source is not None, detail=detail, consequence=key_remedy(endpoint.name)
+    )
 
 
 async def _keyless(endpoint: Endpoint) -> DoctorCheck:

@@ -16,6 +16,7 @@ from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
 from cellwright.notebook import NotebookFile, read
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.keep_terms import KeepQuestion
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.host.tiers import SandboxReport, probe
@@ -109,7 +110,9 @@ def kernel_options(
     if egress is not None and tier in {"C", "D"}:
         raise RefusedByPolicy(
             f"Network access cannot be limited to approved hosts on tier {tier}: it has no network namespace.",
-            hint="`cellwright doctor` says what this machine lacks (user namespaces); or open it without `egress`.",
+            hint=remedy(
+                "see_doctor", lead="Open it without `egress`;", says="says what this machine lacks (user namespaces)"
+            ),
         )
     notebook = file.path.resolve()
     project = project_for(notebook, files)
@@ -166,7 +169,8 @@ def project_for(notebook: Path, files: Files) -> Path:
     project = (files.project or project_of(notebook)).resolve()
     if not notebook.is_relative_to(project):
         raise UserError(
-            f"{str(notebook)!r} is not inside the project {str(project)!r}.", hint="Name another --project."
+            f"{str(notebook)!r} is not inside the project {str(project)!r}.",
+            hint=remedy("name_project", what="another folder"),
         )
     return project
 
@@ -181,7 +185,7 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
         why = " ".join(obstacle.reason for obstacle in report.obstacles if obstacle.tier != "A")
         raise RefusedByPolicy(
             f"Nothing would contain the notebook's code (tier D). {why}".rstrip(),
-            hint="`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
+            hint=remedy("allow_uncontained"),
         )
     return tier
 

@@ -34,6 +34,7 @@ from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.approvals import Person
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import sentence_of
 from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.events import EVENT_TYPES, CellReported, FilesNotKept, RunWaiting
@@ -355,7 +356,7 @@ async def _record_cells(notebook: OpenNotebook, records: Records, run: str) -> N
 async def _record_kept_files(notebook: OpenNotebook, records: Records, run: str) -> None:
     """Whoever reads of the run hears which files of its notebook were not kept, unless its delivery says so."""
     delivery = (await read_view(records.log.read_all, run)).delivery if notebook.kept else None
-    for said in not_kept(notebook):
+    for said in map(sentence_of, not_kept(notebook)):
         if delivery is None or said not in delivery.caveats:
             await records.log.append(stream_of(run), FilesNotKept(text=said))
 

@@ -13,6 +13,7 @@ from cellwright.app.notebooks import Files, contained, kernel_options, project_f
 from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify.fresh_environment import fresh_environments
 from cellwright.runs.verify.judge import Machine
@@ -66,7 +67,7 @@ async def check_notebook(
     )
     note = SOURCE_NOTES.get(outcome.report.source, "")
     if isinstance(outcome, NotVerified):
-        problems = tuple(f"{text_of(reason)} {hint_of(reason)}" for reason in outcome.reasons)
+        problems = tuple(f"{text_of(reason)} {sentence_of(hint_of(reason))}" for reason in outcome.reasons)
         ran: CheckExtent = "whole" if outcome.report.cells else "not at all"
         if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
             ran = "unavailable"

@@ -10,6 +10,7 @@ import typer
 
 from cellwright.app.doctor import DoctorReport, examine_machine
 from cellwright.cli.render import console
+from cellwright.cli.render.remedies import hint_text
 from cellwright.settings import Settings
 
 app = typer.Typer()
@@ -34,7 +35,7 @@ def _view(found: DoctorReport) -> dict[str, Any]:
             "untested": list(sandbox.untested),
         },
         "checks": [
-            {"name": check.name, "ok": check.is_ok, "detail": check.detail, "consequence": check.consequence}
+            {"name": check.name, "ok": check.is_ok, "detail": check.detail, "consequence": hint_text(check.consequence)}
             for check in found.checks
         ],
         "network": [dataclasses.asdict(setting) for setting in found.network],

@@ -16,6 +16,7 @@ from cellwright.cli import inbox as new
 from cellwright.cli.inbox import NumberArgument
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
 from cellwright.cli.render import console
+from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.run.questions import ask_person, show_open_questions
 from cellwright.cli.runs.lookup import GoingArgument, find_run
 from cellwright.cli.terminal_input import is_interactive, person_here
@@ -260,7 +261,7 @@ def _decide(
     try:
         decided = new.with_inbox(lambda inbox: _decided(inbox, run, branch, is_kept), database, key)
     except NotWaiting as refused:
-        message = f"{refused.message} {refused.hint}".rstrip()
+        message = problem_text(refused)
         said = {"id": branch or run, "refused": "not-waiting", "message": shown(message)}
         console.result(said, as_json, console.refusal)
         raise typer.Exit(new.REFUSED) from refused

@@ -17,10 +17,11 @@ import typer
 from cellwright.cli.gateway import is_endpoint_open, open_models, report_view, running_models
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import console, model_tables
+from cellwright.cli.render.remedies import hint_text, problem_text
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.config.configuration import configuration_at
-from cellwright.models.config.keys import remove_key, set_key
+from cellwright.models.config.keys import key_remedy, remove_key, set_key
 from cellwright.models.config.names import TIERS, ModelName
 from cellwright.models.gateway.openai_access import ADDRESS_FILE, read_address
 from cellwright.models.reports import ListedModel, ModelsReport, TestReport, UsageBy, UsageRow
@@ -150,10 +151,16 @@ def model_view(model: ListedModel) -> dict[str, Any]:
     prices = (model.input_price_per_million, model.output_price_per_million)
     return asdict(model) | {
         "tiers": list(model.tiers),
+        "needs": _needs(ModelName.parse(model.name).provider) if model.needs else "",
         "abilities": list(model.abilities),
         "input_price_per_million": None if prices[0] is None else f"{prices[0]:f}",
         "output_price_per_million": None if prices[1] is None else f"{prices[1]:f}",
     }
+
+
+def _needs(provider: str) -> str:
+    """What a provider that is not ready lacks, with the command that gives it."""
+    return f"a key: {hint_text(key_remedy(provider)).removesuffix('.')}"
 
 
 def usage_view(row: UsageRow) -> dict[str, Any]:
@@ -172,7 +179,10 @@ async def _list() -> dict[str, Any]:
     return {
         "tiers": {tier: [str(name) for name in configuration.chain(tier, ready)] for tier in TIERS},
         "models": [model_view(model) for model in listed.models],
-        "providers": [asdict(provider) for provider in providers.providers],
+        "providers": [
+            asdict(provider) | {"needs": _needs(provider.name) if provider.needs else ""}
+            for provider in providers.providers
+        ],
     }
 
 
@@ -198,7 +208,7 @@ async def _test_embedding(models: Models) -> TestReport:
     try:
         [vector] = await models.embed(["Hello."])
     except Unavailable as error:
-        return TestReport(model="embed", is_answering=False, detail=f"{error.message} {error.hint}".strip())
+        return TestReport(model="embed", is_answering=False, detail=problem_text(error))
     milliseconds = round(1000 * (time.monotonic() - began))
     return TestReport(
         model="embed", is_answering=True, detail=f"It gives {len(vector)} numbers.", milliseconds=milliseconds

@@ -15,6 +15,7 @@ from cellwright.app import open_notebook
 from cellwright.cli import notebook_options as given
 from cellwright.cli.notebook_options import NotebookOptions, read_options
 from cellwright.cli.render import console
+from cellwright.cli.render.remedies import hint_text
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
 from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook
@@ -230,7 +231,11 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
 
 def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
     held_back = notebook.kept[-1].held_back if notebook.kept else None
-    return dataclasses.asdict(held_back) if held_back is not None else None
+    return (
+        None
+        if held_back is None
+        else dataclasses.asdict(dataclasses.replace(held_back, hint=hint_text(held_back.hint)))
+    )
 
 
 def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:

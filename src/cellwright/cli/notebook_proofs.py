@@ -18,6 +18,7 @@ from cellwright.app import Files, open_pool
 from cellwright.app.notebooks import contained, kernel_options
 from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
+from cellwright.cli.render.remedies import hint_text
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.kernel import KernelOptions
 from cellwright.kernel.environments.additions import distributions_in
@@ -117,7 +118,8 @@ def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]
     return {
         "verified": isinstance(result, Verified),
         "reasons": [
-            {"kind": type(reason).__name__, "text": text_of(reason), "hint": hint_of(reason)} for reason in reasons
+            {"kind": type(reason).__name__, "text": text_of(reason), "hint": hint_text(hint_of(reason))}
+            for reason in reasons
         ],
         "cells": [
             {"id": cell.place.cell, "label": cell.place.label, "status": cell.status, "same": cell.is_same}

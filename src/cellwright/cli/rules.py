@@ -9,6 +9,7 @@ import typer
 
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import approval_tables, console
+from cellwright.cli.render.remedies import hint_text
 from cellwright.errors import UserError
 from cellwright.policy.rule_file import read_rules
 from cellwright.settings import Settings
@@ -50,5 +51,5 @@ def _check(file: Path) -> dict[str, Any]:
         # In every layer a file is read the same way; layers differ in what their rules can do.
         rules = read_rules([read_rule_file("user", file)], home=str(Path.home()))
     except UserError as error:
-        return {"file": str(file), "ok": False, "error": error.message, "hint": error.hint}
+        return {"file": str(file), "ok": False, "error": error.message, "hint": hint_text(error.advice)}
     return {"file": str(file), "ok": True, "rules": len(rules.rules), "limits": len(rules.limits)}

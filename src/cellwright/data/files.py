@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 
 DATA_FOLDER: Final = "data"
 """Data from outside the project stands in this folder beside the notebook: mounted while it is made, copied later."""
@@ -80,14 +81,16 @@ def parse_data(
         name, text = split_name(word, here)
         path = here / _expanded(text)
         if not path.exists():
-            raise UserError(f"No data at {str(path)!r}.", hint="--data takes a file or folder, or NAME=PATH.")
+            raise UserError(
+                f"No data at {str(path)!r}.", hint=remedy("add_data", what="a file or folder, or NAME=PATH,")
+            )
         source = path.resolve()
         label = source.name if name is None else name
         if "/" in label or "\0" in label or label in {"", ".", ".."}:
-            raise UserError(f"{label!r} is no name for data.", hint="Use --data NAME=PATH with a plain name.")
+            raise UserError(f"{label!r} is no name for data.", hint="Use NAME=PATH with a plain name.")
         file = place_data(source, label, notebook=notebook, project=project, is_mounted=is_mounted)
         if files.setdefault(file.name, file) != file:
-            raise UserError(f"Two --data options are named {file.name!r}.", hint="Rename one with NAME=PATH.")
+            raise UserError(f"Two files or folders are named {file.name!r}.", hint="Rename one with NAME=PATH.")
     return tuple(files.values())
 
 

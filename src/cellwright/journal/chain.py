@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 
 START: Final = b"\0" * 32
 """What the first event of a stream follows."""
@@ -66,7 +67,7 @@ def read_existing_key(path: Path) -> bytes:
     except OSError as error:
         raise UserError(
             f"Cannot read the journal's key {str(path)!r}: {error.strerror}.",
-            hint="Put back the file it was, or name it with --key.",
+            hint=remedy("name_journal_key", lead="Put back the file it was, or"),
         ) from error
     if len(key) != _KEY_BYTES:
         raise UserError(f"{str(path)!r} is no journal key.", hint="Put back the file it was.")

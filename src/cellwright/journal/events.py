@@ -18,6 +18,7 @@ import msgspec
 
 from cellwright.errors import Defect
 from cellwright.journal.values import adapter, masked_parts
+from cellwright.remedies import remedy
 
 Outcome = Literal["done", "failed", "cancelled", "dead"]
 """`dead`: given up after too many recoveries without progress; a person can resume it."""
@@ -336,7 +337,7 @@ class EventTypes:
         try:
             event: JournalEvent = decoder.decode(body)
         except msgspec.DecodeError as error:
-            raise Defect(f"Unreadable event {kind!r}: {error}.", hint="Run `cellwright journal verify`.") from error
+            raise Defect(f"Unreadable event {kind!r}: {error}.", hint=remedy("verify_journal")) from error
         return self._upcast(event) if isinstance(event, Fact) else event
 
     def _upcast(self, fact: Fact) -> Event:

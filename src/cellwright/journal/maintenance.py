@@ -23,6 +23,7 @@ from cellwright.journal.recovery import only_worker
 from cellwright.journal.tables import HAS_LOG
 from cellwright.journal.values import load
 from cellwright.journal.verify import tombstone_text
+from cellwright.remedies import remedy
 
 
 async def back_up(place: JournalLocation, target: Path) -> int:
@@ -57,7 +58,7 @@ async def restore(source: Path, place: JournalLocation, *, replace: bool = False
 
     def work() -> None:
         if path.exists() and not replace:
-            raise UserError(f"There is a journal at {str(path)!r}.", hint="Replace it with --replace.")
+            raise UserError(f"There is a journal at {str(path)!r}.", hint=remedy("replace_journal"))
         if problems := _problems(source):
             raise UserError(f"{str(source)!r} is no sound journal: {problems[0]}.", hint="Try another copy.")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ from cellwright.journal.questions import OpenQuestion, Questions, reopen
 from cellwright.journal.recovery import forget_attempts
 from cellwright.journal.tables import is_journal
 from cellwright.journal.values import Mask
+from cellwright.remedies import remedy
 
 Standing = RunState | Literal["waiting"]
 """`waiting`: it goes on when a person answers. `dead`: given up after too many recoveries; `resume` tries again."""
@@ -95,7 +96,7 @@ class Records:
 
         found = await self.database.read(work)
         if found is None:
-            raise UserError(f"No run {run!r}.", hint="See `cellwright journal runs`.")
+            raise UserError(f"No run {run!r}.", hint=remedy("see_journal", run=""))
         return found
 
     async def runs(self) -> list[RunStatus]:

@@ -11,6 +11,7 @@ from cellwright.journal.engine_tables import WorkflowRow
 from cellwright.journal.events import RunEnded, RunForked
 from cellwright.journal.names import RunId, new_run_id, run_id, stream_of
 from cellwright.journal.records import Records
+from cellwright.remedies import remedy
 
 
 class WorkflowControl(Protocol):
@@ -29,7 +30,7 @@ async def known_run(records: Records, run: str) -> WorkflowRow:
     """The run's row. Raises `UserError` if there is none."""
     row = await records.database.read(lambda cursor: engine_tables.workflow(cursor, run))
     if row is None:
-        raise UserError(f"No run {run!r}.", hint="See `cellwright journal runs`.")
+        raise UserError(f"No run {run!r}.", hint=remedy("see_journal", run=""))
     return row
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter
 
 from cellwright.errors import CellwrightError, Defect
+from cellwright.remedies import Hint, parse_remedy, remedy_json
 
 T = TypeVar("T")
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -89,7 +90,7 @@ _MESSAGE_CHARACTERS: Final = 4_000
 class StepFailed(CellwrightError):
     """A step raised something that is not of our error tree."""
 
-    def __init__(self, message: str, *, hint: str = "", error_type: str = "", traceback_text: str = "") -> None:
+    def __init__(self, message: str, *, hint: Hint = "", error_type: str = "", traceback_text: str = "") -> None:
         super().__init__(message, hint=hint)
         self.error_type = error_type
         """The name of the original error's class."""
@@ -108,6 +109,7 @@ def error_json(error: BaseException, mask: Mask | None = None) -> dict[str, Any]
         "hint": hidden(error.hint) if own else "",
         "traceback": hidden(_traceback(error)[-_TRACEBACK_CHARACTERS:]),
         "more": more if mask is None else masked_json(more, mask),
+        **({"remedy": remedy_json(error.remedy.changed(hidden))} if own and error.remedy else {}),
     }
 
 
@@ -120,6 +122,8 @@ def parse_error(envelope: dict[str, Any]) -> CellwrightError:
     error.args = (envelope["message"],)
     error.message = envelope["message"]
     error.hint = envelope["hint"]
+    # Not kept by the version before.
+    error.remedy = parse_remedy(envelope.get("remedy"))
     if isinstance(envelope["more"], dict):
         vars(error).update(envelope["more"])
     if isinstance(error, StepFailed):
@@ -158,7 +162,7 @@ def _more(error: CellwrightError) -> dict[str, Json]:
     """What a subclass keeps besides message and hint, if JSON can hold it."""
     kept: dict[str, Json] = {}
     for name, value in vars(error).items():
-        if name not in {"message", "hint", "traceback_text", "error_type"} and _is_plain(value):
+        if name not in {"message", "hint", "remedy", "traceback_text", "error_type"} and _is_plain(value):
             kept[name] = value
     return kept
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from cellwright.errors import UserError
+from cellwright.remedies import Hint
 
 _TOKEN: Final = re.compile(
     r"""(?P<comment>\#[^\n]*)|(?P<multi>\"{3}|'{3})|(?P<string>"(?:\\.|[^"\\\n])*"|'[^'\n]*')|(?P<newline>\n)
@@ -189,7 +190,7 @@ class TomlText:
         first = min(mistakes, key=lambda one: self.outline.position(one.path, at_key=one.is_key))
         self.refuse(first.path, first.message, first.hint, at_key=first.is_key)
 
-    def refuse(self, path: Path, message: str, hint: str, *, at_key: bool = False) -> NoReturn:
+    def refuse(self, path: Path, message: str, hint: Hint, *, at_key: bool = False) -> NoReturn:
         """Ends reading at the value of this path, or at its key."""
         refuse_text(self.origin, self.outline.position(path, at_key=at_key), message, hint)
 
@@ -216,7 +217,7 @@ def read_toml(text: str, origin: str, *, see: str) -> TomlText:
         refuse_text(origin, TextPosition(line=1, column=1), "brackets are nested too deeply.", hint)
 
 
-def refuse_text(origin: str, position: TextPosition, message: str, hint: str) -> NoReturn:
+def refuse_text(origin: str, position: TextPosition, message: str, hint: Hint) -> NoReturn:
     """Ends reading at a position."""
     raise UserError(f"{origin}, line {position.line}, column {position.column}: {message}", hint=hint)
 

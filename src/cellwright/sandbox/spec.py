@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 
 Tier = Literal["A", "B", "C", "D"]
 FilesMode = Literal["keep", "drop", "direct"]
@@ -180,7 +181,7 @@ class CageSpec:
         if self.proxy_port is not None and self.tier in {"C", "D"}:
             raise UserError(
                 f"Network access needs a network namespace, which tier {self.tier} does not have.",
-                hint="`cellwright doctor` says what is missing.",
+                hint=remedy("see_doctor", says="says what is missing"),
             )
         for path in (*self.hidden, *self.left_out, *self.protected, *(mount.target for mount in self.data)):
             if not _is_inside(path):

@@ -14,6 +14,7 @@ from inline_snapshot import snapshot
 from cellwright.kernel import CellOutcome
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import Remedy, sentence_of
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.judge import Judge
 from cellwright.runs.verify.notebook_run import NotebookRun
@@ -88,7 +89,7 @@ async def test_outputs_that_differ_fail_and_the_cell_is_named(
     assert reason.place.label.startswith("cell 2 (")
     assert {line[0] for line in reason.difference.splitlines()} == {"-", "+"}
     assert [cell.is_same for cell in result.report.cells] == [True, False]
-    assert "seed" in hint_of(reason)
+    assert "seed" in sentence_of(hint_of(reason))
 
 
 async def test_a_picture_that_differs_is_told_as_a_picture(verified: Verifier, written: Write) -> None:
@@ -253,7 +254,8 @@ async def test_a_path_of_this_machine_in_code_or_output_is_found(verified: Verif
     result = await verified.refused(path)
     found = [(reason.where, reason.path) for reason in result.reasons if isinstance(reason, MachinePathFound)]
     assert found == [("code", f"{verified.home}/sales.csv"), ("console", f"{verified.home}/sales.csv")]
-    assert "--data" in hint_of(result.reasons[0])
+    hint = hint_of(result.reasons[0])
+    assert isinstance(hint, Remedy) and (hint.kind, hint.arguments) == ("add_data", {"what": "others"})
 
 
 async def test_the_place_of_an_installed_package_is_a_path_of_this_machine(verified: Verifier, written: Write) -> None:
@@ -326,7 +328,7 @@ async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Veri
     (reason,) = result.reasons
     assert isinstance(reason, CellFailed)
     assert said(result) == ["cell 2 (import pandas): ModuleNotFoundError in line 1: No module named 'pandas'"]
-    assert "header" in hint_of(reason)
+    assert "header" in sentence_of(hint_of(reason))
     # The environments were built for this alone, and are gone; so is what others left.
     assert [one async for one in anyio.Path(fresh).iterdir()] == []
 
@@ -343,7 +345,7 @@ async def test_checks_run_with_pytest_or_without_whichever_the_header_gives(
     ]
     (reason,) = without.reasons
     assert isinstance(reason, CheckFailed)
-    assert "pytest" in hint_of(reason)
+    assert "pytest" in sentence_of(hint_of(reason))
     proof = await verified_with_wheels.proof(written(*cells, requires=("pytest",)))
     assert [(check.name, check.outcome) for check in proof.checks] == [
         ("test_plain", "passed"),

@@ -46,7 +46,7 @@ async def test_models_are_listed_with_chains_prices_and_readiness(served: Served
     assert (model["is_ready"], model["input_price_per_million"], model["currency"]) == (True, "1", "USD")
     asked = next(each for each in listed["providers"] if each["name"] == "anthropic")
     assert (asked["is_ready"], asked["key_from"]) == (False, "")
-    assert "set-key anthropic" in asked["needs"]
+    assert asked["needs"] == "a key, or to start with ANTHROPIC_API_KEY set"
 
 
 async def test_a_key_goes_in_is_used_at_once_and_never_comes_out(served: Served, gateway: House) -> None:

@@ -1475,6 +1475,11 @@ export interface components {
              */
             proof: string;
             /**
+             * Remedies
+             * @default []
+             */
+            remedies: components["schemas"]["Remedy"][];
+            /**
              * Report
              * @default
              */
@@ -2108,6 +2113,7 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+            remedy?: components["schemas"]["Remedy"] | null;
         };
         /**
          * ProblemAnswer
@@ -2223,6 +2229,26 @@ export interface components {
             run: string;
             /** Why */
             why: string;
+        };
+        /**
+         * Remedy
+         * @description One thing to do next. `remedy` makes one and checks the arguments.
+         */
+        Remedy: {
+            /** Arguments */
+            arguments?: {
+                [key: string]: string;
+            };
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            /**
+             * Lead
+             * @default
+             */
+            lead: string;
         };
         /**
          * RemovedKey

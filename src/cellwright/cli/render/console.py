@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from cellwright.cli.render.remedies import hint_text
 from cellwright.errors import CellwrightError
 
 _SHOWN_LEFT_OUT = 5
@@ -70,8 +71,8 @@ def table(*titles: str, right: Collection[str] = (), whole: Collection[str] = ()
 def error(problem: CellwrightError) -> None:
     """What went wrong, and what to do next."""
     people.print(f"[red]error:[/] {escape(problem.message)}")
-    if problem.hint:
-        people.print(f"[cyan]hint:[/] {escape(problem.hint)}")
+    if hint := hint_text(problem.advice):
+        people.print(f"[cyan]hint:[/] {escape(hint)}")
 
 
 def cell_line(cell: Mapping[str, Any]) -> None:

@@ -17,9 +17,11 @@ from rich.tree import Tree
 
 from cellwright.cli.render import console
 from cellwright.cli.render.console import line, people, results
+from cellwright.cli.render.remedies import reworded
 from cellwright.journal import Recorded
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.events import STAGE_WORDS, FilesNotKept
+from cellwright.runs.goal.written_remedies import WRITTEN
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
 from cellwright.runs.views.progress import MARKS, elapsed, progress_line
 from cellwright.runs.views.run_view import RunView
@@ -64,7 +66,7 @@ class LineDisplay:
 def _plain_line(recorded: Recorded, before: RunView, after: RunView) -> None:
     """On stderr, each thing a person would notice."""
     if noticed := progress_line(before, recorded.event):
-        people.print(Text(noticed), soft_wrap=True)
+        people.print(Text(reworded(noticed, WRITTEN)), soft_wrap=True)
     if after.plan is not None and _ids(before.plan) != _ids(after.plan):
         for task in after.plan.tasks:
             people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
@@ -144,7 +146,7 @@ def plan_tree(plan: Plan) -> Tree:
 
 def _task_line(task: Task) -> str:
     after = f" (after {', '.join(task.after)})" if task.after and task.status == "planned" else ""
-    note = f": {shown(task.note)}" if task.note else ""
+    note = f": {shown(reworded(task.note, WRITTEN))}" if task.note else ""
     return f"{MARKS[task.status]} {task.id}  {shown(task.title)}{after}{note}"
 
 

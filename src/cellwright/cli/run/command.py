@@ -21,11 +21,11 @@ from cellwright.cli.render import console, run_output
 from cellwright.cli.run.client import open_run_client
 from cellwright.cli.run.outcome import finish
 from cellwright.cli.run.watch import WatchOutcome, open_watch
-from cellwright.errors import Unavailable
+from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.goal.request import LONGEST, GoalRequest, no_text, read_goal, read_words
+from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, GoalRequest, no_text, read_goal, read_words
 from cellwright.runs.views.run_view import active_notebooks
 
 
@@ -93,6 +93,8 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Turn a goal into a notebook: planned, built, checked from scratch, delivered."""
+    if approve not in APPROVE_WORDS:
+        raise UserError(f"Unknown --approve {approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
     typed = GoalRequest(
         words=words_here(goal),
         data=data or (),

@@ -6,15 +6,18 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, assert_never
 
 import typer
 
 from cellwright.cli.render import console, run_output
+from cellwright.cli.render.remedies import reworded
 from cellwright.cli.run.questions import show_open_questions
 from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchLeft, WatchOutcome, WatchPaused
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
+from cellwright.runs.goal.written_remedies import WRITTEN
 
 WAITING: int = 4
 INTERRUPTED: int = 130
@@ -47,6 +50,7 @@ def finish(ended: WatchOutcome, run: str, *, as_json: bool, is_daemon: bool) -> 
 
 def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
     """The delivery on stdout: the answer first."""
+    delivery = _worded(delivery)
     if as_json:
         run_output.json_line({"kind": "delivery", "run": run, **delivery_json(delivery)})
     else:
@@ -57,6 +61,21 @@ def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
         if delivery.notebook and delivery.status in {"done", "partial"}:
             console.note("To open it:")
             run_output.command(opening(delivery.notebook))
+
+
+def _worded(delivery: Delivery) -> Delivery:
+    """With remedies said for a terminal, wherever its texts name one."""
+
+    def say(text: str) -> str:
+        return reworded(text, (*delivery.remedies, *WRITTEN))
+
+    return replace(
+        delivery,
+        why=say(delivery.why),
+        assumptions=tuple(map(say, delivery.assumptions)),
+        caveats=tuple(map(say, delivery.caveats)),
+        tasks=tuple(replace(task, note=say(task.note)) for task in delivery.tasks),
+    )
 
 
 def opening(notebook: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cellwright.cli.render import run_output
+from cellwright.cli.render.remedies import hint_text
 from cellwright.cli.terminal_input import ask_line, person_here
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, No
@@ -29,7 +30,7 @@ async def ask_person(inbox: Inbox, item: InboxItem) -> bool:
         try:
             reply = inbox.parse(item, TypedAnswer(words=typed))
         except UserError as problem:
-            run_output.say(problem.hint, style="dim")
+            run_output.say(hint_text(problem.advice), style="dim")
             continue
         if isinstance(reply, No):
             reply = No(feedback=await ask_line("Anything the agent should know? (Enter: nothing)") or "")

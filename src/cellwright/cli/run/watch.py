@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.cli.render import run_output
+from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
 from cellwright.cli.run.questions import ask_person
 from cellwright.cli.terminal_input import is_interactive, next_line, person_here
@@ -250,7 +251,7 @@ class RunWatch:
         try:
             await self.cancel()
         except CellwrightError as problem:
-            run_output.say(f"{problem.message} {problem.hint}", style="red")
+            run_output.say(problem_text(problem), style="red")
             self._end(WatchLeft())
         await self._over.wait()
 

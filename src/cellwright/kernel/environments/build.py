@@ -41,6 +41,7 @@ from cellwright.kernel.environments.plan import (
 )
 from cellwright.kernel.environments.script_header import bounded
 from cellwright.kernel.environments.uv import IndexUnreachable, Progress, UvInstaller, UvSettings
+from cellwright.remedies import hint_after
 
 _HEADER_BYTES: Final = 16
 # By PEP 552: bytecode that goes by a hash of its source, which nobody need check. A time would not fit: each of the
@@ -136,8 +137,8 @@ async def _fill(installer: UvInstaller) -> PackageSource:
     except NotInstalled as missing:
         if not isinstance(problem, IndexUnreachable):
             raise problem or Defect("No cache was looked into.") from missing
-        hint = f"{problem.hint} Without an index this machine lacks {bounded(str(missing), 200)}."
-        raise Unavailable(problem.message, hint=hint) from problem
+        lacks = f"Without an index this machine lacks {bounded(str(missing), 200)}."
+        raise Unavailable(problem.message, hint=hint_after(lacks, problem.advice)) from problem
     return "installed"
 
 

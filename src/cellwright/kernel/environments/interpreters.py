@@ -25,6 +25,7 @@ from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
 from cellwright.errors import Unavailable, UserError
+from cellwright.remedies import remedy
 
 PythonChoice = Literal["header", "ours"]
 """header: one that the notebook's `requires-python` allows. ours: Cellwright's own, whatever the header says."""
@@ -139,16 +140,22 @@ def none_fits(requires_python: str, found: Iterable[str], pythons: Pythons, uv: 
     if wanted is None:
         return UserError(
             f"The notebook requires Python {requires_python}, and notebooks run on Python {oldest} or newer.",
-            hint="Change `requires-python` in the notebook's header, or try it on Cellwright's own Python "
-            f"{pythons.ours.version} with `--python ours`.",
+            hint=remedy(
+                "use_own_python",
+                lead="Change `requires-python` in the notebook's header, or",
+                python=f"Cellwright's own Python {pythons.ours.version}",
+            ),
         )
     others = sorted({version for version in found if version != pythons.ours.version}, key=Version)
     also = f" (installed are also {', '.join(others)})" if others else ""
     return UserError(
         f"The notebook requires Python {requires_python}: Cellwright runs on Python {pythons.ours.version}, "
         f"and no installed one fits{also}.",
-        hint=f"Install one with `{uv} python install {wanted}` and try again; "
-        f"or run it on Python {pythons.ours.version} all the same with `--python ours`.",
+        hint=remedy(
+            "use_own_python",
+            lead=f"Install one with `{uv} python install {wanted}` and try again; or",
+            python=f"Python {pythons.ours.version}",
+        ),
     )
 
 
@@ -284,7 +291,7 @@ async def _output_of(command: list[str], home: Path, variables: dict[str, str]) 
     except TimeoutError as error:
         raise Unavailable(
             f"{Path(command[0]).name} gave no answer within {_SEARCH_SECONDS} seconds while looking for a Python.",
-            hint="Try again; `--python ours` looks for none.",
+            hint=remedy("use_own_python", lead="Try again, or", python="Cellwright's own Python"),
         ) from error
     except OSError:
         return None

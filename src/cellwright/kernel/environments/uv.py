@@ -22,6 +22,7 @@ from uv import find_uv_bin
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.kernel.environments.plan import EnvironmentPaths, EnvironmentPlan
 from cellwright.kernel.environments.script_header import bounded
+from cellwright.remedies import Hint, remedy
 
 _MESSAGE_LIMIT_CHARS = 1500
 _OUTPUT_LIMIT_CHARS = 64 * 1024
@@ -169,13 +170,15 @@ def _kill_group(process: anyio.abc.Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _remedy(said: str) -> str:
+def _remedy(said: str) -> Hint:
     """What a person can do about an index that is not reached."""
     if "network was disabled" in said:
         return "Allow the network again (UV_OFFLINE is set), then try again."
     if "certificate" in said:
-        return "Name your company's certificate authority in SSL_CERT_FILE; `cellwright doctor` shows what is in force."
-    return "Check the network, the proxy and the index; `cellwright doctor` shows which are in force."
+        lead = "Name your company's certificate authority in SSL_CERT_FILE;"
+        return remedy("see_doctor", lead=lead, says="shows what is in force")
+    lead = "Check the network, the proxy and the index;"
+    return remedy("see_doctor", lead=lead, says="shows which are in force")
 
 
 def _failure(plan: EnvironmentPlan, output: str, code: int) -> CellwrightError:

@@ -19,6 +19,7 @@ from cellwright.errors import KernelLost, Unavailable
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
 from cellwright.kernel.process.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.control import MAIN, BranchSlot, CageControl
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport
 from cellwright.sandbox.host.keep_terms import KeepTerms
@@ -90,7 +91,9 @@ class Kernel:
                 await kernel._await_ready()
         except (LinkClosed, LinkBroken, TimeoutError, Unavailable) as error:
             reason = await kernel._why_it_never_was()
-            raise KernelLost(f"The kernel was never ready: {reason}.", hint="See `cellwright doctor`.") from error
+            raise KernelLost(
+                f"The kernel was never ready: {reason}.", hint=remedy("see_doctor", says="says what is missing")
+            ) from error
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await kernel.close()

@@ -137,7 +137,7 @@ class LiveKernel:
                 self.kept.append(report)
         except Unavailable as error:
             logger.warning("files changed by the notebook could not be kept: %s", error.message)
-            held_back = UnkeptChanges(files=0, bytes=0, reason=error.message, hint=error.hint or "Run it again.")
+            held_back = UnkeptChanges(files=0, bytes=0, reason=error.message, hint=error.advice or "Run it again.")
             self.kept.append(KeepReport(kept=(), refused=(), held_back=held_back))
         finally:
             with anyio.CancelScope(shield=True):

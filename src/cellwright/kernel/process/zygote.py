@@ -24,6 +24,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.framing import FrameUnpacker, pack_json, read_json
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
 from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.remedies import parse_remedy, remedy
 from cellwright.sandbox.spec import CageSpec
 
 _START_SECONDS = 60
@@ -116,7 +117,9 @@ class Zygote:
                     with anyio.move_on_after(_START_SECONDS):
                         await zygote._is_ready.wait()
                     if not zygote.facts:
-                        raise Unavailable("The kernel zygote did not start.", hint="Run `cellwright doctor`.")
+                        raise Unavailable(
+                            "The kernel zygote did not start.", hint=remedy("see_doctor", says="says what is missing")
+                        )
                     yield zygote
                     tasks.cancel_scope.cancel()
         finally:
@@ -151,7 +154,9 @@ class Zygote:
             kernel.close()
             control.close()
             reason = waiting.answer.get("reason", "the zygote is gone")
-            raise Unavailable(f"The cage could not be started: {reason}.", hint="Run `cellwright doctor`.")
+            known = parse_remedy(waiting.answer.get("remedy"))
+            hint = known or remedy("see_doctor", says="says what is missing")
+            raise Unavailable(f"The cage could not be started: {reason}.", hint=hint)
         caged = CagedProcess(kernel=kernel, control=control, pid=waiting.answer["pid"], pidfd=waiting.descriptors[0])
         self._caged[number] = caged
         if (early := waiting.answer.get("ended")) is not None:

@@ -175,6 +175,8 @@ class ZygoteServer:
             launcher.finish(caged, os.waitpid(pid, 0)[1])
 
     def _start(self, message: dict[str, Any]) -> None:
+        from cellwright.errors import UserError
+        from cellwright.remedies import remedy_json
         from cellwright.sandbox.cage import launcher
         from cellwright.sandbox.spec import CageSpec
 
@@ -188,7 +190,11 @@ class ZygoteServer:
             rehearse = self._driver.rehearse if command is None else lambda: None
             caged = launcher.start(spec, self._body(command), kernel_fd=kernel, control_fd=control, rehearse=rehearse)
         except OSError as error:
-            self.say({"op": "refused", "id": number, "reason": str(error)})
+            said: dict[str, Any] = {"op": "refused", "id": number, "reason": str(error)}
+            refusal = error.__cause__
+            if isinstance(refusal, UserError) and refusal.remedy is not None:
+                said |= {"reason": refusal.message.removesuffix("."), "remedy": remedy_json(refusal.remedy)}
+            self.say(said)
         else:
             self._caged[caged.pid] = (number, caged)
             self.say({"op": "started", "id": number, "pid": caged.pid}, (caged.pidfd,))

@@ -20,6 +20,7 @@ from cellwright.background import BackgroundProcess, ProcessLaunch, clean_enviro
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable
 from cellwright.framing import BadFrame, pack_json, peer_uid, receive_json
 from cellwright.models.config.keys import key_variables
+from cellwright.remedies import remedy
 
 VERSION: Final = 2
 """Version of the protocol. A gateway and a client of different versions do not speak."""
@@ -84,9 +85,7 @@ def running_pid(home: Path) -> int | None:
 
 def gateway_at(home: Path) -> BackgroundProcess:
     """The gateway of this state directory, whether it runs or not."""
-    return BackgroundProcess(
-        home=home, name="gateway", called="model gateway", ended_by="`cellwright gateway stop` ends it."
-    )
+    return BackgroundProcess(home=home, name="gateway", called="model gateway", ended_by=remedy("stop_gateway"))
 
 
 def _process_launch(launch: GatewayLaunch) -> ProcessLaunch:

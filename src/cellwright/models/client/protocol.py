@@ -33,6 +33,7 @@ from cellwright.models.calls import (
 from cellwright.models.client.gateway_process import VERSION
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import Question, Report
+from cellwright.remedies import parse_remedy, remedy_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +243,8 @@ def pack_reply(message: PlainReply | RequestFailure) -> bytes:
     # The most particular first: `ModelUnavailable` is also an `Unavailable`.
     kind = next((name for name, cls in _ERRORS.items() if isinstance(error, cls)), "defect")
     plain = {"kind": "failed", "number": message.number, "error": kind, "message": error.message, "hint": error.hint}
+    if error.remedy is not None:
+        plain["remedy"] = remedy_json(error.remedy)
     return pack(to_json(plain))
 
 
@@ -256,7 +259,8 @@ def read_reply(payload: bytes) -> FromGateway:
                 ((name, outcome),) = rest.items()
                 return CallEnd(number=number, outcome=_OUTCOME_ADAPTERS[name].validate_python(outcome))
             case {"kind": "failed", "number": int(number), "error": str(kind), "message": str(said), "hint": str(hint)}:
-                return RequestFailure(number=number, error=_ERRORS[kind](said, hint=hint))
+                advice = parse_remedy(plain.get("remedy")) or hint
+                return RequestFailure(number=number, error=_ERRORS[kind](said, hint=advice))
             case _:
                 return _PLAIN_REPLY.validate_python(plain)
     except (ValueError, TypeError, RecursionError, KeyError) as error:

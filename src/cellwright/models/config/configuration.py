@@ -17,9 +17,11 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field
 
 from cellwright.errors import UserError
+from cellwright.models.config.keys import key_remedy
 from cellwright.models.config.names import TIERS, ModelName, Tier
 from cellwright.policy.money import Money, parse_money
 from cellwright.policy.toml_text import Path, StrictTable, TomlText, read_toml
+from cellwright.remedies import Hint
 
 Kind = Literal["openai-chat", "openai-responses", "anthropic", "google", "groq", "mistral", "ollama"]
 """How an endpoint is spoken to."""
@@ -260,7 +262,7 @@ def _model_name(toml: TomlText, endpoints: Mapping[str, Endpoint], text: str, pa
     try:
         name = ModelName.parse(text)
     except UserError as error:
-        toml.refuse(path, error.message, error.hint, at_key=True)
+        toml.refuse(path, error.message, error.advice, at_key=True)
     if name.provider not in endpoints:
         hint = f"Known: {', '.join(sorted(endpoints))}. Or add [endpoints.{name.provider}]."
         toml.refuse(path, f"{text!r} names no known endpoint.", hint, at_key=True)
@@ -306,7 +308,7 @@ class _EndpointReader:
             background=table.background,
         )
 
-    def _refuse(self, key: str | None, message: str, hint: str) -> NoReturn:
+    def _refuse(self, key: str | None, message: str, hint: Hint) -> NoReturn:
         self.toml.refuse(("endpoints", self.name, *([key] if key else [])), message, hint)
 
     def _key(self, usual: Literal["required", "none"]) -> Literal["required", "none"]:
@@ -317,7 +319,7 @@ class _EndpointReader:
                 return word
             case _:
                 # Not shown: it may well be one.
-                hint = f"A key is never in this file: give it with `cellwright models set-key {self.name}`."
+                hint = key_remedy(self.name).after("A key is never in this file:")
                 self._refuse("key", 'key must be "required" or "none".', hint)
 
     def _local(self, *, is_here: bool) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
+from cellwright.remedies import Remedy, remedy
 
 Source = Literal["environment", "keyring", "file"]
 Store = Literal["keyring", "file"]
@@ -58,6 +59,11 @@ def variable_of(provider: str) -> str:
     """The environment variable a provider's key is looked for in."""
     usual = (name for name, owner in _VARIABLES.items() if owner == provider)
     return next(usual, _OWN_PREFIX + provider.upper().replace("-", "_"))
+
+
+def key_remedy(provider: str) -> Remedy:
+    """What to do about a provider that has no key."""
+    return remedy("set_key", provider=provider, variable=variable_of(provider))
 
 
 _INDEX: Final = "kept-keys.json"
@@ -121,7 +127,7 @@ def set_key(home: Path, provider: str, value: str, where: Store | None = None) -
     if where != "file" and _to_keyring(provider, value):
         kept = "keyring"
     elif where == "keyring":
-        raise Unavailable("This machine has no keyring that can be used.", hint="Use --file to keep it in a file.")
+        raise Unavailable("This machine has no keyring that can be used.", hint=remedy("store_key_in_file"))
     else:
         file = home / "keys.json"
         write_private(file, _read(file) | {provider: value})
@@ -166,7 +172,7 @@ def _read(file: Path) -> dict[str, str]:
             content = None
     if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
         # Not `from` what was read: its message would repeat a part of it.
-        raise UserError(f"{str(file)!r} is not a file of keys.", hint="`cellwright models set-key` writes it.")
+        raise UserError(f"{str(file)!r} is not a file of keys.", hint="Move it away, and give the keys again.")
     return cast("dict[str, str]", content)
 
 

@@ -98,4 +98,4 @@ class GatewayReports:
 
 
 def _needs(endpoint: Endpoint) -> str:
-    return f"a key: `cellwright models set-key {endpoint.name}`, or start with {variable_of(endpoint.name)} set"
+    return f"a key, or to start with {variable_of(endpoint.name)} set"

@@ -25,6 +25,7 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.models.calls import ENDPOINT_FAILURES, Request
 from cellwright.models.config.catalogue import ProbeResult, Traits, traits_of
 from cellwright.models.config.configuration import Configuration, Endpoint, Kind
+from cellwright.models.config.keys import key_remedy
 from cellwright.models.config.names import ModelName
 from cellwright.models.providers.failures import BrokenAnswer, failure_of
 from cellwright.models.providers.request_adapter import AsText, finish, prepare
@@ -174,9 +175,7 @@ class Providers:
             return found
         endpoint, traits = self._configuration.endpoint(name), self.traits(name)
         if key is None and endpoint.key == "required":
-            raise Unavailable(
-                f"There is no key for {endpoint.name!r}.", hint=f"Give one: cellwright models set-key {endpoint.name}."
-            )
+            raise Unavailable(f"There is no key for {endpoint.name!r}.", hint=key_remedy(endpoint.name))
         model = build_model(endpoint, name.model, key, self._pool(endpoint, key), traits)
         self._models[known] = model, traits
         return model, traits

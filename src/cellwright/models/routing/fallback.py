@@ -23,6 +23,7 @@ from cellwright.models.providers.failures import failure_of
 from cellwright.models.routing.attempt import AskModel, AttemptFailure, Deadlines, Explain, receive_answer
 from cellwright.models.routing.breaker import NEVER_ASKED, Breakers, CallBlocked, Probe
 from cellwright.models.routing.route import Route
+from cellwright.remedies import remedy
 
 MAX_RETRIES: Final[Mapping[FailureKind, int]] = {
     "rate-limited": 2,
@@ -94,7 +95,7 @@ class RouteExhausted:
         tried = "; ".join(f"{attempt.model}: {attempt.failing} ({attempt.detail})" for attempt in self.attempts)
         return ModelUnavailable(
             f"No model answered. Tried: {tried}." if tried else "There was no time to ask a model.",
-            hint="`cellwright models test` shows which models answer now; add another to the chain as a fallback.",
+            hint=remedy("test_models", lead="Add another to the chain as a fallback;"),
         )
 
 

@@ -15,6 +15,7 @@ from cellwright.models.config.catalogue import Traits
 from cellwright.models.config.names import Ability, ModelName
 from cellwright.models.routing.breaker import Health
 from cellwright.policy.money import Money
+from cellwright.remedies import remedy
 
 Why = Literal["private", "not-ready", "ability", "context", "budget"]
 """Why a model is not asked."""
@@ -91,10 +92,10 @@ class Route:
         if any(refusal.why == "private" for refusal in self.refused.values()):
             return RefusedByPolicy(
                 f"No model on this machine can answer, and nothing may leave it ({listed}).",
-                hint="Add a local model to the chain in models.toml, or ask without --private.",
+                hint=remedy("without_private", lead="Add a local model to the chain in models.toml, or"),
             )
         return ModelUnavailable(
-            f"No model can be asked ({listed}).", hint="`cellwright doctor` shows what each provider needs."
+            f"No model can be asked ({listed}).", hint=remedy("see_doctor", says="shows what each provider needs")
         )
 
 

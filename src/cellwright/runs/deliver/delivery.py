@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
 
+from cellwright.remedies import Remedy
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, TaskStatus
 
@@ -94,6 +95,8 @@ class Delivery:
     tokens: int = 0
     seconds: float = 0.0
     is_price_known: bool = True
+    remedies: tuple[Remedy, ...] = ()
+    """What can be done about it; the texts say each for every reader."""
 
 
 _DELIVERY: Final = TypeAdapter(Delivery)

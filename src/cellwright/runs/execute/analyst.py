@@ -40,7 +40,8 @@ from cellwright.runs.execute.analyst_sections import (
     write_section,
 )
 from cellwright.runs.execute.workspace import Workspace, with_tool
-from cellwright.runs.goal.goal import ANALYST, CONFIGURE, Goal
+from cellwright.runs.goal.goal import ANALYST, Goal
+from cellwright.runs.goal.written_remedies import CONFIGURE, NEW_NOTEBOOK
 from cellwright.runs.plan.plan import Check, Plan, Task
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.section_cells import (
@@ -116,7 +117,7 @@ class Analyst:
             return UnservedGoal(why=data.problem)
         known = understand(goal.words, data)
         if isinstance(known, UnsupportedGoal):
-            return UnservedGoal(why=f"{known.why} That needs a model. {CONFIGURE}")
+            return UnservedGoal(why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
         self._known = known
         return plan_for(goal.words, known, data.notes)
 
@@ -136,7 +137,7 @@ class Analyst:
     async def do(self, task: Task, goal: Goal, studio: AgentContext) -> AnalystTaskOutcome:
         """Write the cells of a task's section, run them, and keep those that stand."""
         if task.id not in SECTIONS:
-            return AnalystTaskOutcome(status="failed", note=f"The analyst does not do this. {CONFIGURE}")
+            return AnalystTaskOutcome(status="failed", note=f"The analyst does not do this. {CONFIGURE.sentence}")
         if self._known is None:
             return AnalystTaskOutcome(status="failed", note="None of the data could be used.")
         caller = self._caller(studio, self._known, is_attended=goal.approve != "never")
@@ -182,7 +183,7 @@ class Analyst:
             self._caveats[section.id] = ()
             return AnalystTaskOutcome(
                 status="failed",
-                note=f"The notebook uses these names for something else: {names}. Name a new one with --notebook.",
+                note=f"The notebook uses these names for something else: {names}. {NEW_NOTEBOOK.sentence}",
             )
         keys, problem = await self._apply(caller, section.id, fitted.edits)
         if problem:
@@ -337,7 +338,7 @@ def _without(missing: Sequence[str], goal: Goal) -> str:
     names, file = " and ".join(missing), Path(goal.notebook).name
     return (
         f"The header of {file} names its own packages, without {names}, which the analyst's cells need. "
-        f"Add them with `uv add --script {file} {' '.join(missing)}`, or name another notebook with --notebook."
+        f"{NEW_NOTEBOOK.sentence} Or add them with `uv add --script {file} {' '.join(missing)}`."
     )
 
 

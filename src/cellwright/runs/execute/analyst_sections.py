@@ -32,6 +32,7 @@ from cellwright.notebook import Cell, Document
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.runs.goal.goal import ANALYST, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, goal_data, title_line
+from cellwright.runs.goal.written_remedies import NAME_DATA, OTHER_DATA
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
 from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
 
@@ -39,7 +40,6 @@ _MOST_FOUND: Final = 12
 """Data files of a project that are looked at when the goal names none."""
 _MOST_SAID: Final = 5
 NO_DATA: Final = "There is no data to look at: none was named, and none is in the project."
-NAME_DATA: Final = "Name files or folders with --data."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ async def read_data_overview(goal: Goal, profiler: Profiler | None, document: Do
     try:
         files, notes = await anyio.to_thread.run_sync(_files, goal)
         if not files:
-            return DataOverview(problem=f"{NO_DATA} {NAME_DATA}")
+            return DataOverview(problem=f"{NO_DATA} {NAME_DATA.sentence}")
         # It is stored: no path in it may lead out of a folder, as one that code writes may.
         profile = await profiler.profile([replace(file, place=file.target) for file in files])
     except (UserError, RefusedByPolicy, Unavailable) as problem:
@@ -144,7 +144,7 @@ def _unreadable(profile: Profile) -> str:
     why = [f"{one_line(each.path, 200)}: {each.why}" for each in profile.skipped[:_MOST_SAID]]
     why += [f"{one_line(table.name, 200)}: {_lack(table)}" for table in profile.tables[:_MOST_SAID]]
     said = "; ".join(why) or "it is empty"
-    return f"None of the data can be used: {said}. Name other files with --data."
+    return f"None of the data can be used: {said}. {OTHER_DATA.sentence}"
 
 
 def _lack(table: TableProfile) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import anyio.to_thread
 
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook.atomic_write import write_atomically
+from cellwright.remedies import Hint, Remedy, remedy, sentence_of
 from cellwright.runs.deliver.cleanup import tidy
 from cellwright.runs.deliver.data_copies import copy_data
 from cellwright.runs.deliver.delivery import Delivery
@@ -85,7 +85,12 @@ async def deliver(
     desk = place.desk
     await desk.sync()
     await desk.notebook.settle()
-    delivery = replace(delivery, caveats=(*not_kept(desk.notebook), *delivery.caveats))
+    unkept = not_kept(desk.notebook)
+    delivery = replace(
+        delivery,
+        caveats=(*map(sentence_of, unkept), *delivery.caveats),
+        remedies=(*delivery.remedies, *(each for each in unkept if isinstance(each, Remedy))),
+    )
     seen = await read_view(read, run)
     delivery = replace(
         delivery, seconds=round(time.time() - seen.began_ms / 1_000, 1), is_price_known=seen.is_price_known
@@ -108,18 +113,15 @@ async def deliver(
     return whole
 
 
-def not_kept(notebook: OpenNotebook) -> tuple[str, ...]:
+def not_kept(notebook: OpenNotebook) -> tuple[Hint, ...]:
     """What did not become part of the project of the files its kernels changed, each in a sentence with a way out."""
-    said: list[str] = []
+    said: list[Hint] = []
     for number, report in enumerate(notebook.kept, 1):
         held_back = report.held_back
         # Of a kernel that died, and was replaced, nobody knows what it had changed.
         if held_back is not None and (held_back.files or number == len(notebook.kept)):
-            option = f" --limit {held_back.option}" if held_back.option else ""
-            said.append(
-                f"No file that the notebook changed was kept: {held_back.reason.rstrip('.')}. "
-                f"To have them: `cellwright notebook run {shlex.quote(str(notebook.path))}{option}`"
-            )
+            lead = f"No file that the notebook changed was kept: {held_back.reason.rstrip('.')}."
+            said.append(remedy("rerun_notebook", lead=lead, notebook=str(notebook.path), limit=held_back.option))
         said += [f"{path} was not kept: {reason}." for path, reason in report.refused[:_NAMED]]
         if (more := len(report.refused) - _NAMED) > 0:
             said.append(f"{more:,} more files were not kept for such reasons.")

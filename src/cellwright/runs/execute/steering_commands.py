@@ -15,6 +15,7 @@ from cellwright.agents.steering import SteeringInput
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Recorded, Records, stream_of
 from cellwright.policy.approvals import Person
+from cellwright.remedies import remedy
 from cellwright.runs.events import GoalSet, NewGoal, PlanChanged
 from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edited
 from cellwright.runs.views.run_view import read_view
@@ -90,7 +91,9 @@ async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person
     await _going(records, run)
     plan = (await read_view(records.log.read_all, run)).plan
     if plan is None:
-        raise UserError(f"The run {run!r} has no plan yet.", hint="Wait until it is made; `cellwright runs watch`.")
+        raise UserError(
+            f"The run {run!r} has no plan yet.", hint=remedy("see_run", lead="Wait until it is made;", run=run)
+        )
     edited(plan, edit)
     order = await records.log.append(_stream(run), PlanChanged(edit=edit, by=person.name))
     if isinstance(edit, DropTask | ChangeTask) and (task := plan.find(edit.task)) and task.status == "running":
@@ -111,7 +114,7 @@ async def read_commands(read: Callable[[str], AsyncIterable[Recorded]], run: str
 async def _going(records: Records, run: str) -> None:
     status = await records.status(run)
     if not status.is_going:
-        raise UserError(f"The run {run!r} is {status.standing} already.", hint="`cellwright runs show` says more.")
+        raise UserError(f"The run {run!r} is {status.standing} already.", hint=remedy("see_run", run=run))
 
 
 def _stream(run: str) -> str:

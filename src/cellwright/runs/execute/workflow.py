@@ -66,5 +66,9 @@ def run_workflows(workshop: RunResources) -> list[Workflow]:
 def _failed(goal: Goal, problem: CellwrightError) -> Delivery:
     status = "refused" if isinstance(problem, RefusedByPolicy) else "failed"
     return Delivery(
-        status=status, goal=goal.words, why=f"{problem.message} {problem.hint}".rstrip(), notebook=goal.notebook
+        status=status,
+        goal=goal.words,
+        why=f"{problem.message} {problem.hint}".rstrip(),
+        notebook=goal.notebook,
+        remedies=() if problem.remedy is None else (problem.remedy,),
     )

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
+from cellwright.runs.goal.written_remedies import CONFIGURE
 from cellwright.runs.plan.plan import Plan
 
 Approve = Literal["ask", "envelope", "never"]
@@ -76,7 +77,6 @@ def parse_goal(value: Any) -> Goal:
 
 ANALYST: Final = "analyst"
 """Named as a goal's only model it means the analyst; it is the role of its tasks, too."""
-CONFIGURE: Final = "`cellwright models set-key PROVIDER` gives agents a model; `cellwright models list` shows which."
 _NOBODY: Final = "No model is configured, so the built-in analyst works on it."
 _NOBODY_HERE: Final = "Nothing may leave this machine and no model on it answers, so the built-in analyst works on it."
 
@@ -104,4 +104,4 @@ def found_worker(goal: Goal, *, has_model: bool) -> Worker:
     """Models where one would answer, else the analyst."""
     if has_model:
         return Worker(who="models")
-    return Worker(who="analyst", why=f"{_NOBODY_HERE if goal.is_private else _NOBODY} {CONFIGURE}")
+    return Worker(who="analyst", why=f"{_NOBODY_HERE if goal.is_private else _NOBODY} {CONFIGURE.sentence}")

@@ -15,7 +15,9 @@ from typing import Final, Literal, get_args
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
+from cellwright.remedies import remedy
 from cellwright.runs.goal.goal import ANALYST, Approve, Goal
+from cellwright.runs.goal.written_remedies import NAME_DATA
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
 
@@ -23,7 +25,7 @@ LONGEST: Final = 20_000
 """Characters of a goal."""
 _SLUG: Final = 48
 _MODEL: Final = re.compile(r"[^\s:]+:\S+")
-_APPROVE: Final[tuple[Approve, ...]] = get_args(Approve)
+APPROVE_WORDS: Final[tuple[Approve, ...]] = get_args(Approve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +68,11 @@ def read_goal(
     models = _models(typed.models)
     # Raises for a mistake in them.
     Limits.parse(typed.limits)
-    approve = next((each for each in _APPROVE if each == typed.approve), None)
+    approve = next((each for each in APPROVE_WORDS if each == typed.approve), None)
     if approve is None:
-        raise UserError(f"Unknown --approve {typed.approve!r}.", hint=f"{', '.join(_APPROVE)}.")
+        raise UserError(f"Unknown way to approve: {typed.approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
     if models == (ANALYST,) and not data and not has_data(project):
-        raise UserError(f"There is no data in {str(project)!r}.", hint="Name files or folders with --data.")
+        raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     return Goal(
         words=words,
         notebook=str(notebook),
@@ -95,9 +97,12 @@ def read_words(typed: str) -> str:
     except UnicodeError as error:
         raise no_text() from error
     if not words:
-        raise UserError("No goal.", hint='Say what you want: cellwright run "why did revenue fall in Q3?"')
+        raise UserError("No goal.", hint='Say what you want, for example "why did revenue fall in Q3?"')
     if len(words) > LONGEST:
-        raise UserError(f"A goal has at most {LONGEST:,} characters.", hint="Put longer texts in a file, with --data.")
+        raise UserError(
+            f"A goal has at most {LONGEST:,} characters.",
+            hint=remedy("add_data", lead="Put longer texts in a file, and", what="it"),
+        )
     return words
 
 
@@ -134,7 +139,7 @@ def read_budget(text: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal(0)
     if not is_amount(amount) or amount <= 0:
-        raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. --budget 0.50.")
+        raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. 0.50.")
     return amount
 
 
@@ -149,7 +154,10 @@ def _notebook(path: Path) -> Path:
 
         return read(place).path
     if not place.parent.is_dir():
-        raise UserError(f"There is no folder {str(place.parent)!r}.", hint="Make it first, or name another --notebook.")
+        raise UserError(
+            f"There is no folder {str(place.parent)!r}.",
+            hint=remedy("name_notebook", lead="Make it first, or", what="another notebook"),
+        )
     return place
 
 
@@ -158,11 +166,13 @@ def _project(notebook: Path, named: Path | None) -> Path:
         return project_of(notebook)
     project = named.resolve()
     if not project.is_dir():
-        raise UserError(f"There is no folder {str(named)!r}.", hint="--project takes the folder the notebook may see.")
+        raise UserError(
+            f"There is no folder {str(named)!r}.", hint="The project is the folder that the notebook may see."
+        )
     if not notebook.is_relative_to(project):
         raise UserError(
             f"{str(notebook)!r} is not inside the project {str(project)!r}.",
-            hint="Name another --project, or a --notebook inside it.",
+            hint=remedy("name_project", lead="Name a notebook inside it, or", what="another folder"),
         )
     return project
 
@@ -175,6 +185,6 @@ def _models(names: Sequence[str]) -> tuple[str, ...]:
         return (ANALYST,)
     for name in names:
         if _MODEL.fullmatch(name) is None:
-            hint = f"provider:model, `cellwright models list` shows them; or {ANALYST}, which needs none."
-            raise UserError(f"{name!r} is no model.", hint=hint)
+            lead = f"Name provider:model, or {ANALYST}, which needs none;"
+            raise UserError(f"{name!r} is no model.", hint=remedy("see_models", lead=lead, shows="those there are"))
     return tuple(names)

@@ -17,6 +17,7 @@ from cellwright.kernel import CellOutcome
 from cellwright.notebook import Cell, NotebookFile
 from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import remedy
 from cellwright.runs.verify.comparison import comparable_output, difference
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.notebook_run import NotebookRun
@@ -174,7 +175,7 @@ class Judge:
             self.reasons.append(self._failure(outcome, run, seconds))
         if run.problem or (run.kernel_end is not None and not failed):
             message = run.problem or f"the kernel ended: {run.kernel_end.reason if run.kernel_end else ''}"
-            hint = "Try again; `cellwright doctor` says whether this machine lacks something."
+            hint = remedy("see_doctor", lead="Try again;", says="says whether this machine lacks something")
             self.reasons.append(KernelStopped(place=None, message=message, run=run.number, hint=hint))
         elif not failed:
             self._unheard(run)

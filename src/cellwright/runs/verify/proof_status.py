@@ -135,7 +135,7 @@ def data_changes(proof: Proof, around: FileLocations) -> list[ProofChange]:
     for data in proof.data:
         digest = digest_of(around.on_host(data.path))
         if digest is None:
-            missing = "; give it again with --data" if data.why == "given" else ""
+            missing = "; name it as data again" if data.why == "given" else ""
             found.append(ProofChange(about="data", text=f"{data.path} is not there{missing}"))
         elif digest[0] != data.sha256:
             found.append(ProofChange(about="data", text=f"{data.path} changed ({data.bytes:,} → {digest[1]:,} bytes)"))

@@ -8,6 +8,9 @@ from typing import Final, Literal, assert_never
 
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
+from cellwright.remedies import Hint, remedy
+
+_LESS_MEMORY: Final = remedy("raise_limit", lead="Use less memory, or", limits="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class NoEnvironment:
     """The packages its header asks for are not to be had."""
 
     message: str
-    hint: str
+    hint: Hint
     is_unavailable: bool = False
     """Something outside was missing: no change to the notebook would help."""
 
@@ -66,7 +69,7 @@ class KernelStopped:
     place: CellLocation | None
     message: str
     run: int
-    hint: str = "Use less memory, or raise the limit with --limit."
+    hint: Hint = _LESS_MEMORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +167,7 @@ def text_of(reason: UnverifiedReason) -> str:
             assert_never(reason)
 
 
-def hint_of(reason: UnverifiedReason) -> str:
+def hint_of(reason: UnverifiedReason) -> Hint:
     """What to do about it."""
     match reason:
         case LintError():
@@ -178,7 +181,7 @@ def hint_of(reason: UnverifiedReason) -> str:
         case CellFailed():
             return "Mend the cell: it must run from top to bottom in a fresh kernel."
         case DidNotEnd():
-            return "Make it faster or smaller, or allow more time with --timeout."
+            return remedy("allow_time", lead="Make it faster or smaller, or")
         case OutputDiffers():
             return "Fix the seed, sort what has no order, and show no clock times, random ids or progress bars."
         case CheckFailed(needs_pytest=True):
@@ -190,7 +193,8 @@ def hint_of(reason: UnverifiedReason) -> str:
         case SecretFound():
             return "Do not show it; change it where it is used if the notebook was shared."
         case MachinePathFound(where="code"):
-            return "Name files relative to the notebook, for example `data/sales.csv`; give others with --data."
+            lead = "Name files relative to the notebook, for example `data/sales.csv`;"
+            return remedy("add_data", lead=lead, what="others")
         case MachinePathFound():
             return "Show a name relative to the notebook instead; of a warning, mend its cause."
         case ChangedMeanwhile():

@@ -120,7 +120,7 @@ async def verify(
             environment = await stack.enter_async_context(open_fresh(file))
         except (UserError, Unavailable) as error:
             is_unavailable = isinstance(error, Unavailable)
-            judge.reasons.append(NoEnvironment(message=error.message, hint=error.hint, is_unavailable=is_unavailable))
+            judge.reasons.append(NoEnvironment(message=error.message, hint=error.advice, is_unavailable=is_unavailable))
             return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
         before = await _hashed(file, environment)
         runs = [await _run(environment, file, 1, seconds, on_progress)]

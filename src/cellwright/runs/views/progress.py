@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, Final
 
 from cellwright.journal import (
@@ -23,6 +24,7 @@ from cellwright.journal import (
 )
 from cellwright.policy.display_text import shown
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, PlanAdopted, RunWaiting, StageEntered
 from cellwright.runs.goal.goal import goal_json
@@ -90,7 +92,9 @@ def delivery_of(standing: Standing, view: RunView) -> Delivery | None:
         case "cancelled":
             return _cut_off(view, "stopped", view.ended or "cancelled")
         case "dead":
-            return _cut_off(view, "failed", f"{view.ended} `cellwright runs resume` tries again.".lstrip())
+            again = remedy("resume_run", run=view.run)
+            found = _cut_off(view, "failed", f"{view.ended} {again.sentence}".lstrip())
+            return replace(found, remedies=(again,))
 
 
 def _cut_off(view: RunView, status: DeliveryStatus, why: str) -> Delivery:

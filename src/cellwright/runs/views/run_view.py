@@ -33,6 +33,7 @@ from cellwright.journal import (
 )
 from cellwright.journal.projections import Cost, cost
 from cellwright.policy.display_text import shown
+from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import (
     CellReported,
@@ -253,7 +254,7 @@ _BEGINNING: Final = 10
 def check_is_run(run: str, workflow: str) -> None:
     """Raises `UserError` for a workflow that turns no goal into a notebook."""
     if workflow != RUN_WORKFLOW:
-        raise UserError(f"{run!r} is a workflow {workflow!r}, not a run.", hint=f"See `cellwright journal show {run}`.")
+        raise UserError(f"{run!r} is a workflow {workflow!r}, not a run.", hint=remedy("see_journal", run=run))
 
 
 async def active_notebooks(records: Records) -> set[str]:

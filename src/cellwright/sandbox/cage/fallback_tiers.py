@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.sandbox.cage import confinement, init, rootfs
 from cellwright.sandbox.cage.file_copies import Copier, CopyBudget, CopyView
 from cellwright.sandbox.cage.overlay_changes import View
@@ -58,7 +59,7 @@ def start(spec: CageSpec, body: Callable[[], None], kernel_fd: int, control_fd: 
     if spec.files == "direct" and spec.tier == "C":
         raise UserError(
             "Direct file access needs user namespaces, which this machine does not offer.",
-            hint="Use --files keep: the notebook then works on a copy and its changes are brought back.",
+            hint=remedy("keep_files"),
         )
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     directory = _private_directory()

@@ -12,6 +12,7 @@ import stat
 from functools import cache
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.sandbox.cage import rootfs
 from cellwright.sandbox.cage.file_copies import Copier, CopyBudget, ForeignCopier
 from cellwright.sandbox.cage.rootfs import DetachedMounts
@@ -75,7 +76,7 @@ def _copied_project(spec: CageSpec, uid: int) -> DetachedMounts:
     if spec.files == "direct":
         raise UserError(
             f"Direct file access is not possible on the file system of {spec.project!r} when started as root.",
-            hint="Use --files keep, or run as the owner of the project.",
+            hint=remedy("keep_files", lead="Run as the owner of the project, or"),
         )
     layer = copied_layer(spec, uid)
     return DetachedMounts(project=syscalls.new_filesystem("tmpfs", {"size": "4k"}, rootfs.READ_ONLY), layer=layer)
@@ -93,7 +94,7 @@ def copied_layer(spec: CageSpec, uid: int | None) -> int:
             raise
         raise UserError(
             f"The project {spec.project!r} is too big to be copied for its notebook.",
-            hint="Run as the owner of the project, or raise the limits: --limit disk=… --limit inodes=….",
+            hint=remedy("raise_limit", lead="Run as the owner of the project, or", limits="disk inodes"),
         ) from None
     return layer
 

@@ -21,6 +21,7 @@ import anyio
 
 from cellwright import framing
 from cellwright.errors import Unavailable
+from cellwright.remedies import remedy
 from cellwright.sandbox import control_frames
 from cellwright.sandbox.control_frames import LIMITS, KernelExit, integer, items, read_exit
 from cellwright.sandbox.host.file_changes import (
@@ -299,7 +300,9 @@ class CageControl:
 
     async def _read_some(self) -> None:
         if self._failure is not None:
-            raise Unavailable(f"The cage could not start: {self._failure}", hint="See `cellwright doctor`.")
+            raise Unavailable(
+                f"The cage could not start: {self._failure}", hint=remedy("see_doctor", says="says what is missing")
+            )
         if self._is_closed:
             raise Unavailable("The cage is gone.")
         try:

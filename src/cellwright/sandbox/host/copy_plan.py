@@ -16,17 +16,16 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from cellwright.errors import UserError
+from cellwright.remedies import Hint, hint_after, remedy
 from cellwright.sandbox.host.git_files import Unsound
 from cellwright.sandbox.host.git_repository import Repository, find_repository
 from cellwright.sandbox.host.gitignore import IgnoreRule, rules_in, tracked_files, verdict
 from cellwright.sandbox.spec import MEGABYTE, Limits
 
-_NO_NAMESPACES: Final = (
-    "Without user namespaces a notebook works on a copy; `cellwright doctor` says how to do without one."
-)
+_NO_NAMESPACES: Final = "Without user namespaces a notebook works on a copy; the doctor says how to do without one."
 _VOLUMES: Final = (
     "Something is mounted inside this project, so a notebook works on a copy of the rest; it does not when started as "
-    "root, or when that is mounted elsewhere and given as --data."
+    "root, or when that is mounted elsewhere and given as data."
 )
 _NAMED: Final = 3
 """Limit of directories that a refusal names."""
@@ -55,22 +54,24 @@ class CopyPlan:
         """
         if self.files > limits.inodes or self.bytes > limits.disk_mb * MEGABYTE:
             most = f"{limits.inodes:,} files and {limits.disk_mb:,} MB are allowed"
-            remedy = "raise --limit disk=… and --limit inodes=…"
-            raise self._too_big(project, most, _VOLUMES if has_volumes else _NO_NAMESPACES, remedy)
+            why = _VOLUMES if has_volumes else _NO_NAMESPACES
+            raise self._too_big(project, most, why, remedy("raise_limit", limits="disk inodes"))
         if has_volumes:
             return
         place = Path(tempfile.gettempdir())
         free = shutil.disk_usage(place).free
         if self.bytes > free:
             most = f"{free // MEGABYTE:,} MB are free at {str(place)!r}"
-            raise self._too_big(project, most, _NO_NAMESPACES, "give that place more room")
+            raise self._too_big(project, most, _NO_NAMESPACES, "give that place more room.")
 
-    def _too_big(self, project: Path, most: str, why: str, remedy: str) -> UserError:
+    def _too_big(self, project: Path, most: str, why: str, last: Hint) -> UserError:
         named = ", ".join(f"{name} ({files:,} files, {size // MEGABYTE:,} MB)" for name, files, size in self.largest)
         return UserError(
             f"The project {str(project)!r} is too big to be copied for its notebook: {self.files:,} files and "
             f"{self.bytes // MEGABYTE:,} MB, where {most}. Most is in {named}.",
-            hint=f"{why} Add to .gitignore what the notebook does not need, name a smaller --project, or {remedy}.",
+            hint=hint_after(
+                f"{why} Add to .gitignore what the notebook does not need, name a smaller project, or", last
+            ),
         )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from cellwright.errors import Unavailable
+from cellwright.remedies import Hint
 from cellwright.sandbox.host import staging_directory
 from cellwright.sandbox.linux import syscalls
 from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, GIVEN_DIRECTORY, closing, open_beneath, opened
@@ -71,9 +72,9 @@ class UnkeptChanges:
     files: int
     bytes: int
     reason: str
-    hint: str
+    hint: Hint
     option: str = ""
-    """The limit that would have let them pass, as `--limit` takes it."""
+    """The limit that would have let them pass, as `Limits.parse` takes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.to_thread
 
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
 from cellwright.sandbox.spec import MEGABYTE
@@ -164,8 +165,7 @@ def _none(changes: Sequence[FileChange], reason: str, option: str) -> KeepReport
         files=len(changes),
         bytes=sum(change.bytes for change in changes),
         reason=reason,
-        hint=f"To keep them: `cellwright notebook run --limit {option}`; to leave them: "
-        "`cellwright notebook run --files drop`.",
+        hint=remedy("keep_changes", limit=option),
         option=option,
     )
     return KeepReport(kept=(), refused=(), held_back=held_back)

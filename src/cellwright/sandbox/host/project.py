@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.staging_directory import is_staging_name
 
 _MARKERS = (".cellwright", ".git", "pyproject.toml")
@@ -61,9 +62,9 @@ def project_of(notebook: Path) -> Path:
         raise UserError(
             f"The notebook {notebook.name!r} lies directly in {str(own)!r}, which is {what}: its project would be "
             "everything there, for its code to read and change.",
-            hint="Move it into a folder of its own. Or say what its project is: with "
-            f"`cellwright notebook run --project {shlex.quote(str(own))}` it is all of {what}, "
-            "except for what looks like a secret.",
+            hint=remedy(
+                "allow_folder", lead="Move it into a folder of its own.", folder=shlex.quote(str(own)), what=what
+            ),
         )
     return own
 

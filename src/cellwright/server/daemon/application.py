@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import remedy
 from cellwright.server.daemon import messages
 from cellwright.server.daemon.daemon import Daemon
 from cellwright.server.executor import RunExecutor
@@ -67,7 +68,7 @@ class LocalCallerMiddleware:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if "origin" in headers:
-                raise RefusedByPolicy("A page may not ask here.", hint="`cellwright serve url` gives its address.")
+                raise RefusedByPolicy("A page may not ask here.", hint=remedy("get_address"))
             person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
             scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
         await self._app(scope, receive, send)

@@ -17,6 +17,7 @@ from cellwright.background import running_pid
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id, run_id
+from cellwright.remedies import remedy
 from cellwright.runs import Goal
 from cellwright.server.daemon.connection import (
     DaemonConnection,
@@ -193,7 +194,7 @@ class DaemonClient:
         else:
             found = find_daemon(self._settings, self._launch)
         if found is None:
-            raise Unavailable("No daemon runs.", hint="`cellwright serve --detach` starts one.")
+            raise Unavailable("No daemon runs.", hint=remedy("start_daemon"))
         self._connection = found
         # A task that was cancelled natively leaves this thread behind.
         if self._is_closed:
@@ -231,7 +232,7 @@ class DaemonClient:
                     # An answer is still to come on this connection: it is of no further use.
                     self._drop()
                     raise
-        raise Unavailable("The daemon ended before it answered.", hint="See `cellwright runs list`, then try again.")
+        raise Unavailable("The daemon ended before it answered.", hint="Look at the list of runs, then try again.")
 
 
 def _quoted(run: str) -> str:

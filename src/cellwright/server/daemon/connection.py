@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError
 from cellwright.background import BackgroundProcess, find, find_or_start, has_ended
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.framing import BadFrame, peer_uid
+from cellwright.remedies import parse_remedy
 from cellwright.server.daemon.launch import DaemonLaunch, background_start, daemon_at
 from cellwright.server.daemon.messages import MAX_REQUEST, PERSON_HEADER, DaemonVersion, StopDaemonBody, other_version
 from cellwright.server.http.addresses import API
@@ -195,8 +196,8 @@ def read_error(data: bytes, report_id: str) -> CellwrightError:
     error: CellwrightError = Defect("The daemon answered with no reason.")
     with suppress(ValueError):
         match json.loads(data):
-            case {"error": {"kind": str(kind), "message": str(message), "hint": str(hint)}}:
-                error = _ERRORS.get(kind, UserError)(message, hint=hint)
+            case {"error": {"kind": str(kind), "message": str(message), "hint": str(hint), **more}}:
+                error = _ERRORS.get(kind, UserError)(message, hint=parse_remedy(more.get("remedy")) or hint)
             case _:
                 pass
     if isinstance(error, Defect) and report_id:

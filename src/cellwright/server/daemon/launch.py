@@ -13,6 +13,7 @@ from typing import Any, Final
 from cellwright.background import BackgroundProcess, ProcessLaunch, clean_environment
 from cellwright.models.client.gateway_process import MARKER
 from cellwright.models.config.keys import key_variables
+from cellwright.remedies import remedy
 from cellwright.server.http.addresses import WebOptions
 from cellwright.settings import Settings
 
@@ -61,9 +62,7 @@ class DaemonStart:
 
 def daemon_at(home: Path) -> BackgroundProcess:
     """The daemon of this state directory, whether it runs or not."""
-    return BackgroundProcess(
-        home=home, name="daemon", called="daemon", ended_by="`cellwright serve stop --kill` ends it."
-    )
+    return BackgroundProcess(home=home, name="daemon", called="daemon", ended_by=remedy("stop_daemon", how="kill"))
 
 
 def background_start(settings: Settings, launch: DaemonLaunch) -> ProcessLaunch:

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, StringConstraints, TypeAdapter
 
 from cellwright.errors import Unavailable
+from cellwright.remedies import remedy
 from cellwright.runs import Goal
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.schemas.model import RequestModel
@@ -90,5 +91,7 @@ def other_version(found: DaemonVersion, version: str) -> Unavailable:
     """The error for a daemon that is left alone."""
     return Unavailable(
         f"The daemon is of version {found.version}, this is {version}.",
-        hint="Upgrade this Cellwright, or end the daemon with `cellwright serve stop`: its runs wait until then.",
+        hint=remedy(
+            "stop_daemon", lead="Upgrade this Cellwright, or let the daemon end: its runs wait until then.", how=""
+        ),
     )

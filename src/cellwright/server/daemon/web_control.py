@@ -11,6 +11,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.server.daemon.messages import WebAddress
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import WebOptions
@@ -50,11 +51,11 @@ class WebControl:
         async with self._opening:
             if self._server is None:
                 if options is None:
-                    raise UserError("The control room is not open.", hint="`cellwright serve` opens it.")
+                    raise UserError("The control room is not open.", hint=remedy("open_web"))
                 await tasks.start(self._hold, options)
             server = self._server
             if server is None:
-                raise UserError("The control room has closed.", hint="`cellwright serve` opens it.")
+                raise UserError("The control room has closed.", hint=remedy("open_web"))
             return WebAddress(origin=server.addresses.origin, url=server.url(), folder=str(server.folder))
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ from cellwright.server.http.addresses import Addresses, WebOptions, check_web_op
 from cellwright.server.http.application import web_application
 from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.tokens import TokenStore
+from cellwright.server.http.page_remedies import EDITOR_ORIGIN, page_problem
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import (
     HEADER_TIMEOUT_SECONDS,
@@ -67,7 +68,7 @@ async def open_web_server(live: RunExecutor, settings: Settings, options: WebOpt
     check_web_options(options)
     folder, tls = Path(options.folder), await anyio.to_thread.run_sync(tls_files, options)
     if not await anyio.to_thread.run_sync(folder.is_dir):
-        raise UserError(f"{options.folder!r} is not a folder.", hint="Name one: `cellwright serve FOLDER`.")
+        raise UserError(f"{options.folder!r} is not a folder.", hint="Name one that is there.")
     tokens, presence = TokenStore(settings.ready_home()), ActiveRequests()
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, options.host, options.port))
@@ -106,7 +107,7 @@ async def _open_editor(
     Its port is the same after a restart, so that pages that are open may still frame it.
     """
     if options.public_origin and not options.editor_origin:
-        return None, "Behind a proxy the editor needs an origin of its own: `cellwright serve --editor-origin`."
+        return None, EDITOR_ORIGIN
     opening = partial(
         open_editor, options.host, page_origins=addresses.origins, public_origin=options.editor_origin, tls=tls
     )
@@ -119,7 +120,7 @@ async def _open_editor(
             return await stack.enter_async_context(opening(0)), ""
     except Unavailable as problem:
         logger.error("%s %s", problem.message, problem.hint)
-        return None, f"{problem.message} {problem.hint}"
+        return None, page_problem(problem)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from cellwright.errors import CellwrightError
 from cellwright.ids import CellId
 from cellwright.kernel import Call, Observation, OpenNotebook
 from cellwright.notebook import ConfigureCell
+from cellwright.server.http.page_remedies import page_problem
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class EditorCommands:
                     command = msgspec.structs.replace(command, request=None)
                 await self._source.send(msgspec.json.encode(command))
         except CellwrightError as problem:
-            self._source.alert("Not done", f"{problem.message} {problem.hint}".strip())
+            self._source.alert("Not done", page_problem(problem))
 
     async def _run(self, command: commands.ExecuteCellsCommand, page: str) -> None:
         texts = _texts(command)

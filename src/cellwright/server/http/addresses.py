@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 
 API: Final = "/api/v1"
 """Below this path are all routes of the API."""
@@ -104,11 +105,12 @@ class Addresses:
 def check_web_options(options: WebOptions) -> None:
     """Raises `UserError` for a server that strangers could read along at, or that makes no sense."""
     if bool(options.certificate) != bool(options.key):
-        raise UserError("A TLS certificate needs its key.", hint="Give both --tls-cert and --tls-key.")
-    for option, origin in (("--behind-proxy", options.public_origin), ("--editor-origin", options.editor_origin)):
+        raise UserError("A TLS certificate needs its key.", hint=remedy("give_tls_files", file="both"))
+    for whose, origin in (("proxy", options.public_origin), ("editor", options.editor_origin)):
         if origin and not _is_origin(origin):
             raise UserError(
-                f"{option} {origin!r} is not an origin.", hint="Write it as a browser does: https://room.example"
+                f"{origin!r}, of the {whose}, is not an origin.",
+                hint="Write it as a browser does: https://room.example",
             )
     if options.public_origin and options.public_origin == options.editor_origin:
         raise UserError(
@@ -118,8 +120,7 @@ def check_web_options(options: WebOptions) -> None:
     if not is_loopback(options.host) and not options.certificate and not options.public_origin:
         raise UserError(
             f"Listening at {options.host!r} would send tokens and data over the network for everyone to read.",
-            hint="Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks TLS; or "
-            "leave --host away and use `ssh -L 8300:127.0.0.1:8300`.",
+            hint=remedy("serve_with_tls"),
         )
 
 
@@ -167,29 +168,29 @@ def tls_files(options: WebOptions) -> tuple[str, str] | None:
     """Certificate and key, which go together; None without TLS. Raises `UserError`. Blocking."""
     if not options.certificate:
         return None
-    if _CERTIFICATE not in _read_tls_file(options.certificate, "--tls-cert"):
+    if _CERTIFICATE not in _read_tls_file(options.certificate, "certificate"):
         raise UserError(
             f"{options.certificate!r} is no certificate.",
-            hint="--tls-cert takes PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on.",
+            hint=remedy("give_tls_files", file="certificate"),
         )
-    key = _read_tls_file(options.key, "--tls-key")
+    key = _read_tls_file(options.key, "key")
     if _KEY not in key:
-        raise UserError(f"{options.key!r} is no key.", hint="--tls-key takes the certificate's private key as PEM.")
+        raise UserError(f"{options.key!r} is no key.", hint=remedy("give_tls_files", file="key"))
     if any(each in key for each in _LOCKED):
         raise UserError(
             f"The key {options.key!r} has a password.",
-            hint="Nobody is there to type it when the daemon starts: give --tls-key one without.",
+            hint=remedy("give_tls_files", lead="Nobody is there to type it when the daemon starts.", file="key"),
         )
     _check_together(options)
     return options.certificate, options.key
 
 
-def _read_tls_file(path: str, option: str) -> bytes:
+def _read_tls_file(path: str, what: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as problem:
         why = (problem.strerror or type(problem).__name__).lower()
-        raise UserError(f"{path!r} cannot be read: {why}.", hint=f"Name the file with {option}.") from problem
+        raise UserError(f"{path!r} cannot be read: {why}.", hint=remedy("give_tls_files", file=what)) from problem
 
 
 def _check_together(options: WebOptions) -> None:
@@ -199,9 +200,9 @@ def _check_together(options: WebOptions) -> None:
         if getattr(problem, "reason", "") == "KEY_VALUES_MISMATCH":
             raise UserError(
                 f"The key {options.key!r} is not that of the certificate {options.certificate!r}.",
-                hint="Give --tls-cert and --tls-key that were made together; the certificate comes first in its file.",
+                hint=remedy("give_tls_files", file="both"),
             ) from problem
         raise UserError(
             f"TLS files cannot be used: {str(getattr(problem, 'reason', '') or problem).lower().replace('_', ' ')}.",
-            hint="--tls-cert is the certificate as PEM with those it rests on, --tls-key its key.",
+            hint=remedy("give_tls_files", file="certificate"),
         ) from problem

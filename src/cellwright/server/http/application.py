@@ -18,7 +18,6 @@ from cellwright.server.http.auth.middleware import (
     TokenMiddleware,
 )
 from cellwright.server.http.auth.tokens import TokenStore
-from cellwright.server.http.page_hints import page_hint
 from cellwright.server.http.problems import RESPONSES, add_error_handlers
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.artifacts import artifacts_routes
@@ -80,7 +79,7 @@ def web_application(
     app.include_router(page_routes(), include_in_schema=False)
 
     def mask(text: str) -> str:
-        return resources.masker.mask(page_hint(text)).text
+        return resources.masker.mask(text).text
 
     add_error_handlers(app, mask)
     # The last one added is the outermost.

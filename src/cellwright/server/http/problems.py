@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.remedies import Remedy
 from cellwright.server.http.errors import (
     REPORT_HEADER,
     Conflict,
@@ -22,6 +23,7 @@ from cellwright.server.http.errors import (
     TooLarge,
     TooMany,
 )
+from cellwright.server.http.page_remedies import page_hint
 from cellwright.server.http.schemas.model import ResponseModel
 
 logger = logging.getLogger(__name__)
@@ -38,7 +40,9 @@ class Problem(ResponseModel):
     message: str
     """For people."""
     hint: str
-    """What to do next; may be empty."""
+    """What to do next, in the page's words; may be empty."""
+    remedy: Remedy | None = None
+    """The same as a value, for an interface with words of its own."""
 
 
 class ProblemAnswer(ResponseModel):
@@ -74,7 +78,7 @@ _HTTP: Final = {
     405: ("user", "This address does not take this method.", "See /api/v1/openapi.json."),
 }
 Mask = Callable[[str], str]
-"""How a text goes out: without secrets, and in the words of whoever reads it."""
+"""How a text goes out: without secrets."""
 
 
 def add_error_handlers(app: FastAPI, mask: Mask) -> None:
@@ -109,14 +113,15 @@ def add_error_handlers(app: FastAPI, mask: Mask) -> None:
 
 def error_response(error: CellwrightError, mask: Mask) -> JSONResponse:
     """An error of ours as an answer."""
-    message, hint = mask(error.message), mask(error.hint)
+    message, hint = mask(error.message), mask(page_hint(error.advice))
+    remedy = None if error.remedy is None else error.remedy.changed(mask)
     for cls, status, kind in _KINDS:
         if isinstance(error, cls):
-            return _response(status, kind, message, hint, _headers(error))
+            return _response(status, kind, message, hint, _headers(error), remedy)
     if isinstance(error, Defect):
         logger.error("defect %s: %s", error.report_id, message)
         return _defect_response(error, message)
-    return _response(500, "defect", message, hint)
+    return _response(500, "defect", message, hint, remedy=remedy)
 
 
 def unknown_error_response(error: Exception) -> JSONResponse:
@@ -144,10 +149,17 @@ def _headers(error: CellwrightError) -> dict[str, str]:
 
 
 def _response(
-    status: int, kind: str, message: str, hint: str, headers: Mapping[str, str] | None = None
+    status: int,
+    kind: str,
+    message: str,
+    hint: str,
+    headers: Mapping[str, str] | None = None,
+    remedy: Remedy | None = None,
 ) -> JSONResponse:
-    body = ProblemAnswer(error=Problem(kind=kind, message=_bounded_text(message), hint=_bounded_text(hint)))
-    return JSONResponse(body.model_dump(), status_code=status, headers=dict(headers or {}))
+    bounded = None if remedy is None else remedy.changed(_bounded_text)
+    problem = Problem(kind=kind, message=_bounded_text(message), hint=_bounded_text(hint), remedy=bounded)
+    body = ProblemAnswer(error=problem)
+    return JSONResponse(body.model_dump(exclude_none=True), status_code=status, headers=dict(headers or {}))
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:

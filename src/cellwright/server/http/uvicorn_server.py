@@ -156,7 +156,7 @@ def listen_at(host: str, port: int | None) -> socket.socket:
             "127.0.0.1" if host == "localhost" else host, 0, type=socket.SOCK_STREAM
         )[0]
     except (socket.gaierror, UnicodeError) as problem:
-        raise UserError(f"There is no address {host!r} here.", hint="Leave --host away for this machine.") from problem
+        raise UserError(f"There is no address {host!r} here.", hint="Name no host, for this machine.") from problem
     ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + _MAX_TRIED_PORTS), 0]
     last: OSError | None = None
     for each in ports:
@@ -174,5 +174,5 @@ def listen_at(host: str, port: int | None) -> socket.socket:
             return listener
     why = last.strerror if last is not None else ""
     raise UserError(
-        f"Port {ports[-1]} of {host!r} cannot be had: {why}.", hint="Leave --port away: a free one is found."
+        f"Port {ports[-1]} of {host!r} cannot be had: {why}.", hint="Name no port: a free one is found."
     ) from last

@@ -23,6 +23,7 @@ import anyio.lowlevel
 from cellwright.errors import Unavailable
 from cellwright.framing import BadFrame, FrameUnpacker
 from cellwright.kernel.process.zygote import CagedProcess
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.spec import CageSpec, Limits, Tier
 from cellwright.tools.actions import wire
@@ -128,7 +129,9 @@ class WorkerConnection:
                 answer = await self._answer()
         except (WorkerLost, BadFrame, TimeoutError) as error:
             reason = await self._why(str(error))
-            raise Unavailable(f"The action worker did not start: {reason}", hint="See `cellwright doctor`.") from error
+            raise Unavailable(
+                f"The action worker did not start: {reason}", hint=remedy("see_doctor", says="says what is missing")
+            ) from error
         if not isinstance(answer, wire.ReadyMessage):
             raise Unavailable("The action worker did not say that it is ready.")
 

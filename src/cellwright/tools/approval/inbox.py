@@ -34,6 +34,7 @@ from cellwright.policy.approvals import (
 )
 from cellwright.policy.display_text import shown
 from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import remedy
 from cellwright.tools.approval import budget_questions
 from cellwright.tools.approval.approval_questions import (
     APPROVAL,
@@ -200,7 +201,7 @@ class Inbox:
             return AnswerRefused(why="not-a-person", message="Only a person can revoke what one gave.")
         grant = (await read_grants(self.records.log.read_all)).get(QuestionId(number))
         if grant is None:
-            raise UserError(f"No standing grant {number!r}.", hint="See `cellwright inbox grants`.")
+            raise UserError(f"No standing grant {number!r}.", hint=remedy("see_grants"))
         if grant.revoked_at is None:
             await self.records.log.append(STREAM, GrantRevoked(grant=grant.id, by=f"{person.name} at {person.door}"))
         return (await read_grants(self.records.log.read_all))[grant.id]
@@ -211,7 +212,7 @@ class Inbox:
     async def _row(self, number: str) -> OpenQuestion:
         row = await self.records.questions.get(number)
         if row is None:
-            raise NoSuchQuestion(f"No question {number!r}.", hint="See `cellwright inbox`.")
+            raise NoSuchQuestion(f"No question {number!r}.", hint=remedy("see_inbox"))
         return row
 
 

@@ -64,7 +64,7 @@ def read_rule_file(layer: Layer, path: Path) -> RuleText:
 
 def _hint(layer: Layer) -> str:
     if layer == "team":
-        return "Put the file back, or change --team or $CELLWRIGHT_TEAM_RULES, which named it."
+        return "Put the file back, or change what names the team's rules, such as $CELLWRIGHT_TEAM_RULES."
     return "Name a TOML file you may read."
 
 

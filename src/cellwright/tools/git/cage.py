@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from cellwright.errors import UserError
+from cellwright.remedies import remedy
 from cellwright.sandbox.host.git_files import ObjectFormat, ObjectKind, Unsound
 from cellwright.sandbox.host.git_repository import Head, Repository
 from cellwright.sandbox.host.project import hidden_in
@@ -196,7 +197,7 @@ def plan_cage(
     """Everything that must be known before the cage is there. `UserError` if git or the walls for it are missing."""
     if tier == "D":
         raise UserError(
-            "This machine has no walls to run git behind.", hint="`cellwright doctor` says what is missing."
+            "This machine has no walls to run git behind.", hint=remedy("see_doctor", says="says what is missing")
         )
     git = _git(git_path)
     head = repository.head()

@@ -11,6 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.journal import Records, RunStatus
 from cellwright.journal.run_control import known_run
+from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope
 from cellwright.server.http.errors import Conflict, NotAdmitted, ResourceNotFound
@@ -21,7 +22,9 @@ CALLER: Final = "cellwright.caller"
 # What the document of the API says about tokens; the middleware has read the token already.
 _Bearer = Annotated[
     HTTPAuthorizationCredentials | None,
-    Depends(HTTPBearer(auto_error=False, scheme_name="token", description="`cw_…`, see `cellwright serve tokens`.")),
+    Depends(
+        HTTPBearer(auto_error=False, scheme_name="token", description="`cw_…`, made by whoever serves the folder.")
+    ),
 ]
 
 
@@ -36,12 +39,12 @@ def needs(scope: Scope) -> Callable[[Request, _Bearer], Awaitable[ApiCaller]]:
         if caller is None:
             raise NotAdmitted(
                 "The token does not count any more." if bearer else "A token is needed.",
-                hint="`cellwright serve url` gives a fresh address, `cellwright serve tokens create` a token.",
+                hint=remedy("get_admitted"),
             )
         if not caller.may(scope):
             raise RefusedByPolicy(
                 f"This needs the scope {scope!r}; the token has {caller.scope!r}.",
-                hint=f"`cellwright serve tokens create --scope {scope}` makes one that may.",
+                hint=remedy("create_token", scope=scope),
             )
         return caller
 

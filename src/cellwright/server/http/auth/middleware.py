@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
+from cellwright.remedies import remedy
 from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.active_requests import ActiveRequest, ActiveRequests
 from cellwright.server.http.auth.dependencies import CALLER
@@ -186,7 +187,7 @@ class OriginMiddleware:
         if origin is None and scope["method"] not in _SAFE and "authorization" not in headers:
             raise NotAdmitted(
                 "A change needs a token, or to come from our own page.",
-                hint="`cellwright serve tokens create` gives a token.",
+                hint=remedy("get_admitted"),
             )
 
 

@@ -179,7 +179,7 @@ class TokenStore:
             for digest, token in tokens.items():
                 if token.id == token_id:
                     return tokens.pop(digest)
-        raise ResourceNotFound(f"There is no token {token_id!r}.", hint="`cellwright serve tokens` lists them.")
+        raise ResourceNotFound(f"There is no token {token_id!r}.", hint="The list of tokens says which there are.")
 
     def write_use(self) -> None:
         """Put down when tokens were last used: now and then, not at every request."""

@@ -78,9 +78,9 @@ async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> shapes.Branch
     try:
         return shapes.BranchDecided.model_validate((await deciding).json())
     except NoSuchBranch as problem:
-        raise ResourceNotFound(problem.message, hint=problem.hint) from problem
+        raise ResourceNotFound(problem.message, hint=problem.advice) from problem
     except NotWaiting as problem:
-        raise Conflict(problem.message, hint=problem.hint) from problem
+        raise Conflict(problem.message, hint=problem.advice) from problem
 
 
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="A change, as `/changes` numbers it.")]

@@ -12,6 +12,7 @@ from cellwright.app.doctor import DoctorReport, examine_machine
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.auth.middleware import API_VERSION
 from cellwright.server.http.page_build import is_built
+from cellwright.server.http.page_remedies import page_hint
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.schemas.model import ResponseModel
 
@@ -102,7 +103,7 @@ def _findings(found: DoctorReport) -> Findings:
         ok=found.is_ok,
         tier=found.sandbox.tier,
         findings=[
-            Finding(name=check.name, ok=check.is_ok, detail=check.detail, consequence=check.consequence)
+            Finding(name=check.name, ok=check.is_ok, detail=check.detail, consequence=page_hint(check.consequence))
             for check in found.checks
         ],
     )

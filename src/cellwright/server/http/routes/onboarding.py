@@ -73,7 +73,7 @@ def onboarding_routes(resources: ApiResources) -> APIRouter:
         try:
             dataset = dataset_named(id)
         except UserError as error:
-            raise ResourceNotFound(error.message, hint=error.hint) from None
+            raise ResourceNotFound(error.message, hint=error.advice) from None
         taken = await active_notebooks(resources.live.records)
         goal = await anyio.to_thread.run_sync(_goal, resources, dataset, caller.person, taken)
         return Begun(run=await resources.live.start(goal))

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.background import current_person
+from cellwright.remedies import remedy
 from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
 from cellwright.server.http.errors import NotAdmitted
@@ -106,9 +107,7 @@ def _add_session(router: APIRouter, tokens: TokenStore) -> None:
     def start_session(body: StartSession) -> NewSession:
         created = tokens.start_session(body.one_time, person=current_person())
         if created is None:
-            raise NotAdmitted(
-                "This address was used already, or is too old.", hint="`cellwright serve url` gives a fresh one."
-            )
+            raise NotAdmitted("This address was used already, or is too old.", hint=remedy("get_address"))
         return NewSession(token=created.secret, **_session(created.token).model_dump())
 
     @router.get("/session", operation_id="read_session", summary="Who asks", tags=["session"])

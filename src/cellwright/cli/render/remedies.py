@@ -1,0 +1,101 @@
+"""Remedies at a terminal: the option or the command that does it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from cellwright.errors import CellwrightError
+from cellwright.remedies import Hint, Remedy, RemedyKind, Wording
+
+
+def _limits(arguments: Mapping[str, str]) -> str:
+    named = [f"--limit {name}=…" for name in arguments["limits"].split()]
+    return f"Raise {' and '.join(named)}." if named else "Raise the limit with --limit."
+
+
+def _rerun(arguments: Mapping[str, str]) -> str:
+    option = f" --limit {arguments['limit']}" if arguments["limit"] else ""
+    return f"To have them: `cellwright notebook run {shlex.quote(arguments['notebook'])}{option}`"
+
+
+def _journal(arguments: Mapping[str, str]) -> str:
+    return (
+        f"See `cellwright journal show {arguments['run']}`." if arguments["run"] else "See `cellwright journal runs`."
+    )
+
+
+def _stop_daemon(arguments: Mapping[str, str]) -> str:
+    return f"`cellwright serve stop{' --kill' if arguments['how'] == 'kill' else ''}` ends it."
+
+
+def _tls_files(arguments: Mapping[str, str]) -> str:
+    match arguments["file"]:
+        case "certificate":
+            return "Give --tls-cert PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on."
+        case "key":
+            return "Give --tls-key the certificate's private key as PEM, without a password."
+        case _:
+            return "Give --tls-cert and --tls-key that were made together; the certificate comes first in its file."
+
+
+TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
+    "add_data": "Name {what} with --data.",
+    "name_notebook": "Name {what} with --notebook.",
+    "name_project": "Name {what} with --project.",
+    "allow_folder": "Or say what its project is: with `cellwright notebook run --project {folder}` it is all of "
+    "{what}, except for what looks like a secret.",
+    "raise_limit": _limits,
+    "allow_time": "Allow more time with --timeout.",
+    "use_own_python": "Run it on {python} all the same with `--python ours`.",
+    "allow_uncontained": "`cellwright doctor` says what is missing; --allow-uncontained runs it all the same.",
+    "keep_files": "Use --files keep: the notebook then works on a copy and its changes are brought back.",
+    "keep_changes": "To keep them: `cellwright notebook run --limit {limit}`; to leave them: "
+    "`cellwright notebook run --files drop`.",
+    "rerun_notebook": _rerun,
+    "without_private": "Ask without --private.",
+    "set_key": "`cellwright models set-key {provider}`, or start with {variable} set.",
+    "store_key_in_file": "Use --file to keep it in a file.",
+    "configure_model": "`cellwright models set-key PROVIDER` gives agents a model; "
+    "`cellwright models list` shows which.",
+    "see_models": "`cellwright models list` shows {shows}.",
+    "test_models": "`cellwright models test` shows which models answer now.",
+    "see_doctor": "`cellwright doctor` {says}.",
+    "see_run": "`cellwright runs show {run}` says more.",
+    "resume_run": "`cellwright runs resume {run}` tries again.",
+    "see_inbox": "See `cellwright inbox`.",
+    "see_grants": "See `cellwright inbox grants`.",
+    "see_journal": _journal,
+    "verify_journal": "Run `cellwright journal verify`.",
+    "name_journal_key": "Name it with --key.",
+    "replace_journal": "Replace it with --replace.",
+    "start_daemon": "`cellwright serve --detach` starts one.",
+    "stop_daemon": _stop_daemon,
+    "stop_gateway": "`cellwright gateway stop` ends it.",
+    "open_web": "`cellwright serve` opens it.",
+    "serve_with_tls": "Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks "
+    "TLS; or leave --host away and use `ssh -L 8300:127.0.0.1:8300`.",
+    "give_tls_files": _tls_files,
+    "serve_without_page": "Or serve the API without it: `cellwright serve --no-page`.",
+    "get_address": "`cellwright serve url` gives a fresh one.",
+    "get_admitted": "`cellwright serve url` gives a fresh address, `cellwright serve tokens create` a token.",
+    "create_token": "`cellwright serve tokens create --scope {scope}` makes one that may.",
+}
+
+
+def hint_text(hint: Hint) -> str:
+    """A hint for somebody at a terminal."""
+    return hint.said(TERMINAL) if isinstance(hint, Remedy) else hint
+
+
+def problem_text(problem: CellwrightError) -> str:
+    """What went wrong and what to do next, on one line."""
+    return f"{problem.message} {hint_text(problem.advice)}".rstrip()
+
+
+def reworded(text: str, remedies: Iterable[Remedy]) -> str:
+    """A stored text with these remedies said for a terminal, where it says them for every reader."""
+    for each in remedies:
+        text = text.replace(each.sentence, hint_text(each))
+    return text
