@@ -98,7 +98,7 @@ class Workshop:
     async def context(self, step: int, run: str = "r") -> Prompt:
         """What the model read in a step."""
         facts = await list_contexts(self.journal.log.read_all, run)
-        return await read_prompt(self.texts, facts[f"{run}#{step}"].text)
+        return await read_prompt(self.texts, facts[f"{run}#{step}"].prompt)
 
     def requests(self) -> Sequence[Received]:
         """What the model was really asked."""

@@ -13,7 +13,8 @@ import pytest
 from cellwright.cli.runs.steering import read_edit
 from cellwright.errors import UserError
 from cellwright.journal import Journal
-from cellwright.runs.execute.steering_commands import NewGoal, PlanChanged, read_commands
+from cellwright.runs.events import NewGoal, PlanChanged
+from cellwright.runs.execute.steering_commands import read_commands
 from cellwright.runs.plan.plan import ChangeTask, DropTask
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import has_ended, is_asking, open_told, started

@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.sandbox.host.project import hidden_in
-from cellwright.server.http.problems import ResourceNotFound
+from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.schemas.model import ResponseModel
 
 DATA: Final = "data"

@@ -9,10 +9,10 @@ from pydantic import Field, StringConstraints
 from cellwright.journal import Standing
 from cellwright.journal.engine_tables import RunState
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus
+from cellwright.runs.events import RunStage
 from cellwright.runs.goal.goal import Approve, Goal
 from cellwright.runs.goal.request import LONGEST
 from cellwright.runs.plan.plan import Plan, Task
-from cellwright.runs.views.run_view import RunStage
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.server.http.schemas.questions import AskedQuestion
 
