@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cellwright.app.doctor import DoctorCheck, memory_pages, windows_beneath
+from cellwright.remedies import sentence_of
 from cellwright.sandbox.linux.huge_pages import can_gather
 
 LATER = "Kernels and branches start a few milliseconds later; nothing else changes."
@@ -42,10 +43,10 @@ def test_wsl2_is_told_with_landlock_or_how_to_get_it() -> None:
     assert good == DoctorCheck(name="WSL", is_ok=True, detail=f"WSL2, kernel {release} with Landlock")
     [bad] = windows_beneath(release, has_landlock=False)
     assert (bad.is_ok, bad.detail) == (False, f"WSL2, kernel {release} without Landlock")
-    assert "`wsl --update`" in bad.consequence
+    assert "`wsl --update`" in sentence_of(bad.consequence)
 
 
 def test_wsl_1_is_told_to_become_wsl2() -> None:
     [fact] = windows_beneath("4.4.0-19041-Microsoft", has_landlock=False)
     assert (fact.is_ok, fact.detail) == (False, "WSL 1 (4.4.0-19041-Microsoft) is no Linux kernel")
-    assert "--set-version" in fact.consequence
+    assert "--set-version" in sentence_of(fact.consequence)

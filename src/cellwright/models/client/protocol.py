@@ -242,7 +242,8 @@ def pack_reply(message: PlainReply | RequestFailure) -> bytes:
     error = message.error
     # The most particular first: `ModelUnavailable` is also an `Unavailable`.
     kind = next((name for name, cls in _ERRORS.items() if isinstance(error, cls)), "defect")
-    plain = {"kind": "failed", "number": message.number, "error": kind, "message": error.message, "hint": error.hint}
+    plain: dict[str, Any] = {"kind": "failed", "number": message.number, "error": kind}
+    plain |= {"message": error.message, "hint": error.hint}
     if error.remedy is not None:
         plain["remedy"] = remedy_json(error.remedy)
     return pack(to_json(plain))
