@@ -36,10 +36,10 @@ from marimo._types.ids import CellId_t
 
 from cellwright_guest import (
     editor_state,
-    facts_wire,
     functions,
     host_files,
     programs,
+    report_wire,
     reports,
     tool,
     transfer_wire,
@@ -157,7 +157,7 @@ class Driver:
                     self._host.send(functions.call_function(call, where))
                 case wire.TakeValues() as take:
                     self._host.send(variable_facts.take(take, self._kernel.globals))
-                case facts_wire.AskFacts() as asked:
+                case report_wire.AskFacts() as asked:
                     self._host.send(variable_facts.facts(asked, self._kernel.globals))
                 case wire.AddFiles() as addition:
                     self._host.send(self._additions.take(addition))

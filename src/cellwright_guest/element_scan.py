@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cellwright_guest.facts_wire import MOST_TEXT, ColumnFacts
 from cellwright_guest.previews import identity
 from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar
-from cellwright_guest.previews.plain import brief, integer
-from cellwright_guest.previews.text_budget import bounded, one_line
+from cellwright_guest.previews.plain import bounded, brief, integer, one_line
+from cellwright_guest.report_wire import MOST_TEXT, ColumnFacts
 
 EXACT_BYTES: Final = 16 << 20
 """Limit of what one call reads whole; the rest is sampled."""

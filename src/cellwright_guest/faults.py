@@ -17,9 +17,8 @@ from marimo._runtime.exceptions import MarimoMissingRefError, MarimoRuntimeExcep
 
 from cellwright_guest import report_wire
 from cellwright_guest.previews import identity, within
-from cellwright_guest.previews.plain import brief
+from cellwright_guest.previews.plain import bounded, brief, exact, one_line
 from cellwright_guest.previews.preview import plain_or_type
-from cellwright_guest.previews.text_budget import bounded, exact, one_line
 from cellwright_guest.previews.things import safe_str
 
 _MESSAGE_BYTES: Final = 2_000

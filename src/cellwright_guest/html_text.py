@@ -11,7 +11,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any, Final
 
-from cellwright_guest.previews.text_budget import one_line
+from cellwright_guest.previews.plain import one_line
 
 _PREFIX: Final = 2_000_000
 _PARSED: Final = 100_000

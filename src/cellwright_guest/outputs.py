@@ -14,9 +14,8 @@ import msgspec
 from cellwright_guest import faults, report_wire
 from cellwright_guest.html_text import readable
 from cellwright_guest.previews import figures, identity, within
-from cellwright_guest.previews.plain import brief
+from cellwright_guest.previews.plain import ELLIPSIS, bounded, brief, exact, room_of
 from cellwright_guest.previews.preview import classify, plain_or_type, plain_preview
-from cellwright_guest.previews.text_budget import ELLIPSIS, bounded, exact, room_of
 
 _OUTPUT_TIMEOUT_SECONDS: Final = 1.0
 _MIMETYPE_BYTES: Final = 120

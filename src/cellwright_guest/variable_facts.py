@@ -18,7 +18,13 @@ from marimo._runtime.runtime import Kernel
 from cellwright_guest import json_values, previews, wire
 from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
 from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
-from cellwright_guest.facts_wire import (
+from cellwright_guest.previews import identity, tables
+from cellwright_guest.previews.columns import is_array, spans_of
+from cellwright_guest.previews.plain import bounded, one_line
+from cellwright_guest.previews.preview import classify
+from cellwright_guest.previews.tables import TableSource
+from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
+from cellwright_guest.report_wire import (
     MOST_COLUMNS,
     MOST_TEXT,
     MOST_VARIABLES,
@@ -27,12 +33,6 @@ from cellwright_guest.facts_wire import (
     FactsTold,
     VariableFacts,
 )
-from cellwright_guest.previews import identity, tables
-from cellwright_guest.previews.columns import is_array, spans_of
-from cellwright_guest.previews.preview import classify
-from cellwright_guest.previews.tables import TableSource
-from cellwright_guest.previews.text_budget import bounded, one_line
-from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
 
 EACH_SECONDS: Final = 0.5
 ALL_SECONDS: Final = 2.0

@@ -12,9 +12,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from cellwright_guest import facts_wire, transfer_wire
-from cellwright_guest.facts_wire import HazardFacts
-from cellwright_guest.report_wire import CellError, CellReport, FunctionSpec, Value, Variable
+from cellwright_guest import report_wire, transfer_wire
+from cellwright_guest.report_wire import CellError, CellReport, FunctionSpec, HazardFacts, Value, Variable
 
 TYPED: Final = 0
 MARIMO: Final = 1
@@ -158,7 +157,7 @@ class Farewell(_Message, frozen=True, kw_only=True):
 
 FromHost = (
     transfer_wire.TransferRequest
-    | facts_wire.AskFacts
+    | report_wire.AskFacts
     | Survey
     | Fork
     | Farewell
@@ -316,7 +315,7 @@ SideAnswer = (
     | FilesAdded
     | Surveyed
     | Forked
-    | facts_wire.FactsTold
+    | report_wire.FactsTold
     | transfer_wire.TransferAnswer
 )
 """Answers to questions that run no cells."""

@@ -16,7 +16,7 @@ import pytest
 from cellwright.journal import stream_of
 from cellwright.policy.approvals import No
 from cellwright.testing import CallTool
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.file_tools import file_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Tool

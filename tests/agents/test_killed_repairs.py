@@ -10,7 +10,7 @@ import pytest
 from cellwright.journal import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool
-from cellwright.tools.history.store import read_timeline
+from cellwright.tools.history.timeline import read_timeline
 from tests.agents.forked import Forker
 from tests.agents.killed_worker import recorded_steps
 from tests.agents.test_killed import forker, gateway, report, run

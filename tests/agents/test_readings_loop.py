@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cellwright.testing import CallTool
-from cellwright.tools.history.store import read_timeline
+from cellwright.tools.history.timeline import read_timeline
 from tests.agents.workshop import DONE, an_assignment, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House

@@ -22,7 +22,7 @@ from cellwright.policy.approvals import No, Reply, Yes
 from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.settings import Settings
 from cellwright.tools import Inbox
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 from tests.agents.workshop import ADA, KEY, MASKER, Workshop
 from tests.models.houses import House
 

@@ -12,7 +12,7 @@ from cellwright.cli.run.outcome import hand_over
 from cellwright.errors import UserError
 from cellwright.remedies import Remedy, remedy
 from cellwright.runs.deliver.delivery import Delivery, delivery_json, parse_delivery
-from cellwright.runs.goal.written_remedies import CONFIGURE, NAME_DATA, WRITTEN
+from cellwright.runs.goal.goal import CONFIGURE, NAME_DATA, WRITTEN
 
 
 @pytest.mark.parametrize(

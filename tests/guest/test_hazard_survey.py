@@ -15,7 +15,7 @@ import pytest
 from dirty_equals import IsPartialDict
 
 from cellwright.kernel.branches.hazards import Safe, SafeAfter, Unsafe, Verdict, judge_fork
-from cellwright_guest.facts_wire import HazardFacts, PythonThread
+from cellwright_guest.report_wire import HazardFacts, PythonThread
 from tests.sampling import some
 
 _SECONDS = 280

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from cellwright_guest.facts_wire import UNKNOWN
 from cellwright_guest.forks.own_process import MemoryMapping as Mapped
 from cellwright_guest.forks.own_process import ThreadStacks
+from cellwright_guest.report_wire import UNKNOWN
 
 EXECUTABLE = (0x41F000, "/usr/bin/python3.11")
 BINNING = (0xFFFF_8000_0000, "/site/sklearn/_binning.cpython-311-aarch64-linux-gnu.so")

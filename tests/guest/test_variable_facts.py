@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from cellwright_guest.element_scan import EXACT_BYTES
-from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, FactsTold, VariableFacts
+from cellwright_guest.report_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, FactsTold, VariableFacts
 from cellwright_guest.variable_facts import facts_of
 
 MB = 1 << 20

@@ -41,7 +41,7 @@ ALLOWED: Final = {
         "cellwright_guest/previews/things.py",
         "cellwright_guest/previews/time_limit.py",
         "cellwright_guest/reports.py",
-        "cellwright_guest/transfer/value_code.py",
+        "cellwright_guest/transfer/exporter.py",
         "cellwright_guest/transfer/variable_transfer.py",
         "cellwright_guest/variable_facts.py",
     ),

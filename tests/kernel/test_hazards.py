@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.hazards import Safe, SafeAfter, Unsafe, judge_fork
-from cellwright_guest.facts_wire import (
+from cellwright_guest.report_wire import (
     MOST_LISTED,
     ChildProcess,
     DatabaseFile,

@@ -11,7 +11,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.kernel.branches.variable_diff import VariableDiff, variable_differences, variable_summary
-from cellwright_guest.facts_wire import ColumnFacts, VariableFacts
+from cellwright_guest.report_wire import ColumnFacts, VariableFacts
 from cellwright_guest.variable_facts import facts_of
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cellwright.runs.history.changes import NotebookChange, changes_of
-from cellwright.runs.history.file import FileHistory
-from cellwright.runs.history.history import undo_target
+from cellwright.runs.history.history import FileHistory, NotebookChange, changes_of, undo_target
 from cellwright.tools.history.moves import HistoryOutcome, Redo
-from cellwright.tools.history.store import read_timeline
+from cellwright.tools.history.timeline import read_timeline
 from cellwright.tools.notebook.editor import NotebookEditor
 
 

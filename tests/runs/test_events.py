@@ -44,6 +44,7 @@ from cellwright.runs.deliver.delivery import ComparedWay, Comparison, Delivery, 
 from cellwright.runs.events import (
     EVENT_TYPES,
     RUN_EVENT_TYPES,
+    TOOL_EVENT_TYPES,
     AlternativesCompared,
     CellReported,
     ChangeReviewed,
@@ -61,7 +62,6 @@ from cellwright.runs.events import (
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.plan.plan import DropTask, Plan, Task, plan_json
 from cellwright.runs.views.run_view import RunView, read_view, update_view
-from cellwright.tools.events import TOOL_EVENT_TYPES
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialCheck, TrialRecord, trial_json
 
 PLAN = Plan(title="Eggs", tasks=(Task(id="read", title="Read them", todo="Read eggs.csv"),))

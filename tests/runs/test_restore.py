@@ -14,7 +14,7 @@ import pytest
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, read
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove
-from cellwright.tools.history.store import read_timeline, write_timeline
+from cellwright.tools.history.timeline import read_timeline, write_timeline
 from cellwright.tools.notebook.editor import NotebookEditor
 from tests.runs.histories import changes_in, redo_in_file, redo_live, undo_in_file, undo_live
 
@@ -24,7 +24,7 @@ REDO_AGAIN = """
 import json, sys
 from pathlib import Path
 import anyio
-from cellwright.runs.history.file import FileHistory
+from cellwright.runs.history.history import FileHistory
 from cellwright.tools.history.moves import Redo
 outcome = anyio.run(FileHistory(notebook=Path(sys.argv[1]), stored=Path(sys.argv[2])).move, Redo())
 print(json.dumps([outcome.cells, outcome.by]))

@@ -14,11 +14,9 @@ from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
-from cellwright.runs.history.changes import changes_of
-from cellwright.runs.history.file import FileHistory
+from cellwright.runs.history.history import FileHistory, changes_of
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, UndoCell
-from cellwright.tools.history.store import read_timeline
-from cellwright.tools.history.timeline import RevisionTimeline
+from cellwright.tools.history.timeline import RevisionTimeline, read_timeline
 from cellwright.tools.notebook.editor import NotebookEditor
 from tests.runs.histories import redo_live, undo_in_file, undo_live
 from tests.sampling import spread

@@ -21,8 +21,7 @@ from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import ActionRefused, Guard, Inbox, InboxItem
-from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
-from cellwright.tools.approval.guard import ActionPermitted
+from cellwright.tools.approval.guard import ActionPermitted, AuditTrailLine, audit_trail
 
 PROJECT = "/home/ada/penguins"
 ADA = Person(name="ada", door="web")

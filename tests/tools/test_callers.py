@@ -17,7 +17,7 @@ from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal import CrashPoint, Question, Records
 from cellwright.policy.actions import ReadFile, RunShell, UseNetwork
 from cellwright.policy.approvals import No, Yes
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.text_store import cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool
 from tests.sampling import some

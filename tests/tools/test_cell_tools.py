@@ -14,7 +14,7 @@ from cellwright.journal import EffectFinding, EffectNotFound, EffectUnknown
 from cellwright.kernel import OpenNotebook
 from cellwright.policy.approvals import No
 from cellwright.sandbox.spec import FilesMode
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.cell_tools import cell_tools, function_tools, notebook_call_tool
 from cellwright.tools.stubs import signature_of
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text

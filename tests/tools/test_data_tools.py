@@ -14,7 +14,7 @@ from cellwright.kernel import KernelPool, OpenNotebook
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import read
 from cellwright.sandbox.host.tiers import probe
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools

@@ -25,8 +25,13 @@ from cellwright.tools.history.moves import (
     UndoLast,
     plan,
 )
-from cellwright.tools.history.store import read_timeline, write_timeline
-from cellwright.tools.history.timeline import RevisionTimeline, revision_between, with_renamed_run
+from cellwright.tools.history.timeline import (
+    RevisionTimeline,
+    read_timeline,
+    revision_between,
+    with_renamed_run,
+    write_timeline,
+)
 
 OLD = Path(__file__).parent / "desk_of_format_1.json"
 

@@ -19,7 +19,7 @@ from cellwright.journal import CrashPoint, EffectFound, EffectNotFound
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import read
 from cellwright.policy.approvals import No
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools

@@ -49,8 +49,7 @@ from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
-from cellwright.tools.history.store import read_timeline, write_timeline
-from cellwright.tools.history.timeline import with_renamed_run
+from cellwright.tools.history.timeline import read_timeline, with_renamed_run, write_timeline
 from cellwright.tools.notebook.editor import NotebookEditor
 
 VERSION: Final = "runs-2"

@@ -13,7 +13,7 @@ from cellwright.errors import UserError
 from cellwright.journal import Records
 from cellwright.policy.actions import KINDS
 from cellwright.policy.audit import AuditFilter, parse_since
-from cellwright.tools.approval.audit_trail import AuditTrailLine, audit_trail
+from cellwright.tools.approval.guard import AuditTrailLine, audit_trail
 
 app = typer.Typer()
 

@@ -24,11 +24,12 @@ from cellwright.cli.journal_options import (
 )
 from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
-from cellwright.journal import Records, RunStatus, maintenance, run_control, stream_of, verify
+from cellwright.journal import Records, RunStatus, maintenance, stream_of, verify
 from cellwright.journal.projections import fold, timeline
+from cellwright.journal.records import cancel_run, fork_run, known_run
 from cellwright.policy.audit import parse_since
 from cellwright.runs.views.run_view import RunView, update_view
-from cellwright.tools.approval.audit_trail import audit_trail
+from cellwright.tools.approval.guard import audit_trail
 
 
 def run_line(status: RunStatus, versions_at_work: Sequence[str]) -> dict[str, Any]:
@@ -226,24 +227,24 @@ async def _runs(records: Records) -> list[dict[str, Any]]:
 
 async def _cancel(records: Records, run: str, reason: str) -> bool:
     # Two seconds of import that no other command needs.
-    from cellwright.journal.remote_engine import RemoteEngine
+    from cellwright.journal.dbos_settings import RemoteEngine
 
-    await run_control.known_run(records, run)
+    await known_run(records, run)
     async with RemoteEngine.open(records.database.place) as engine:
-        return await run_control.cancel(records, engine, run, reason=reason)
+        return await cancel_run(records, engine, run, reason=reason)
 
 
 async def _fork(
     records: Records, run: str, version: str | None, from_step: int | None, name: str | None
 ) -> dict[str, Any]:
-    from cellwright.journal.remote_engine import RemoteEngine
+    from cellwright.journal.dbos_settings import RemoteEngine
 
-    await run_control.known_run(records, run)
+    await known_run(records, run)
     chosen = version or next(iter(await records.versions_at_work()), None)
     if chosen is None:
         raise UserError("No worker has said which version it runs.", hint="Name it with --version.")
     async with RemoteEngine.open(records.database.place) as engine:
-        forked = await run_control.fork(records, engine, run, version=chosen, from_step=from_step, new_run=name)
+        forked = await fork_run(records, engine, run, version=chosen, from_step=from_step, new_run=name)
     return {"run": forked, "forked_from": run, "version": chosen}
 
 

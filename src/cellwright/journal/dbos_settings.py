@@ -1,17 +1,26 @@
-"""How DBOS is set up: its configuration, its connections to SQLite, and what it need not log."""
+"""How DBOS is set up: its configuration, how its rows are written, its connections to SQLite, what it need not log;
+and DBOS from outside, for a door that runs no workflows. One of its doorkeepers.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
+import anyio.to_thread
 import dbos
 import sqlalchemy
 from sqlalchemy.event import listen
+from sqlalchemy.exc import SQLAlchemyError
 
+from cellwright.errors import Unavailable
+from cellwright.journal.blobs import Blobs
+from cellwright.journal.crash import AtCrashPoint, CrashPoint
 from cellwright.journal.database import IDLE_TRANSACTION_TIMEOUT_SECONDS, JournalLocation, Synchronous, tune_sqlite
-from cellwright.journal.serializer import JsonSerializer
+from cellwright.journal.values import Mask, dump, error_json, load, parse_error
 
 APPLICATION: Final = "cellwright"
 POLL_INTERVAL_SECONDS: Final = 0.2
@@ -20,6 +29,43 @@ _EXPECTED: Final = (
     "Asyncio task cancelled for workflow or step",
     "Workflow ",
 )
+_BLOB_CHARACTERS: Final = 64_000
+"""Above this, a value is kept once, under its hash, and the row only refers to it."""
+
+
+# ── what its rows hold ──
+
+
+class JsonSerializer(dbos.Serializer):
+    """JSON for everything; large values as blobs, errors in their envelope."""
+
+    def __init__(self, blobs: Blobs, at_crash_point: AtCrashPoint, mask: Mask | None) -> None:
+        self._blobs = blobs
+        self._at = at_crash_point
+        self._mask = mask
+
+    def serialize(self, data: Any) -> str:
+        """The text that is kept."""
+        text = dump({"error": error_json(data, self._mask)} if isinstance(data, BaseException) else {"value": data})
+        if len(text) <= _BLOB_CHARACTERS:
+            return text
+        kept = dump({"blob": self._blobs.put(text), "characters": len(text)})
+        self._at(CrashPoint.BLOB_WRITTEN)
+        return kept
+
+    def deserialize(self, serialized_data: str) -> Any:
+        """The value or error of what was kept."""
+        kept = load(serialized_data)
+        if "blob" in kept:
+            kept = load(self._blobs.get(kept["blob"]))
+        return parse_error(kept["error"]) if "error" in kept else kept["value"]
+
+    def name(self) -> str:
+        """How rows written by this are marked."""
+        return "cellwright_json"
+
+
+# ── its configuration ──
 
 
 def engine_config(
@@ -67,3 +113,46 @@ class _Expected(logging.Filter):
 
 
 EXPECTED_OUTCOMES: Final = _Expected()
+
+
+# ── the engine from outside ──
+
+
+class RemoteEngine:
+    """Steers workflows that some worker runs, or will run."""
+
+    def __init__(self, client: dbos.DBOSClient) -> None:
+        self._system: Any = client._sys_db
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, place: JournalLocation) -> AsyncGenerator[RemoteEngine]:
+        """Over connections of its own. The engine's tables must be there: some worker has made them."""
+        engine = sqlite_engine(place, "normal") if place.dialect == "sqlite" else None
+
+        def connect() -> dbos.DBOSClient:
+            return dbos.DBOSClient(
+                system_database_url=place.url,
+                system_database_engine=engine,
+                application_name=APPLICATION,
+                retry_connection_errors=False,
+            )
+
+        try:
+            client = await anyio.to_thread.run_sync(connect)
+        except SQLAlchemyError as error:
+            raise Unavailable(f"Cannot reach the journal's runs: {error}.", hint="Check its database.") from error
+        try:
+            yield cls(client)
+        finally:
+            client.destroy()
+            if engine is not None:
+                engine.dispose()
+
+    async def cancel(self, workflow_ids: Sequence[str]) -> None:
+        """Let these take no further step; their worker notices within a second and stops the steps they are in."""
+        await anyio.to_thread.run_sync(self._system.cancel_workflows, list(workflow_ids))
+
+    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
+        """Put a copy of the old one's steps in the queue, for workers of this version."""
+        await anyio.to_thread.run_sync(partial(fork_workflow, self._system, old, new, from_step, children, version))

@@ -29,7 +29,13 @@ from cellwright.errors import Defect, Unavailable, UserError
 from cellwright.journal.blobs import Blobs
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
 from cellwright.journal.database import JournalLocation, Synchronous
-from cellwright.journal.dbos_settings import EXPECTED_OUTCOMES, POLL_INTERVAL_SECONDS, engine_config, fork_workflow
+from cellwright.journal.dbos_settings import (
+    EXPECTED_OUTCOMES,
+    POLL_INTERVAL_SECONDS,
+    JsonSerializer,
+    engine_config,
+    fork_workflow,
+)
 from cellwright.journal.effects import Effect, Effects
 from cellwright.journal.engine_tables import QUEUE
 from cellwright.journal.events import Event, RunEnded, RunStarted
@@ -37,7 +43,6 @@ from cellwright.journal.flow import Flow, Rate, Work, Workflow
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import QuestionId, RunId, run_of, stream_of
 from cellwright.journal.questions import Question, Questions, Withdrawn
-from cellwright.journal.serializer import JsonSerializer
 from cellwright.journal.step_transactions import STEP_CONTEXT, StepContext, StepTransactions
 from cellwright.journal.values import Json, dump, headline, load, settled
 

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import engine_tables, run_control
+from cellwright.journal import engine_tables
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Synchronous
 from cellwright.journal.effects import Effects
@@ -23,7 +23,7 @@ from cellwright.journal.flow import Workflow
 from cellwright.journal.log import beside
 from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.journal.questions import OpenQuestion
-from cellwright.journal.records import Records, RunStatus
+from cellwright.journal.records import Records, RunStatus, cancel_run, fork_run, known_run
 from cellwright.journal.recovery import Recovery, heartbeat, only_worker
 from cellwright.journal.values import Json, Mask, from_json, to_json
 
@@ -165,7 +165,7 @@ class Journal:
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run and everything inside it; steps in flight are stopped, what is recorded stays."""
-        await run_control.cancel(self.records, self._engine, run, reason=reason)
+        await cancel_run(self.records, self._engine, run, reason=reason)
 
     async def resume(self, run: str, *, by: str = "") -> None:
         """Let a cancelled or dead run go on at its first step without a result. Nothing happens to one that goes on."""
@@ -181,14 +181,14 @@ class Journal:
 
         A run that still goes on is cancelled first. Workflows inside it that have not ended are forked with it.
         """
-        return await run_control.fork(
+        return await fork_run(
             self.records, self._engine, run, version=self.version, from_step=from_step, new_run=new_run
         )
 
     # ── inside ──
 
     async def _row(self, run: str) -> engine_tables.WorkflowRow:
-        return await run_control.known_run(self.records, run)
+        return await known_run(self.records, run)
 
     async def _outcome(self, row: engine_tables.WorkflowRow) -> Json:
         if row.state in {"cancelled", "dead"}:

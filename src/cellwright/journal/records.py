@@ -1,12 +1,14 @@
-"""What any process may do with a journal without running its workflows: read, follow, answer, and see every run."""
+"""What any process may do with a journal without running its workflows: read, follow, answer, and see every run;
+stop runs, and carry them over to other code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
@@ -14,10 +16,10 @@ from cellwright.journal.chain import Chain, read_existing_key, read_key
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Database, JournalLocation, Synchronous
 from cellwright.journal.engine_tables import RunState, StepRow, WorkflowRow
-from cellwright.journal.events import EventTypes, RunResumed
+from cellwright.journal.events import EventTypes, RunEnded, RunForked, RunResumed
 from cellwright.journal.leases import Leases
 from cellwright.journal.log import EventLog
-from cellwright.journal.names import RunId, stream_of
+from cellwright.journal.names import RunId, new_run_id, run_id, stream_of
 from cellwright.journal.questions import OpenQuestion, Questions, reopen
 from cellwright.journal.recovery import forget_attempts
 from cellwright.journal.tables import is_journal
@@ -162,3 +164,74 @@ def _status(
         children=children,
         questions=questions,
     )
+
+
+# ── stopping runs and carrying them over ──
+
+
+class WorkflowControl(Protocol):
+    """What the engine does with workflows, whether it runs in this process or not."""
+
+    async def cancel(self, workflow_ids: Sequence[str]) -> None:
+        """Let these take no further step."""
+        ...
+
+    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
+        """A workflow that has the old one's steps below `from_step`; it may take these children for its own."""
+        ...
+
+
+async def known_run(records: Records, run: str) -> WorkflowRow:
+    """The run's row. Raises `UserError` if there is none."""
+    row = await records.database.read(lambda cursor: engine_tables.workflow(cursor, run))
+    if row is None:
+        raise UserError(f"No run {run!r}.", hint=remedy("see_journal", run=""))
+    return row
+
+
+async def cancel_run(records: Records, helm: WorkflowControl, run: str, *, reason: str) -> bool:
+    """Stop a run and everything inside it; whether it went on. What is recorded stays."""
+    await known_run(records, run)
+    family = await records.database.read(lambda cursor: engine_tables.family(cursor, run))
+    going = [row.workflow for row in family if row.is_going]
+    await helm.cancel(going)
+    await records.questions.withdraw(run, reason)
+    if run not in going:
+        return False
+    told = RunEnded(workflow=run, name=family[0].name, outcome="cancelled", error=reason)
+    await records.log.append(stream_of(run), told)
+    return True
+
+
+async def fork_run(
+    records: Records, helm: WorkflowControl, run: str, *, version: str, from_step: int | None, new_run: str | None
+) -> RunId:
+    """A new run, of this version, with the old one's steps below `from_step`; without it, all it has.
+
+    A run that still goes on is cancelled first. Workflows inside it that have not ended are forked with it.
+    """
+    old = await known_run(records, run)
+    chosen = run_id(new_run) if new_run is not None else new_run_id()
+    if await records.database.read(lambda cursor: engine_tables.workflow(cursor, chosen)) is not None:
+        raise UserError(f"There is a run {chosen!r}.", hint="Give the fork another name, or none.")
+    if old.is_going:
+        await cancel_run(records, helm, run, reason="forked")
+    start = await _fork_workflow(records, helm, run, chosen, version, from_step)
+    told = RunForked(workflow=chosen, forked_from=run, from_step=start, version=version)
+    await records.log.append(stream_of(chosen), told)
+    return chosen
+
+
+async def _fork_workflow(
+    records: Records, helm: WorkflowControl, old: str, new: str, version: str, from_step: int | None
+) -> int:
+    steps = await records.database.read(lambda cursor: engine_tables.steps(cursor, old))
+    start = from_step if from_step is not None else max((step.number for step in steps), default=0) + 1
+    children: dict[str, str] = {}
+    for child in {step.child for step in steps if step.child is not None and step.number < start}:
+        row = await records.database.read(lambda cursor, child=child: engine_tables.workflow(cursor, child))
+        if row is not None and row.state not in {"done", "failed"}:
+            children[child] = new + child.removeprefix(old)
+            await _fork_workflow(records, helm, child, children[child], version, None)
+    await helm.fork(old, new, start, children, version)
+    return start

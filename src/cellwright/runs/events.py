@@ -11,7 +11,8 @@ from cellwright.journal.events import EventTypes, FormerFact
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
-from cellwright.tools.events import TOOL_EVENT_TYPES
+from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
+from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
 RunStage = Literal["queued", "brief", "agree", "build", "check", "deliver", "over"]
 ReviewVerdict = Literal["accepted", "rejected"]
@@ -180,5 +181,6 @@ RUN_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = (
     HostVisited,
     RunCarriedOver,
 )
+TOOL_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = (TrialRecord, BranchDropped, GrantGiven, GrantRevoked)
 EVENT_TYPES: Final = EventTypes((*RUN_EVENT_TYPES, *AGENT_EVENT_TYPES, *TOOL_EVENT_TYPES))
 """What a journal of runs is read with."""

@@ -27,8 +27,7 @@ from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document, clip, parse_edits
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.policy.actions import Action, EditCells, ReadFile, RunCode
-from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.live_values import read_live_json
+from cellwright.tools.notebook.editor import NotebookEditor, read_live_json
 from cellwright.tools.notebook.reports import observation_json, observation_text
 from cellwright.tools.section_cells import defined_in, fit
 from cellwright.tools.table_questions import (

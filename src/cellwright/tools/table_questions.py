@@ -13,7 +13,7 @@ from cellwright.analyst.methods.source import method_cells, method_imports
 from cellwright.analyst.names import free_name
 from cellwright.analyst.profile import one_line
 from cellwright.notebook.source_text import identifier, literal
-from cellwright.tools.notebook.live_values import json_cell_code
+from cellwright.tools.notebook.editor import json_cell_code
 
 METHOD: Final = "method_"
 """So begin the names of cells that hold a method."""

@@ -23,15 +23,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from cellwright_guest.facts_wire import (
-    MOST_LISTED,
-    ChildProcess,
-    HazardFacts,
-    NativeThreads,
-    OpenMpRuntime,
-    PythonThread,
-    SharedMapping,
-)
 from cellwright_guest.forks.own_process import (
     Descriptors,
     MemoryMapping,
@@ -44,6 +35,15 @@ from cellwright_guest.forks.own_process import (
     thread_owners,
 )
 from cellwright_guest.forks.process_fork import loop_descriptors
+from cellwright_guest.report_wire import (
+    MOST_LISTED,
+    ChildProcess,
+    HazardFacts,
+    NativeThreads,
+    OpenMpRuntime,
+    PythonThread,
+    SharedMapping,
+)
 
 _OF_NOTE = (
     "cupy", "duckdb", "grpc", "jax", "lightgbm", "mpi4py", "numba", "polars", "pyarrow", "pyspark", "ray", "sklearn",

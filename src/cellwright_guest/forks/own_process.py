@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, DatabaseFile
+from cellwright_guest.report_wire import MOST_LISTED, UNKNOWN, DatabaseFile
 
 _SCAN_BYTES = 1 << 16
 _MOST_WORDS_TO_A_FRAME = 512

@@ -14,8 +14,7 @@ from math import isnan
 from typing import Any, Final, Protocol
 
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.plain import elements, string
-from cellwright_guest.previews.text_budget import one_line
+from cellwright_guest.previews.plain import elements, one_line, string
 
 Brief = Callable[[Any, int], str]
 """(value, room) → text of one cell, never raising."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from cellwright_guest import report_wire
 from cellwright_guest.previews import columns, figures, identity, plain, tables, things
-from cellwright_guest.previews.text_budget import bounded, one_line, room_of
+from cellwright_guest.previews.plain import bounded, one_line, room_of
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
 
 EACH_SECONDS: Final = 0.5

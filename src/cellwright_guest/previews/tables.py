@@ -24,8 +24,8 @@ from cellwright_guest.previews.columns import (
     cell,
     describe,
 )
+from cellwright_guest.previews.plain import ELLIPSIS, one_line
 from cellwright_guest.previews.plain import brief as brief_builtin
-from cellwright_guest.previews.text_budget import ELLIPSIS, one_line
 
 _COLUMN_SHARE: Final = 0.6
 _HEAD_ROWS: Final = 5

@@ -10,8 +10,18 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final
 
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.plain import DEPTH, Other, brief, elements, integer, octets, pairs, string
-from cellwright_guest.previews.text_budget import exact, one_line
+from cellwright_guest.previews.plain import (
+    DEPTH,
+    Other,
+    brief,
+    elements,
+    exact,
+    integer,
+    octets,
+    one_line,
+    pairs,
+    string,
+)
 from cellwright_guest.previews.time_limit import TimeUp
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")

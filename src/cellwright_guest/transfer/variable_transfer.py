@@ -26,7 +26,7 @@ from marimo._runtime.state import SetFunctor, State
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import transfer_wire
-from cellwright_guest.transfer.exporter import Exporter
+from cellwright_guest.transfer.exporter import REASON, BoundState, Exporter, NotTransferred, main_is, transferred
 from cellwright_guest.transfer.memory_file import (
     BadFile,
     Frame,
@@ -37,7 +37,6 @@ from cellwright_guest.transfer.memory_file import (
     SegmentReader,
 )
 from cellwright_guest.transfer.pickler import Unpickler
-from cellwright_guest.transfer.value_code import REASON, BoundState, NotTransferred, main_is, transferred
 
 
 def export(

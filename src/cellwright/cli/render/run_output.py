@@ -21,7 +21,7 @@ from cellwright.cli.render.remedies import reworded
 from cellwright.journal import Recorded
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.events import STAGE_WORDS, FilesNotKept
-from cellwright.runs.goal.written_remedies import WRITTEN
+from cellwright.runs.goal.goal import WRITTEN
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
 from cellwright.runs.views.progress import MARKS, elapsed, progress_line
 from cellwright.runs.views.run_view import RunView

@@ -17,7 +17,7 @@ from cellwright.cli.render.remedies import reworded
 from cellwright.cli.run.questions import show_open_questions
 from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchLeft, WatchOutcome, WatchPaused
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
-from cellwright.runs.goal.written_remedies import WRITTEN
+from cellwright.runs.goal.goal import WRITTEN
 
 WAITING: int = 4
 INTERRUPTED: int = 130

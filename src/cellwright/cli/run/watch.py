@@ -22,7 +22,7 @@ from cellwright.cli.run.questions import ask_person
 from cellwright.cli.terminal_input import is_interactive, next_line, person_here
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
-from cellwright.journal.run_control import known_run
+from cellwright.journal.records import known_run
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import delivery_of

@@ -99,8 +99,7 @@ def _print(target: UndoTarget, outcome: HistoryOutcome, *, is_redo: bool, as_jso
 
 
 async def _move(run: str, step: int | None, before: str | None, is_redo: bool) -> tuple[UndoTarget, HistoryOutcome]:
-    from cellwright.runs.history.file import FileHistory
-    from cellwright.runs.history.history import before_cell, undo_target
+    from cellwright.runs.history.history import FileHistory, before_cell, undo_target
     from cellwright.tools.history.moves import Redo
 
     target, person = await _undo_target(run), person_here().name
@@ -115,8 +114,8 @@ async def _move(run: str, step: int | None, before: str | None, is_redo: bool) -
 
 
 async def _changes(run: str) -> tuple[str, list[dict[str, Any]]]:
-    from cellwright.runs.history.changes import changes_of
-    from cellwright.tools.history.store import read_timeline
+    from cellwright.runs.history.history import changes_of
+    from cellwright.tools.history.timeline import read_timeline
 
     target = await _undo_target(run)
     known = await anyio.to_thread.run_sync(read_timeline, target.timeline)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright_guest.facts_wire import MOST_LISTED, UNKNOWN, HazardFacts, NativeThreads, SharedMapping
+from cellwright_guest.report_wire import MOST_LISTED, UNKNOWN, HazardFacts, NativeThreads, SharedMapping
 
 _MOST_REASONS: Final = 12
 _MOST_NAMED: Final = 3

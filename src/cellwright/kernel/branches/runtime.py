@@ -29,7 +29,7 @@ from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright_guest import wire
-from cellwright_guest.facts_wire import HazardFacts
+from cellwright_guest.report_wire import HazardFacts
 
 _SURVEY_SECONDS = 20.0
 _FORK_SECONDS = 30.0

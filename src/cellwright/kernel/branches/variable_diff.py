@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from cellwright_guest.facts_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
+from cellwright_guest.report_wire import MOST_COLUMNS, MOST_TEXT, MOST_VARIABLES, ColumnFacts, VariableFacts
 
 Aspect = Literal["type", "shape", "column", "nulls", "range", "values", "value", "unknown"]
 """column: a column or key came or went. values: they differ although all that is told of them is the same.

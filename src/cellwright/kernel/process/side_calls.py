@@ -15,7 +15,7 @@ from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.task_groups import wait_for_any
-from cellwright_guest import facts_wire, wire
+from cellwright_guest import report_wire, wire
 
 INSIDE: Final = PurePosixPath("/project")
 GRACE_SECONDS: Final = 10.0
@@ -103,11 +103,11 @@ class SideCalls:
             )
         return tuple(map(preview_of, asked.expect(wire.Looked).variables))
 
-    async def facts(self, names: Sequence[str]) -> tuple[facts_wire.VariableFacts, ...]:
+    async def facts(self, names: Sequence[str]) -> tuple[report_wire.VariableFacts, ...]:
         """What can be compared of these variables; one without a value is left out."""
-        wanted = list(names[: facts_wire.MOST_VARIABLES])
+        wanted = list(names[: report_wire.MOST_VARIABLES])
         answer = await self.ask_for(
-            facts_wire.FactsTold, lambda number: facts_wire.AskFacts(request=number, names=wanted)
+            report_wire.FactsTold, lambda number: report_wire.AskFacts(request=number, names=wanted)
         )
         return tuple(answer.facts)
 

@@ -40,8 +40,7 @@ from cellwright.runs.execute.analyst_sections import (
     write_section,
 )
 from cellwright.runs.execute.workspace import Workspace, with_tool
-from cellwright.runs.goal.goal import ANALYST, Goal
-from cellwright.runs.goal.written_remedies import CONFIGURE, NEW_NOTEBOOK
+from cellwright.runs.goal.goal import ANALYST, CONFIGURE, NEW_NOTEBOOK, Goal
 from cellwright.runs.plan.plan import Check, Plan, Task
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.section_cells import (

@@ -17,8 +17,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.ids import CellId
 from cellwright.kernel import OpenNotebook
 from cellwright.policy.actions import Action, RunCode
-from cellwright.tools.notebook.editor import NotebookEditor
-from cellwright.tools.notebook.live_values import json_cell_code, read_live_json
+from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
 from cellwright.tools.section_cells import AnalystCell, FittedSection
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 

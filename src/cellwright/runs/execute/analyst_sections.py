@@ -30,9 +30,8 @@ from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Cell, Document
 from cellwright.notebook.source_text import literal, variable_name
-from cellwright.runs.goal.goal import ANALYST, Goal
+from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, goal_data, title_line
-from cellwright.runs.goal.written_remedies import NAME_DATA, OTHER_DATA
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
 from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
 

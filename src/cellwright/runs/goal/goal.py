@@ -12,8 +12,16 @@ from typing import Any, Final, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
-from cellwright.runs.goal.written_remedies import CONFIGURE
+from cellwright.remedies import Remedy, remedy
 from cellwright.runs.plan.plan import Plan
+
+CONFIGURE: Final = remedy("configure_model")
+NAME_DATA: Final = remedy("add_data", what="files or folders")
+OTHER_DATA: Final = remedy("add_data", what="other files")
+NEW_NOTEBOOK: Final = remedy("name_notebook", what="a new notebook")
+WRITTEN: Final[tuple[Remedy, ...]] = (CONFIGURE, NAME_DATA, OTHER_DATA, NEW_NOTEBOOK)
+"""Remedies whose sentence runs write into what they store: notes, tasks and the reason a run ended. The text says them
+for every reader; an interface that knows these values can say them in its own words."""
 
 Approve = Literal["ask", "envelope", "never"]
 """ask: whatever the rules leave open is asked. envelope: only the plan as a whole is; what lies outside it is refused.

@@ -16,8 +16,7 @@ from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
-from cellwright.runs.goal.goal import ANALYST, Approve, Goal
-from cellwright.runs.goal.written_remedies import NAME_DATA
+from cellwright.runs.goal.goal import ANALYST, NAME_DATA, Approve, Goal
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
 

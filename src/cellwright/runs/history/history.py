@@ -1,30 +1,46 @@
 """A run's way through its notebook's history: at the open notebook while it is at work, in the file afterwards.
 
-Agents at work hear what a person took back. A task that failed leaves no broken notebook behind.
+What the run did is told change by change. Agents at work hear what a person took back. A task that failed leaves no
+broken notebook behind.
 """
 
 from __future__ import annotations
 
 import uuid
-from typing import Final
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+import anyio.to_thread
 
 from cellwright.agents import steering
 from cellwright.errors import Unavailable
+from cellwright.ids import CellId
 from cellwright.journal import EventLog
+from cellwright.notebook import DEFAULT_NAME, Cell, SaveConflict, read, save
 from cellwright.policy.approvals import Person
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.moves import (
     RESTORE_TEXTS,
     BeforeCell,
     HistoryOutcome,
+    Move,
     Moved,
+    MoveRefused,
+    NothingToMove,
+    PlannedTarget,
     Redo,
     Target,
     UndoAgent,
     UndoAll,
+    UndoCell,
     UndoChange,
+    change_text,
+    moved_cells,
+    plan,
 )
-from cellwright.tools.history.timeline import Revision, RevisionTimeline
+from cellwright.tools.history.timeline import Revision, RevisionTimeline, read_timeline, write_timeline
+from cellwright.tools.notebook.cell_changes import CellDiff
 from cellwright.tools.notebook.editor import NotebookEditor
 
 _LONGEST_MESSAGE: Final = 4_000
@@ -105,3 +121,124 @@ def _was_backtracked(timeline: RevisionTimeline, made: list[Revision]) -> bool:
     counting = timeline.revisions[: timeline.cursor]
     undone = {number for revision in counting if revision.is_persons_undo for number in revision.reverts}
     return all(change.number in undone for change in made)
+
+
+# ── what the run did, change by change and cell by cell ──
+
+CellChangeKind = Literal["created", "edited", "deleted", "moved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellChange:
+    """What one change made of one cell."""
+
+    cell: CellId
+    name: str
+    """Empty where nobody named it."""
+    kind: CellChangeKind
+    before: str | None = None
+    """Its code; None where there was none, and for a cell that was only moved."""
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotebookChange:
+    """One change of an agent."""
+
+    number: int
+    key: str
+    """The call that made it."""
+    agent: str
+    is_undone: bool
+    cells: tuple[CellChange, ...]
+    texts: tuple[str, ...] = ()
+    """What became of which cells, in words: `changed monthly_revenue`."""
+
+    def find(self, cell: str) -> CellChange | None:
+        """What it made of this cell."""
+        return next((each for each in self.cells if each.cell == cell), None)
+
+
+def changes_of(timeline: RevisionTimeline) -> tuple[NotebookChange, ...]:
+    """Every change that is remembered, oldest first."""
+    names, reverted = {cell.id: _name(cell) for cell in timeline.cells}, timeline.reverted
+    return tuple(
+        NotebookChange(
+            number=change.number,
+            key=change.key,
+            agent=change.agent,
+            is_undone=change.number in reverted,
+            cells=(
+                *(_cell(diff) for diff in change.changes),
+                *(CellChange(cell=cell, name=names.get(cell, ""), kind="moved") for cell in moved_cells(change)),
+            ),
+            texts=tuple(change_text(diff) for diff in change.changes),
+        )
+        for change in timeline.changes
+    )
+
+
+def _cell(change: CellDiff) -> CellChange:
+    before, after = change.before, change.after
+    return CellChange(
+        cell=change.id,
+        name=_name(after or before),
+        kind="created" if before is None else "deleted" if after is None else "edited",
+        before=None if before is None else before.code,
+        after=None if after is None else after.code,
+    )
+
+
+def _name(cell: Cell | None) -> str:
+    return "" if cell is None or cell.name == DEFAULT_NAME else cell.name
+
+
+# ── in its file, for a run that is not at work: nothing runs, only cells go back ──
+
+_SAVES: Final = 5
+"""How often it is tried while somebody else keeps saving the file."""
+_NOTHING: Final = "Nothing is remembered of what this run did to a notebook."
+_RUN_IS_OVER: Final = "The run is not at work: what was before single cells is kept only as long as its kernel is."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHistory:
+    """What is remembered of a run's notebook, and its file."""
+
+    notebook: Path
+    stored: Path
+    """The timeline's file."""
+
+    async def move(self, target: Target) -> HistoryOutcome:
+        """Change the file and what is remembered.
+
+        Raises `UserError` for a notebook that cannot be read or a change that never was, `Unavailable` if the file
+        changes faster than it can be saved.
+        """
+        if isinstance(target, BeforeCell):
+            return MoveRefused(why=_RUN_IS_OVER)
+        return await anyio.to_thread.run_sync(self._move, target)
+
+    def _move(self, target: PlannedTarget) -> HistoryOutcome:
+        known = read_timeline(self.stored)
+        if known is None:
+            return MoveRefused(why=_NOTHING) if isinstance(target, UndoCell) else NothingToMove(why=_NOTHING)
+        for _ in range(_SAVES):
+            file = read(self.notebook)
+            timeline, found = known.settled(file.document)
+            move = plan(timeline, found, target)
+            if not isinstance(move, Move):
+                return move
+            if not isinstance(save(replace(file, document=found), move.document), SaveConflict):
+                # The file first: if this process ends here, the next move finds the cells so, and only remembers.
+                write_timeline(self.stored, _after(timeline, found.cells, move))
+                return replace(move.outcome, by="file")
+        raise Unavailable("The notebook's file changes faster than it can be saved.", hint="Try again.")
+
+
+def _after(timeline: RevisionTimeline, before: tuple[Cell, ...], move: Move) -> RevisionTimeline:
+    """Cells that are other ones now have not run."""
+    codes = {cell.id: cell.code for cell in before}
+    same = {cell.id for cell in move.document.cells if codes.get(cell.id) == cell.code}
+    done = timeline if move.revision is None else timeline.append(move.revision)
+    return done.of(move.document, tuple(cell for cell in timeline.ran if cell in same))

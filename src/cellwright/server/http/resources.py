@@ -1,21 +1,58 @@
-"""What the routes use: every router is made from `ApiResources`; the model gateway is reached through it."""
+"""What the routes use: every router is made from `ApiResources`; the model gateway is reached through it.
+
+What the streams of runs add up to is read on from where it was left, however often one asks.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+import anyio
 
 from cellwright.app.live_notebooks import LiveNotebooks
 from cellwright.background import current_person
+from cellwright.journal import EventLog, stream_of
 from cellwright.kernel import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy.masking.masker import Masker
+from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.server.executor import RunExecutor
-from cellwright.server.http.run_projections import RunProjections
 from cellwright.settings import Settings
+
+_MAX_RUNS: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Projection:
+    view: RunView
+    after: int = 0
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class RunProjections:
+    """The view of each run."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._projections: OrderedDict[str, _Projection] = OrderedDict()
+
+    async def of(self, run: str) -> RunView:
+        """The run as of now."""
+        known = self._projections.get(run)
+        if known is None:
+            known = self._projections[run] = _Projection(RunView(run=run))
+            if len(self._projections) > _MAX_RUNS:
+                self._projections.popitem(last=False)
+        self._projections.move_to_end(run)
+        async with known.turn:
+            async for recorded in self._log.read_all(stream_of(run), known.after):
+                known.view, known.after = update_view(known.view, recorded), recorded.sequence
+            return known.view
 
 
 class EditorLinks(Protocol):

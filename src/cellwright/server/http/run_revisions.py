@@ -19,15 +19,13 @@ from cellwright.journal import RunStatus
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
 from cellwright.policy.approvals import Person
-from cellwright.runs.history.file import FileHistory
-from cellwright.runs.history.history import move_live
+from cellwright.runs.history.history import FileHistory, move_live
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.auth.dependencies import status_of
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
 from cellwright.tools.history.moves import HistoryOutcome, Target
-from cellwright.tools.history.store import read_timeline
-from cellwright.tools.history.timeline import RevisionTimeline
+from cellwright.tools.history.timeline import RevisionTimeline, read_timeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge, with_known_ids
 from cellwright.tools.notebook.editor import NotebookEditor
 

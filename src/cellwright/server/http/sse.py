@@ -18,7 +18,7 @@ from starlette.responses import StreamingResponse
 from cellwright.journal import EventLog, Recorded, Records, RunStatus, stream_of
 from cellwright.runs.views.progress import run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW
-from cellwright.server.http.run_projections import RunProjections
+from cellwright.server.http.resources import RunProjections
 
 KEEPALIVE_SECONDS: Final = 15.0
 KEEPALIVE: Final = b": still here\n\n"

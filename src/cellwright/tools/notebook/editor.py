@@ -1,22 +1,26 @@
 """The notebook editor: what an agent does to the notebook of its run, one call after the other.
 
-Each call is run, saved and remembered before the next begins.
+Each call is run, saved and remembered before the next begins. `read_live_json` takes a value out of it, whole: what a
+cell shows is cut for people and models.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import indent
+from typing import Any, Final
 
 import anyio
 
-from cellwright.errors import Unavailable
+from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel import CellSelection, Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
-from cellwright.notebook import CreateCell, DeleteCell, Document, Edit, EditRefused, apply_edits
+from cellwright.notebook import CreateCell, DeleteCell, Document, Edit, EditRefused, apply_edits, clip
 from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.history.live import LiveHistory
@@ -240,3 +244,43 @@ def _with_ids(edits: Sequence[Edit], document: Document) -> list[Edit]:
             taken.add(edit.id)
         known.append(edit)
     return known
+
+
+# ── values out of the live notebook ──
+
+MOST_BYTES: Final = 2_000_000
+_SECONDS: Final = 300
+_FAULT_TOKENS: Final = 150
+_CELL: Final = """\
+def _tell():
+BODY
+
+
+class _Told:
+    def _mime_(self):
+        return "text/plain", _tell()
+
+
+_Told()"""
+
+
+def json_cell_code(body: str) -> str:
+    """A cell that shows the JSON text that `body` returns; it defines no name that another cell could see."""
+    return _CELL.replace("BODY", indent(body, "    "))
+
+
+async def read_live_json(editor: NotebookEditor, code: str) -> Any:
+    """What such a cell shows. It is taken out again. Raises `UserError` if it failed, or showed what is no JSON."""
+    observation = (await editor.try_out(code, seconds=_SECONDS)).observation
+    fault = next((cell.error for cell in observation.cells if cell.error is not None), None)
+    if fault is not None:
+        raise UserError(f"{fault.type}: {clip(fault.message, _FAULT_TOKENS)}")
+    shown = next((cell.output for cell in observation.cells if cell.output is not None), None)
+    if not observation.is_ok or shown is None or not shown.data:
+        raise UserError(observation.problem or "The notebook showed nothing.")
+    if len(shown.data) > MOST_BYTES:
+        raise UserError("It is too much to be read.", hint="Ask for less.")
+    try:
+        return json.loads(shown.data)
+    except (ValueError, RecursionError) as error:
+        raise UserError("What the notebook showed is no JSON.") from error

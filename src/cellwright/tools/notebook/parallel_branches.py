@@ -32,8 +32,7 @@ from cellwright.notebook import (
 )
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.notebook.syntax_trees import with_names
-from cellwright.tools.history.store import read_timeline, write_timeline
-from cellwright.tools.history.timeline import RevisionTimeline
+from cellwright.tools.history.timeline import RevisionTimeline, read_timeline, write_timeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.section_cells import imports_of, without_imports

@@ -21,8 +21,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
 from cellwright.notebook import Document, NotebookFile, SaveConflict, clip
 from cellwright.tools.history.moves import RestoreMethod
-from cellwright.tools.history.store import read_timeline, write_timeline
-from cellwright.tools.history.timeline import Revision, RevisionTimeline
+from cellwright.tools.history.timeline import Revision, RevisionTimeline, read_timeline, write_timeline
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, merge, with_known_ids
 from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import NotCommitted

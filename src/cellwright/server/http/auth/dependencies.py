@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.journal import Records, RunStatus
-from cellwright.journal.run_control import known_run
+from cellwright.journal.records import known_run
 from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope

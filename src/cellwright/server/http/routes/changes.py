@@ -15,12 +15,14 @@ from cellwright.agents import steering
 from cellwright.errors import UserError
 from cellwright.journal import stream_of
 from cellwright.runs.events import ChangeReviewed
-from cellwright.runs.history.changes import (
+from cellwright.runs.history.history import (
+    REDO_HINT,
     CellChange,
     NotebookChange,
+    before_cell,
     changes_of,
+    undo_target,
 )
-from cellwright.runs.history.history import REDO_HINT, before_cell, undo_target
 from cellwright.runs.views import branches
 from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import (

@@ -15,7 +15,7 @@ from cellwright.runs.views.questions import answer_view, open_question_view, run
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, check_run
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.schemas import questions as shapes
+from cellwright.server.http.schemas import runs as shapes
 from cellwright.tools import TypedAnswer
 from cellwright.tools.approval.inbox import NoSuchQuestion
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from cellwright.runs.history.changes import CellChangeKind
+from cellwright.runs.history.history import CellChangeKind
 from cellwright.runs.views.branch_views import BranchViewState
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools.history.moves import RestoreMethod
