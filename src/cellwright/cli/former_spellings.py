@@ -17,9 +17,8 @@ from cellwright.cli.inbox import NumberArgument
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import problem_text
-from cellwright.cli.run.questions import ask_person, show_open_questions
 from cellwright.cli.runs.lookup import GoingArgument, find_run
-from cellwright.cli.terminal_input import is_interactive, person_here
+from cellwright.cli.terminal_input import ask_person, is_interactive, person_here, show_open_questions
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, Reach
 from cellwright.policy.display_text import shown

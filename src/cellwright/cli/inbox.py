@@ -12,9 +12,8 @@ import typer
 
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, terminal_masker, with_records
 from cellwright.cli.render import approval_tables, console
-from cellwright.cli.run.questions import ask_person
 from cellwright.cli.runs.lookup import complete_going, find_run
-from cellwright.cli.terminal_input import ask_line, is_interactive, person_here
+from cellwright.cli.terminal_input import ask_line, ask_person, is_interactive, person_here
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox

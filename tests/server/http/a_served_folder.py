@@ -24,9 +24,8 @@ from cellwright.server.daemon.web_server import serve_http
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application
-from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.middleware import RequestLimits
-from cellwright.server.http.auth.tokens import Scope, TokenStore
+from cellwright.server.http.auth.tokens import ActiveRequests, Scope, TokenStore
 from cellwright.server.http.resources import ApiResources, EditorLinks
 from cellwright.server.http.uvicorn_server import listen_at
 from cellwright.settings import Settings

@@ -15,9 +15,8 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.server.daemon.web_server import serve_http
 from cellwright.server.http.addresses import Addresses, WebOptions
 from cellwright.server.http.application import web_application
-from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.middleware import RequestLimits
-from cellwright.server.http.auth.tokens import Scope, TokenStore
+from cellwright.server.http.auth.tokens import ActiveRequests, Scope, TokenStore
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import listen_at
 from tests.server.http.a_served_folder import HouseWithRuns, plain_client, tiny_runs

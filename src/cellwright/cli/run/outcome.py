@@ -14,8 +14,8 @@ import typer
 
 from cellwright.cli.render import console, run_output
 from cellwright.cli.render.remedies import reworded
-from cellwright.cli.run.questions import show_open_questions
 from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchLeft, WatchOutcome, WatchPaused
+from cellwright.cli.terminal_input import show_open_questions
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.goal.goal import WRITTEN
 

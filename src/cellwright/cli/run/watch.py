@@ -18,8 +18,7 @@ import anyio.to_thread
 from cellwright.cli.render import run_output
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
-from cellwright.cli.run.questions import ask_person
-from cellwright.cli.terminal_input import is_interactive, next_line, person_here
+from cellwright.cli.terminal_input import ask_person, is_interactive, next_line, person_here
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.records import known_run

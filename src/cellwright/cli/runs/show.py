@@ -20,9 +20,9 @@ from cellwright.cli.journal_options import (
 from cellwright.cli.render import console, journal_tables, run_output
 from cellwright.cli.run.client import open_watch_client
 from cellwright.cli.run.outcome import finish, hand_over
-from cellwright.cli.run.questions import show_open_questions
 from cellwright.cli.run.watch import WatchOutcome, open_watch
 from cellwright.cli.runs.lookup import AgentArgument, RunArgument, find_run, find_workflow
+from cellwright.cli.terminal_input import show_open_questions
 from cellwright.errors import UserError
 from cellwright.journal import Records
 from cellwright.policy.display_text import shown_block

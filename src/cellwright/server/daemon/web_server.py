@@ -23,8 +23,7 @@ from cellwright.server.editor import Editor, open_editor
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options, tls_files
 from cellwright.server.http.application import web_application
-from cellwright.server.http.auth.active_requests import ActiveRequests
-from cellwright.server.http.auth.tokens import TokenStore
+from cellwright.server.http.auth.tokens import ActiveRequests, TokenStore
 from cellwright.server.http.page_remedies import EDITOR_ORIGIN, page_problem
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import (

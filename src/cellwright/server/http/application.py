@@ -8,7 +8,6 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from cellwright.server.http.addresses import API, Addresses
-from cellwright.server.http.auth.active_requests import ActiveRequests
 from cellwright.server.http.auth.middleware import (
     API_VERSION,
     BodyLimitMiddleware,
@@ -17,7 +16,7 @@ from cellwright.server.http.auth.middleware import (
     ResponseMiddleware,
     TokenMiddleware,
 )
-from cellwright.server.http.auth.tokens import TokenStore
+from cellwright.server.http.auth.tokens import ActiveRequests, TokenStore
 from cellwright.server.http.problems import RESPONSES, add_error_handlers
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes.artifacts import artifacts_routes

@@ -19,9 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.remedies import remedy
 from cellwright.server.http.addresses import API, Addresses
-from cellwright.server.http.auth.active_requests import ActiveRequest, ActiveRequests
 from cellwright.server.http.auth.dependencies import CALLER
-from cellwright.server.http.auth.tokens import ApiCaller, TokenStore
+from cellwright.server.http.auth.tokens import ActiveRequest, ActiveRequests, ApiCaller, TokenStore
 from cellwright.server.http.errors import NotAdmitted, RequestTimedOut, TooLarge, TooMany
 from cellwright.server.http.problems import Mask, error_response, unknown_error_response
 

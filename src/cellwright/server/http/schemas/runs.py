@@ -1,4 +1,4 @@
-"""Runs as they go over HTTP: one of many, everything about one, its files and questions, and what can be sent to one."""
+"""Runs as they go over HTTP: one of many, everything about one, its files and questions, what can be sent to one."""
 
 from __future__ import annotations
 
