@@ -10,8 +10,8 @@ not wait for it.
 """
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
+from cellwright.agents.names import __getattr__ as __getattr__
 from cellwright.agents.role import Role, read_roles
-from cellwright.room_names import lazy_names
 
 __all__ = [
     "AgentReport",
@@ -20,8 +20,3 @@ __all__ = [
     "Role",
     "read_roles",
 ]
-
-__getattr__ = lazy_names(
-    "cellwright.agents",
-    {"prompt.prompt": ("Prompt", "PromptPart", "PromptSpan", "Rank", "Weight", "assemble")},
-)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cellwright.app.names import __getattr__ as __getattr__
 from cellwright.app.notebooks import Files, open_notebook, open_pool
-from cellwright.room_names import lazy_names
 
 if TYPE_CHECKING:
     from cellwright.app.run_network import Network
@@ -29,16 +29,3 @@ __all__ = [
     "open_notebook",
     "open_pool",
 ]
-
-__getattr__ = lazy_names(
-    "cellwright.app",
-    {
-        "run_network": ("Network",),
-        "workspaces": ("WorkspaceOptions", "agent_context_opener", "open_agent_context"),
-    },
-    renamed={
-        "StudioOptions": "WorkspaceOptions",
-        "open_studio": "open_agent_context",
-        "studio_opener": "agent_context_opener",
-    },
-)

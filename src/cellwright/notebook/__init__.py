@@ -31,9 +31,8 @@ from cellwright.notebook.edits import (
 from cellwright.notebook.files import NotebookFile, SaveConflict, new, read, save
 from cellwright.notebook.marimo_check import check
 from cellwright.notebook.marimo_graph import graph
-from cellwright.notebook.prompt_summary import summary
+from cellwright.notebook.prompt_summary import clip, estimate_tokens, summary
 from cellwright.notebook.render import render
-from cellwright.notebook.text_budget import clip, estimate_tokens
 
 __all__ = [
     "DEFAULT_NAME",

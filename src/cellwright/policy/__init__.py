@@ -8,22 +8,4 @@ Never:  files, clocks, randomness, processes, HTTP, async: values in, values out
 `budgets` and `money` count; `masking/` finds secrets in text.
 """
 
-from cellwright.room_names import lazy_names
-
-__getattr__ = lazy_names(
-    "cellwright.policy",
-    {},
-    former={
-        "actions": ("UseNetwork",),
-        "approvals": (
-            "ApprovalQuestion", "ModelOrigin", "Pending", "Person", "QuestionId", "Yes", "answer", "grant_of",
-        ),
-        "audit": ("Actor",),
-        "budgets": ("BudgetLedger", "Use", "UseId", "reserve", "settle"),
-        "built_in": ("BUILT_IN_RULES",),
-        "judgement": ("judge",),
-        "masking.masker": ("Masker", "Secret"),
-        "money": ("Money",),
-        "rule_file": ("RuleText", "read_rules"),
-    },
-)  # fmt: skip
+from cellwright.policy.former_names import __getattr__ as __getattr__

@@ -9,10 +9,4 @@ files, `egress/` is its one way to the network; `spec` is what a cage is asked t
 zygote and use the standard library only.
 """
 
-from cellwright.room_names import lazy_names
-
-__getattr__ = lazy_names(
-    "cellwright.sandbox",
-    {},
-    former={"egress": ("AllowedHost", "Egress", "EgressRecord"), "host.tiers": ("probe",), "spec": ("Limits",)},
-)
+from cellwright.sandbox.former_names import __getattr__ as __getattr__

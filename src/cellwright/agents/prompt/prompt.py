@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from cellwright.errors import Defect
 from cellwright.notebook import clip, estimate_tokens
-from cellwright.notebook.text_budget import units
+from cellwright.notebook.prompt_summary import units
 
 PartKind = Literal["system", "tools", "user", "said", "call", "result"]
 """Where in a request it stands: `said` and `call` are the model's own earlier words, `result` what a tool answered."""

@@ -18,10 +18,9 @@ from cellwright.kernel.branches.checkpoints import Checkpoint, Checkpoints
 from cellwright.kernel.branches.notebook_session import NotebookSession, exchange
 from cellwright.kernel.branches.runtime import BranchRuntime, ForkRuntime, Forks, Trial
 from cellwright.kernel.branches.variable_diff import VariableDiff, variable_differences
-from cellwright.kernel.observation import BranchMethod, CellOutcome, Observation, VariablePreview
+from cellwright.kernel.observation import BranchMethod, CellOutcome, NotebookState, Observation, VariablePreview
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.process.kernel import Kernel
-from cellwright.kernel.state import NotebookState
 from cellwright.notebook import CreateCell, Document, Edit, EditRefused
 from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id

@@ -22,12 +22,11 @@ from cellwright.ids import CellId
 from cellwright.kernel.branches.branch_kernel import BranchLimits
 from cellwright.kernel.branches.notebook_session import NotebookSession, exchange, restore, run_only
 from cellwright.kernel.branches.runtime import ForkRuntime, NoFork
-from cellwright.kernel.observation import CellOutcome, Observation
+from cellwright.kernel.observation import CellOutcome, NotebookState, Observation
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.process.kernel import Kernel, own_memory_kb
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.kernel.state import NotebookState
 from cellwright.notebook import Document
 from cellwright_guest import wire
 

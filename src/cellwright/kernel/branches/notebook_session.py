@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Protocol, Self
 
 from cellwright.ids import CellId
-from cellwright.kernel.observation import Observation
+from cellwright.kernel.observation import Observation, StateOwner
 from cellwright.kernel.process.call import Call, CellSelection
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import changed_code
 from cellwright.kernel.process.side_calls import SideCalls
-from cellwright.kernel.state import StateOwner
 from cellwright.notebook import Document, Edit, NotebookFile
 
 

@@ -21,10 +21,10 @@ from cellwright.kernel.observation import (
     Event,
     KernelEnd,
     KernelEnded,
+    NotebookState,
     Observation,
     outcome_of,
 )
-from cellwright.kernel.state import NotebookState
 from cellwright.notebook import Edit
 from cellwright_guest import wire
 

@@ -17,11 +17,10 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel.observation import KernelEnd
+from cellwright.kernel.observation import KernelEnd, StateOwner
 from cellwright.kernel.process.kernel import Deliver, Kernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.kernel.state import StateOwner
 from cellwright.notebook import Cell
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 

@@ -11,7 +11,14 @@ from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.branches.checkpoints import CheckpointPauses, Checkpoints
 from cellwright.kernel.branches.notebook_session import NotebookSession
-from cellwright.kernel.observation import CellFinishedEvent, KernelEnd, KernelEnded, Observation, outcome_of
+from cellwright.kernel.observation import (
+    CellFinishedEvent,
+    KernelEnd,
+    KernelEnded,
+    NotebookState,
+    Observation,
+    outcome_of,
+)
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
@@ -25,7 +32,6 @@ from cellwright.kernel.process.run_request import (
     without_drafts,
 )
 from cellwright.kernel.session.observers import Observers
-from cellwright.kernel.state import NotebookState
 from cellwright.notebook import Document, EditRefused, apply_edits
 from cellwright_guest import wire
 

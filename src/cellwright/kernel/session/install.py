@@ -13,10 +13,9 @@ from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.environments.additions import plan_addition
 from cellwright.kernel.environments.lookup import Environment
 from cellwright.kernel.environments.packages import PackageInstall, added_between, missing_package, with_package
-from cellwright.kernel.observation import Observation
+from cellwright.kernel.observation import NotebookState, Observation
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.side_calls import SideCalls
-from cellwright.kernel.state import NotebookState
 
 
 async def install(notebook: NotebookSession, requirement: str, *, seconds: float | None) -> PackageInstall:

@@ -30,7 +30,14 @@ from cellwright.kernel.functions.cell_functions import (
     list_functions,
     read_values,
 )
-from cellwright.kernel.observation import CellOutcome, Event, KernelEnd, VariablePreview, outcomes_for_summary
+from cellwright.kernel.observation import (
+    CellOutcome,
+    Event,
+    KernelEnd,
+    NotebookState,
+    VariablePreview,
+    outcomes_for_summary,
+)
 from cellwright.kernel.process.call import Call, CallLimits, CellSelection
 from cellwright.kernel.process.link import MarimoNotification
 from cellwright.kernel.process.live_kernel import LiveKernel
@@ -40,7 +47,6 @@ from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.kernel.session.call_runner import CallRunner
 from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
-from cellwright.kernel.state import NotebookState
 from cellwright.notebook import (
     Document,
     Edit,

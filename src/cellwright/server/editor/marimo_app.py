@@ -21,17 +21,17 @@ from cellwright.errors import CellwrightError, Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import render
-from cellwright.server.editor import allowed_routes, configuration
+from cellwright.server.editor import allowed_routes
 from cellwright.server.editor.allowed_routes import panel_routes
 from cellwright.server.editor.mirror import NotebookMirror
-from cellwright.server.editor.sessions import EditorSession, Sessions
+from cellwright.server.editor.sessions import EditorSession, Sessions, load_assets_route
 
 _HEAD: Final = '<script src="/cellwright/typing.js"></script>'
 
 
 def marimo_app(sessions: Sessions) -> Starlette:
     """The app, to be put behind our middleware: by itself it asks nobody who they are. Raises `Unavailable`."""
-    configuration.load_assets_route()
+    load_assets_route()
     from marimo._server.config import StarletteServerStateInit
     from marimo._server.main import create_starlette_app
 

@@ -1,11 +1,18 @@
-"""marimo's session layer over notebooks that are ours: no kernel is started here, none is stopped, no file is read."""
+"""marimo's session layer over notebooks that are ours: no kernel is started here, none is stopped, no file is read.
+
+Its settings are ours alone, too: no file of the person's or the notebook's is read for them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import importlib
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from marimo._ast.app import App, InternalApp
 from marimo._ast.app_config import _AppConfig
+from marimo._config import manager
+from marimo._config.config import MarimoConfig, PartialMarimoConfig
+from marimo._config.manager import MarimoConfigManager, UserConfigStore
 from marimo._messaging.notification import NotificationMessage
 from marimo._messaging.types import KernelMessage
 from marimo._runtime import commands
@@ -23,15 +30,15 @@ from marimo._session.session import Session, SessionImpl
 from marimo._session.state.session_view import SessionView
 from marimo._types.ids import ConsumerId, SessionId
 
+from cellwright.errors import Defect, RefusedByPolicy
+from cellwright.kernel import OpenNotebook
 from cellwright.notebook import render
 from cellwright.notebook.document import AppOption
-from cellwright.server.editor.configuration import config_manager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from threading import Thread
 
-    from marimo._config.manager import MarimoConfigManager
     from marimo._server.app_defaults import AppDefaults
     from marimo._server.models.files import FileInfo
     from marimo._server.models.home import MarimoFile
@@ -41,8 +48,53 @@ if TYPE_CHECKING:
     from marimo._session.startup import SessionStartup
     from marimo._utils.typed_connection import TypedConnection
 
-    from cellwright.errors import Defect
-from cellwright.kernel import OpenNotebook
+# ── its settings ──
+
+OVERRIDES: Final[dict[str, Any]] = {
+    "ai": {"enabled": False, "allow_provider_config": False},
+    "completion": {"copilot": False},
+    "display": {"theme": "system"},
+    "runtime": {
+        "auto_instantiate": False,
+        "auto_reload": "off",
+        "on_cell_change": "autorun",
+        "reactive_tests": False,
+        "dotenv": [],
+    },
+    # What a person types reaches the file a second later, by our own way of saving.
+    "save": {"autosave": "after_delay", "autosave_delay": 1000, "format_on_save": False},
+    # Package managers that link files into place are no reason to show no page.
+    "server": {"follow_symlink": True},
+    "sharing": {"html": False, "wasm": False, "molab": False},
+}
+
+
+class _FixedConfig(UserConfigStore):
+    """Where marimo looks for the person's own settings."""
+
+    def read(self) -> PartialMarimoConfig:
+        return cast("PartialMarimoConfig", OVERRIDES)
+
+    def save_config(self, config: MarimoConfig | PartialMarimoConfig) -> MarimoConfig:
+        raise RefusedByPolicy("The editor's settings cannot be changed here.", hint="See Cellwright's own settings.")
+
+
+def config_manager(*, current_path: str | None = None) -> MarimoConfigManager:
+    """marimo's settings for every notebook that is edited here, wherever it is."""
+    return MarimoConfigManager(_FixedConfig())
+
+
+def load_assets_route() -> None:
+    """Import marimo's routes, one of which reads the person's settings as it is imported: it gets ours."""
+    stock = manager.get_default_config_manager
+    manager.get_default_config_manager = config_manager
+    try:
+        importlib.import_module("marimo._server.api.endpoints.assets")
+    finally:
+        manager.get_default_config_manager = stock
+
+
+# ── its sessions ──
 
 _READ_FROM_THE_HOST: Final = frozenset({"css_file", "html_head_file", "layout_file"})
 """Options of a notebook that name files which marimo's server would read and show, wherever they are."""
