@@ -27,7 +27,7 @@ try:
 except SystemExit:
     pass
 # What agents tell is in the journal, so their events are known; the agents themselves are not needed.
-print(sorted({"pydantic_ai", "dbos", "marimo", "cellwright.agents.agent", "cellwright.agents.prompt.prompt"} & set(sys.modules)))
+print(sorted({"pydantic_ai", "dbos", "marimo", "cellwright.agents.agent"} & set(sys.modules)))
 """
 
 
