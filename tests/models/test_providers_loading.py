@@ -13,6 +13,7 @@ SDKS = ("openai", "anthropic", "google.genai", "groq", "mistralai")
 
 LOADING = """
 import sys
+import anyio
 import cellwright.models, cellwright.models.providers.providers
 import cellwright.models.config.catalogue, cellwright.models.gateway.model_probe
 from cellwright.models.config.catalogue import traits_of
@@ -25,7 +26,7 @@ for name in configuration.offered():
 kind = sys.argv[1]
 if kind != "nothing":
     endpoint = Endpoint(name="x", kind=kind, base_url="http://127.0.0.1:9/v1", local=True, key="none")
-    Providers(Configuration(endpoints={"x": endpoint})).model(ModelName("x", "m"), None)
+    anyio.run(Providers(Configuration(endpoints={"x": endpoint})).load, ModelName("x", "m"), None)
 print(*[name for name in sys.argv[2:] if name in sys.modules])
 """
 

@@ -142,7 +142,7 @@ async def test_the_door_closes_with_the_daemon(house: House) -> None:
             await anyio.to_thread.run_sync(house.until_ended)
             with pytest.raises(httpx.TransportError):
                 await page.get("/api/v1/health")
-    assert "the web door is closed" in house.log
+    assert "the web server is closed" in house.log
     assert "Traceback" not in house.log
 
 

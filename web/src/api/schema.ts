@@ -1596,7 +1596,7 @@ export interface components {
         };
         /**
          * Goal
-         * @description One goal, as a door took it.
+         * @description One goal, as an interface took it.
          */
         Goal: {
             /**
