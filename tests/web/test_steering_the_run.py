@@ -70,6 +70,7 @@ async def test_files_that_are_dropped_on_the_goal_box_become_data_of_the_run(
     assert begun["delivery"]["status"] == "done"
     assert "numbers_csv" in prompts(room)
     assert "notes.txt" not in prompts(room)
+    assert not (room.folder / "data/notes.txt").exists()
 
 
 # ── its cap ──

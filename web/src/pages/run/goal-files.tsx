@@ -8,15 +8,18 @@ import css from "./goal.module.css";
 interface GoalFile {
   id: number;
   name: string;
+  /** What was dropped; null for one of the folder. */
+  content: File | null;
   /** In the folder; "" until it is there. */
   path: string;
-  share: number;
+  /** Of its bytes that were sent; null until sending begins. */
+  share: number | null;
   problem: string;
 }
 
 let latest = 0;
 
-/** Files for a goal: dropped and sent, or picked from the folder. */
+/** Files for a goal, picked from the folder or dropped: these are sent when it starts, so what is removed before never is. */
 export function useGoalFiles() {
   const [files, setFiles] = useState<readonly GoalFile[]>([]);
   const [isOver, setIsOver] = useState(false);
@@ -25,24 +28,41 @@ export function useGoalFiles() {
       setFiles((all) => all.map((file) => (file.id === id ? { ...file, ...to } : file))),
     [],
   );
-  const send = useCallback(
-    (found: Iterable<File>) => {
-      for (const file of found) {
-        const id = ++latest;
-        setFiles((all) => [...all, { id, name: file.name, path: "", share: 0, problem: "" }]);
-        upload(file, (share) => change(id, { share })).then(
-          ({ path }) => change(id, { path, share: 1 }),
-          (error: unknown) => change(id, { problem: problemOf(error).message }),
-        );
-      }
-    },
-    [change],
+  const add = useCallback(
+    (found: Iterable<File>) =>
+      setFiles((all) => [
+        ...all,
+        ...[...found].map((content) => {
+          return { id: ++latest, name: content.name, content, path: "", share: null, problem: "" };
+        }),
+      ]),
+    [],
   );
+  /** Where every file is, once all are in the folder; one that is there stays there when another fails. */
+  const send = async (): Promise<string[]> => {
+    const paths: string[] = [];
+    for (const { id, content, path: known } of files) {
+      if (content === null || known !== "") {
+        paths.push(known);
+        continue;
+      }
+      change(id, { share: 0, problem: "" });
+      try {
+        const { path } = await upload(content, (share) => change(id, { share }));
+        change(id, { path, share: 1 });
+        paths.push(path);
+      } catch (error) {
+        change(id, { share: null, problem: problemOf(error).message });
+        throw error;
+      }
+    }
+    return paths;
+  };
   const pick = useCallback((path: string) => {
     setFiles((all) =>
       all.some((file) => file.path === path)
         ? all
-        : [...all, { id: ++latest, name: path.split("/").at(-1) ?? path, path, share: 1, problem: "" }],
+        : [...all, { id: ++latest, name: path.split("/").at(-1) ?? path, content: null, path, share: 1, problem: "" }],
     );
   }, []);
   const drop = useCallback((id: number) => setFiles((all) => all.filter((file) => file.id !== id)), []);
@@ -56,14 +76,14 @@ export function useGoalFiles() {
     onDrop: (event: DragEvent) => {
       event.preventDefault();
       setIsOver(false);
-      send(event.dataTransfer.files);
+      add(event.dataTransfer.files);
     },
   };
   return {
     files,
     paths: files.filter((file) => file.path !== "").map((file) => file.path),
-    isSending: files.some((file) => file.path === "" && file.problem === ""),
     isOver,
+    add,
     send,
     pick,
     drop,
@@ -80,7 +100,7 @@ export function GoalFiles({ files }: { files: ReturnType<typeof useGoalFiles> })
         {files.files.map((file) => (
           <li key={file.id} className={css.file} data-problem={file.problem !== ""} title={file.problem || file.path}>
             <span>{file.name}</span>
-            {file.path === "" && file.problem === "" && (
+            {file.path === "" && file.share !== null && (
               <progress value={file.share} aria-label={`Sending ${file.name}`} />
             )}
             {file.problem !== "" && <em>{file.problem}</em>}
@@ -105,7 +125,7 @@ export function GoalFiles({ files }: { files: ReturnType<typeof useGoalFiles> })
         multiple
         hidden
         onChange={(event) => {
-          files.send(event.target.files ?? []);
+          files.add(event.target.files ?? []);
           event.target.value = "";
         }}
       />

@@ -28,23 +28,23 @@ export function NewGoal() {
   const files = useGoalFiles();
   const models = useFetched<Models>("/models");
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
-  const canStart = words.trim() !== "" && !files.isSending && !isBusy;
+  const canStart = words.trim() !== "" && !isBusy;
 
   const start = async () => {
     if (!canStart) return;
     setIsBusy(true);
     setError(null);
-    const wanted: NewRun = {
-      goal: words.trim(),
-      data: files.paths,
-      models: model === "" ? [] : [model],
-      budget_usd: budget.trim() === "" ? null : budget.trim(),
-      approve,
-      is_private: isPrivate,
-      notebook: notebook.trim() === "" ? null : notebook.trim(),
-      priority: 0,
-    };
     try {
+      const wanted: NewRun = {
+        goal: words.trim(),
+        data: await files.send(),
+        models: model === "" ? [] : [model],
+        budget_usd: budget.trim() === "" ? null : budget.trim(),
+        approve,
+        is_private: isPrivate,
+        notebook: notebook.trim() === "" ? null : notebook.trim(),
+        priority: 0,
+      };
       const { run } = await post<{ run: string }>("/runs", wanted);
       go(`/runs/${encodeURIComponent(run)}`);
     } catch (problem) {
