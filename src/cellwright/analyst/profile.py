@@ -14,56 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from cellwright.errors import Unavailable
-from cellwright_guest.profiling.records import (
-    LONGEST_NAME,
-    LONGEST_VALUE,
-    ColumnProfile,
-    Conversion,
-    Format,
-    Join,
-    Kind,
-    Meaning,
-    Numbers,
-    Oddity,
-    OddityKind,
-    Profile,
-    ProfileRequest,
-    ReadOptions,
-    SkippedFile,
-    TableProfile,
-    Texts,
-    Times,
-    ValueCount,
-)
-
-__all__ = [
-    "LONGEST_NAME",
-    "LONGEST_VALUE",
-    "MAX_BYTES",
-    "ColumnProfile",
-    "Conversion",
-    "Format",
-    "Join",
-    "Kind",
-    "Meaning",
-    "Numbers",
-    "Oddity",
-    "OddityKind",
-    "Profile",
-    "ProfileRequest",
-    "ReadOptions",
-    "SkippedFile",
-    "TableProfile",
-    "Texts",
-    "Times",
-    "ValueCount",
-    "one_line",
-    "profile_json",
-    "question_json",
-    "read_profile",
-    "with_paths",
-    "with_remarks",
-]
+from cellwright_guest.profiling import records
+from cellwright_guest.profiling.records import *  # noqa: F403  # the vocabulary of a profile, which the host speaks too
 
 MAX_BYTES: Final = 64 << 20
 """What a guest may answer; 40 files of 500 columns take a tenth of it."""
@@ -78,29 +30,29 @@ _CUT: Final = frozenset({
 """Lists of which nobody reads more than the beginning; longer ones of other things are refused."""
 
 
-def read_profile(data: bytes) -> Profile:
+def read_profile(data: bytes) -> records.Profile:
     """The profile in a guest's answer. `Unavailable` if it is none, or says what no honest one could."""
     if len(data) > MAX_BYTES:
         raise _unsound(f"it is longer than {MAX_BYTES} bytes")
     try:
-        profile = msgspec.convert(_plain("", msgspec.json.decode(data)), Profile)
+        profile = msgspec.convert(_plain("", msgspec.json.decode(data)), records.Profile)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise _unsound(one_line(str(error), 200)) from None
     _check_profile(profile)
     return profile
 
 
-def question_json(question: ProfileRequest) -> bytes:
+def question_json(question: records.ProfileRequest) -> bytes:
     """A question as the guest reads it."""
     return msgspec.json.encode(question)
 
 
-def profile_json(profile: Profile) -> bytes:
+def profile_json(profile: records.Profile) -> bytes:
     """A profile as it is handed to programs."""
     return msgspec.json.encode(profile)
 
 
-def with_paths(profile: Profile, rename: Callable[[str], str]) -> Profile:
+def with_paths(profile: records.Profile, rename: Callable[[str], str]) -> records.Profile:
     """The profile with other names for its files: those somebody else has for them."""
     return replace(
         profile,
@@ -116,7 +68,9 @@ def with_paths(profile: Profile, rename: Callable[[str], str]) -> Profile:
     )
 
 
-def with_remarks(profile: Profile, *, skipped: Sequence[SkippedFile] = (), notes: Sequence[str] = ()) -> Profile:
+def with_remarks(
+    profile: records.Profile, *, skipped: Sequence[records.SkippedFile] = (), notes: Sequence[str] = ()
+) -> records.Profile:
     """The profile, with what its guest could not know."""
     return replace(profile, skipped=(*profile.skipped, *skipped), notes=(*profile.notes, *notes))
 
@@ -145,12 +99,12 @@ def _plain(key: str, held: Any) -> Any:
             return one_line(held)
         case str() if key in _VALUES:
             # Exactly as it is, up to a length no honest one has.
-            return held[: LONGEST_VALUE * 4]
+            return held[: records.LONGEST_VALUE * 4]
         case _:
             return held
 
 
-def _check_profile(profile: Profile) -> None:
+def _check_profile(profile: records.Profile) -> None:
     """What types cannot say: each name is there once, joins are of tables that are there, no path leads elsewhere."""
     tables = [table.name for table in profile.tables]
     named = [tables, *([column.name for column in table.columns] for table in profile.tables)]

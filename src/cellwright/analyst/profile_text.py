@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
@@ -200,7 +200,7 @@ def read_line(table: TableProfile) -> str:
             return f"pd.read_json({path}, lines=True)"
         case "excel":
             sheet = [f"sheet_name={literal(reading.part)}"] if reading.part else []
-            return f"pd.read_excel({', '.join([path, *sheet, *_header_words(reading)])})"
+            return f"pd.read_excel({', '.join([path, *sheet, *_place_words(reading)])})"
         case "sqlite":
             return f"pd.read_sql({literal(f'SELECT * FROM {sql_name(reading.part)}')}, sqlite3.connect({path}))"
         case "duckdb":
@@ -212,28 +212,29 @@ def _csv_words(table: TableProfile) -> list[str]:
     words = [f"sep={literal(reading.delimiter)}"] if reading.delimiter != "," else []
     if reading.encoding.lower() not in {"utf-8", "ascii"}:
         words.append(f"encoding={literal(reading.encoding)}")
-    if reading.quote == "":
-        words.append("quoting=3")
-    elif reading.quote != '"':
-        words.append(f"quotechar={literal(reading.quote)}")
     if any(column.conversion.decimal == "," for column in table.columns):
         words.append('decimal=","')
-    return [*words, *_header_words(reading)]
+    return [*words, *_place_words(reading)]
 
 
-def _header_words(reading: ReadOptions) -> list[str]:
-    words = [f"skiprows={reading.skip_first}"] if reading.skip_first else []
+def _place_words(reading: ReadOptions) -> Iterator[str]:
+    names = f"[{', '.join(map(literal, reading.names))}]" if len(reading.names) <= _FEW_NAMES else ""
+    return place_options(reading, names=names, width=reading.width, skip_last=reading.skip_last)
+
+
+def place_options(reading: ReadOptions, *, names: str, width: int, skip_last: int) -> Iterator[str]:
+    """Arguments by which pandas finds a table in its text or sheet; `names` is code of those no line gives."""
+    if reading.quote != '"':
+        yield f"quotechar={literal(reading.quote)}" if reading.quote else "quoting=3"
+    if reading.skip_first:
+        yield f"skiprows={reading.skip_first}"
     if not reading.header_rows:
-        words.append("header=None")
-    elif reading.header_rows != (0,):
-        words.append(f"header={list(reading.header_rows)}")
-    if 0 < len(reading.names) <= _FEW_NAMES:
-        words.append(f"names=[{', '.join(map(literal, reading.names))}]")
-    if reading.width:
-        words.append(f"usecols=range({reading.first_column}, {reading.first_column + reading.width})")
+        yield "header=None"
+        yield from [f"names={names}"] if reading.names and names else []
+    if width:
+        yield f"usecols=range({reading.first_column}, {reading.first_column + width})"
     if reading.skips_spaces:
-        words.append("skipinitialspace=True")
-    if reading.skip_last:
-        words.append(f"skipfooter={reading.skip_last}")
-        words += ['engine="python"'] if reading.format == "csv" else []
-    return words
+        yield "skipinitialspace=True"
+    if skip_last:
+        yield f"skipfooter={skip_last}"
+        yield from ['engine="python"'] if reading.format == "csv" else []

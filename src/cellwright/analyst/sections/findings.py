@@ -35,19 +35,19 @@ def reported_findings(
     """What the notebook tells of, in order. The same for the same tests, so that later sections can refer to it."""
     namer = Namer(names)
     chosen = select_tests(tests, columns.requested(wanted), wanted)
-    explained = next((each for each in chosen if can_be_explained(each.row, columns, wanted)), None)
+    explained = next((row for row, _ in chosen if can_be_explained(row, columns, wanted)), None)
     return tuple(
         ReportedFinding(
-            row=each.row,
-            is_asked=each.is_asked,
-            variable=namer(f"{_name(each.row)}_finding"),
-            topic=_topic(each.row, columns, wanted),
-            y_label=columns.label(each.row.table, each.row.y),
-            x_label=columns.label(each.row.table, each.row.x),
-            is_explained=each is explained,
+            row=row,
+            is_asked=is_asked,
+            variable=namer(f"{_name(row)}_finding"),
+            topic=_topic(row, columns, wanted),
+            y_label=columns.label(row.table, row.y),
+            x_label=columns.label(row.table, row.x),
+            is_explained=row is explained,
             spans=spans_of(wanted, columns),
         )
-        for each in chosen
+        for row, is_asked in chosen
     )
 
 

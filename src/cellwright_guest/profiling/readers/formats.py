@@ -6,6 +6,7 @@ guessed and said.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 from collections.abc import Iterator
@@ -113,39 +114,19 @@ def _is_broken(text: str) -> bool:
 def _blocks(path: Path, compression: str) -> Iterator[bytes]:
     """The file in blocks that do not cut a character of UTF-8; of a large file, blocks spread evenly over it."""
     with OpenedBytes(path, compression) as opened:
-        stream, size = opened.stream, path.stat().st_size
-        if compression or size <= _SCAN_ALL_BELOW:
-            left = _SCAN_ALL_BELOW
-            while left > 0 and (block := stream.read(_SCAN_BLOCK)):
-                block += _rest_of_character(stream, block)
-                left -= len(block)
-                yield block
-            return
-        for number in range(_BLOCKS_OF_LARGE):
-            stream.seek(number * (size - _SCAN_BLOCK) // (_BLOCKS_OF_LARGE - 1))
-            block = stream.read(_SCAN_BLOCK)
-            yield block.lstrip(bytes(range(0x80, 0xC0)))[: -_started(block) or None]
-
-
-def _rest_of_character(stream: IO[bytes], block: bytes) -> bytes:
-    """What is missing of a character of several bytes that the block's end cuts."""
-    started = _started(block)
-    return stream.read(_bytes_of_character(block[-started]) - started) if started else b""
-
-
-def _bytes_of_character(first: int) -> int:
-    return 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2
-
-
-def _started(block: bytes) -> int:
-    """How many bytes of an unfinished character stand at the block's end."""
-    for back in range(1, min(4, len(block)) + 1):
-        byte = block[-back]
-        if byte >= 0xC0:
-            return back if back < _bytes_of_character(byte) else 0
-        if byte < 0x80:
-            return 0
-    return 0
+        stream, last = opened.stream, path.stat().st_size - _SCAN_BLOCK
+        is_large = not compression and last + _SCAN_BLOCK > _SCAN_ALL_BELOW
+        rest = b""
+        for number in range(_BLOCKS_OF_LARGE if is_large else _SCAN_ALL_BELOW // _SCAN_BLOCK):
+            if is_large:
+                stream.seek(number * last // (_BLOCKS_OF_LARGE - 1))
+            read = stream.read(_SCAN_BLOCK)
+            block = read.lstrip(bytes(range(0x80, 0xC0))) if is_large else rest + read
+            end = codecs.utf_8_decode(block, "surrogateescape", not read)[1]
+            yield block[:end]
+            rest = block[end:]
+            if not read:
+                return
 
 
 def _wide_without_mark(head: bytes) -> str:
