@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar
+from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar, spans_of
 from cellwright_guest.previews.plain import bounded, brief, integer, one_line
 from cellwright_guest.report_wire import MOST_TEXT, ColumnFacts
 
@@ -111,16 +111,9 @@ def _pieces(count: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + _PIECE, count)
 
 
-def _samples(count: int, stretches: int) -> Iterator[tuple[int, int]]:
+def _samples(count: int, stretches: int) -> list[tuple[int, int]]:
     """Evenly spread short spans with both ends, fewer of each stretch where there are many."""
-    spans = max(_SPANS // stretches, 2)
-    if count <= spans * _SPAN:
-        yield 0, count
-        return
-    last = count - _SPAN
-    for number in range(spans):
-        start = last * number // (spans - 1)
-        yield start, start + _SPAN
+    return spans_of(count, max(_SPANS // stretches, 2), _SPAN)
 
 
 def _take(found: _ScanResult, stretch: Stretch, start: int, stop: int) -> None:
@@ -233,7 +226,7 @@ def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | 
 
 def spread(count: int) -> list[tuple[int, int]]:
     """Spans of a sequence of objects that are worth reading: all when they are few."""
-    return [(0, count)] if count <= EXACT_ITEMS else list(_samples(count, 1))
+    return [(0, count)] if count <= EXACT_ITEMS else _samples(count, 1)
 
 
 def token(value: Any, room: int = _ITEM_TEXT) -> str:

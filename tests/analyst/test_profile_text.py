@@ -114,7 +114,7 @@ def test_names_from_files_cannot_pose_as_lines_of_their_own() -> None:
         ),
         (
             ReadOptions(path="a.duckdb", format="duckdb", part="t"),
-            'duckdb.connect("a.duckdb", read_only=True).sql("FROM \\"t\\"").df()',
+            'duckdb.connect("a.duckdb", read_only=True).sql("SELECT * FROM \\"t\\"").df()',
         ),
     ],
 )

@@ -61,12 +61,12 @@ class ColumnSource(Protocol):
         """The first values as text."""
 
 
-def spans_of(rows: int) -> list[tuple[int, int]]:
+def spans_of(rows: int, spans: int = SAMPLE_SPANS, length: int = SPAN_ROWS) -> list[tuple[int, int]]:
     """Everything when it is small, else evenly spread short spans with both ends."""
-    if rows <= SAMPLE_ROWS:
+    if rows <= spans * length:
         return [(0, rows)]
-    last = rows - SPAN_ROWS
-    return [(start, start + SPAN_ROWS) for start in (last * n // (SAMPLE_SPANS - 1) for n in range(SAMPLE_SPANS))]
+    last = rows - length
+    return [(start, start + length) for start in (last * number // (spans - 1) for number in range(spans))]
 
 
 def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief) -> ColumnPreview:

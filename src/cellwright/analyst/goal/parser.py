@@ -68,13 +68,8 @@ def _singular(part: str) -> str:
 
 
 def _use(column: ColumnProfile) -> str:
-    match column.meaning:
-        case "measure" | "currency":
-            return "measure"
-        case "category" | "flag" | "code" | "id":
-            return "group"
-        case "date" | "text" | "constant" | "unknown":
-            return ""
+    is_group = column.meaning in {"category", "flag", "code", "id"}
+    return "measure" if column.meaning in {"measure", "currency"} else "group" if is_group else ""
 
 
 def _matches(goal: tuple[str, ...], profile: Profile) -> Iterator[_Match]:

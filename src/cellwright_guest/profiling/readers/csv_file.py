@@ -15,7 +15,14 @@ from cellwright_guest.profiling.readers.csv_dialect import DialectGuess, guess_d
 from cellwright_guest.profiling.readers.csv_layout import find_layout
 from cellwright_guest.profiling.readers.csv_rows import Rows, TextFile, UnclosedQuote, stream_rows, to_batch
 from cellwright_guest.profiling.readers.formats import find_encoding, is_surely_a_table
-from cellwright_guest.profiling.readers.reader_columns import RowSample, Table, call, describe_sampling, starting_stride
+from cellwright_guest.profiling.readers.reader_columns import (
+    RowSample,
+    Table,
+    call,
+    oddities_around,
+    raw_table,
+    starting_stride,
+)
 from cellwright_guest.profiling.records import Oddity, ReadOptions
 from cellwright_guest.profiling.wording import counted
 
@@ -54,26 +61,13 @@ def _of_names(text: TextFile) -> Iterator[Oddity]:
         verb = "stands" if len(twice) == 1 else "stand"
         says = f"{counted(len(twice), 'column name')} {verb} more than once: {', '.join(map(repr, shown))}."
         yield Oddity(kind="duplicate-names", says=says, count=len(twice), examples=shown)
-    unnamed = sum(1 for name in text.layout.names if name.startswith("Unnamed: "))
-    if unnamed:
-        yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)
-    elif not header:
+    if not header:
         says = "The file has no line of names: the columns were numbered."
         yield Oddity(kind="unnamed-columns", says=says, count=text.layout.width, severity="note")
 
 
 def _of_lines(text: TextFile, rows: Rows) -> Iterator[Oddity]:
-    first = text.guess.records[: text.layout.start]
-    before = [" ".join(cell for cell in record if cell) for record in first if record]
-    if before:
-        says = f"{counted(len(before), 'line')} before the table are no rows and are passed over."
-        shown = tuple(example(line) for line in before[:5])
-        yield Oddity(kind="footnotes", says=says, count=len(before), examples=shown, severity="note")
-    notes = [" ".join(cell for cell in record if cell) for record in rows.notes if any(record)]
-    if notes:
-        says = f"{counted(len(notes), 'line')} at the end are notes, no rows, and are left out."
-        shown = tuple(example(line) for line in notes[:5])
-        yield Oddity(kind="footnotes", says=says, count=len(notes), examples=shown)
+    yield from oddities_around("line", text.guess.records[: text.layout.start], rows.notes, text.layout.names)
     if rows.repeated:
         says = f"The line of names is repeated {counted(rows.repeated, 'time')} among the rows."
         values = tuple(example(name) for name in text.layout.header[:1])
@@ -146,19 +140,14 @@ def _read(text: TextFile, budget: ReadBudget) -> RawTable:
         sample = pa.Table.from_batches([to_batch([], text.width)])
     size = text.source.size_bytes
     total = rows.rows if rows.is_counted else max(rows.rows, int(rows.rows * size / max(1, rows.read_bytes)))
-    return RawTable(
-        name=text.source.stem,
-        reading=_reading(text, rows),
-        columns=[
-            RawColumn(name=name, values=values, is_text_format=True)
-            for name, values in zip(text.layout.names[: text.width], sample.columns, strict=True)
-        ],
-        rows=total,
-        is_counted=rows.is_counted,
-        looked_at=sample.num_rows,
-        sampling=describe_sampling(stride=rows.sample.stride, seen=rows.rows, is_counted=rows.is_counted, total=total),
-        bytes=size,
-        oddities=text_oddities(text, rows, sample),
+    names = text.layout.names[: text.width]
+    columns = [
+        RawColumn(name=name, values=values, is_text_format=True)
+        for name, values in zip(names, sample.columns, strict=True)
+    ]
+    reading, odd, stride = _reading(text, rows), text_oddities(text, rows, sample), rows.sample.stride
+    return raw_table(
+        text.source, reading, columns, odd, rows=total, seen=rows.rows, stride=stride, is_whole=rows.is_counted
     )
 
 

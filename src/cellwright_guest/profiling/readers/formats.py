@@ -196,42 +196,35 @@ Reader = Literal["text", "json", "jsonl", "parquet", "feather", "excel", "sqlite
 
 HEAD_BYTES: Final = 1 << 20
 
-_SIGNATURES: Final[tuple[tuple[int, bytes, str], ...]] = (
-    (0, b"\x89PNG", "it is a picture (PNG)"),
-    (0, b"\xff\xd8\xff", "it is a picture (JPEG)"),
-    (0, b"GIF8", "it is a picture (GIF)"),
-    (0, b"II*\x00", "it is a picture (TIFF)"),
-    (0, b"MM\x00*", "it is a picture (TIFF)"),
-    (0, b"%PDF", "it is a PDF; save its tables as CSV first"),
-    (0, b"7z\xbc\xaf\x27\x1c", "it is an archive (7z); unpack it first"),
-    (0, b"Rar!", "it is an archive (RAR); unpack it first"),
-    (0, b"BZh", "it is compressed (bzip2); unpack it first"),
-    (0, b"\xfd7zXZ\x00", "it is compressed (xz); unpack it first"),
-    (0, b"\x28\xb5\x2f\xfd", "it is compressed (zstd); unpack it first"),
+_SIGNATURES: Final[dict[str, tuple[bytes, ...]]] = {
+    "it is a picture (PNG)": (b"\x89PNG",),
+    "it is a picture (JPEG)": (b"\xff\xd8\xff",),
+    "it is a picture (GIF)": (b"GIF8",),
+    "it is a picture (TIFF)": (b"II*\x00", b"MM\x00*"),
+    "it is a PDF; save its tables as CSV first": (b"%PDF",),
+    "it is an archive (7z); unpack it first": (b"7z\xbc\xaf\x27\x1c",),
+    "it is an archive (RAR); unpack it first": (b"Rar!",),
+    "it is compressed (bzip2); unpack it first": (b"BZh",),
+    "it is compressed (xz); unpack it first": (b"\xfd7zXZ\x00",),
+    "it is compressed (zstd); unpack it first": (b"\x28\xb5\x2f\xfd",),
+    "it is a program": (b"\x7fELF", b"MZ\x90"),
+    "it is an HDF5 file, which is not supported; save it as Parquet or CSV": (b"\x89HDF",),
+    "it is a NetCDF file, which is not supported; save it as Parquet or CSV": (b"CDF\x01", b"CDF\x02"),
+    "it is a numpy array, which is not supported; save it as Parquet or CSV": (b"\x93NUMPY",),
+    "it is a pickle, which is never opened: it could run any program": (b"\x80\x04\x95", b"\x80\x05\x95"),
+    "it is an SPSS file, which is not supported; save it as CSV": (b"$FL2",),
+    "it is a Stata file, which is not supported; save it as CSV": (b"<stata_dta>",),
+    "it is an Avro file, which is not supported; save it as Parquet": (b"Obj\x01",),
+    "it is an ORC file, which is not supported; save it as Parquet": (b"ORC",),
+    "it is a Feather file of the first version; save it as Parquet": (b"FEA1",),
+    "it is a sound, film or picture file": (b"ID3", b"RIFF", b"fLaC", b"OggS"),
+    "it is a broken Parquet file": (b"PAR1\x00",),
+    "it is encrypted": (b"PARE", b"Salted__", b"-----BEGIN PGP"),
+    "it is a pointer of Git LFS: the data itself was not fetched": (b"version https://git-lfs",),
+}
+_LATER_SIGNATURES: Final = (
     (257, b"ustar", "it is an archive (tar); unpack it first"),
-    (0, b"\x7fELF", "it is a program"),
-    (0, b"MZ\x90", "it is a program"),
-    (0, b"\x89HDF", "it is an HDF5 file, which is not supported; save it as Parquet or CSV"),
-    (0, b"CDF\x01", "it is a NetCDF file, which is not supported; save it as Parquet or CSV"),
-    (0, b"CDF\x02", "it is a NetCDF file, which is not supported; save it as Parquet or CSV"),
-    (0, b"\x93NUMPY", "it is a numpy array, which is not supported; save it as Parquet or CSV"),
-    (0, b"\x80\x04\x95", "it is a pickle, which is never opened: it could run any program"),
-    (0, b"\x80\x05\x95", "it is a pickle, which is never opened: it could run any program"),
-    (0, b"$FL2", "it is an SPSS file, which is not supported; save it as CSV"),
-    (0, b"<stata_dta>", "it is a Stata file, which is not supported; save it as CSV"),
-    (0, b"Obj\x01", "it is an Avro file, which is not supported; save it as Parquet"),
-    (0, b"ORC", "it is an ORC file, which is not supported; save it as Parquet"),
-    (0, b"FEA1", "it is a Feather file of the first version; save it as Parquet"),
-    (0, b"ID3", "it is a sound file (MP3)"),
-    (0, b"RIFF", "it is a sound, film or picture file (RIFF)"),
-    (0, b"fLaC", "it is a sound file (FLAC)"),
-    (0, b"OggS", "it is a sound file (Ogg)"),
     (4, b"ftyp", "it is a film (MP4)"),
-    (0, b"PAR1\x00", "it is a broken Parquet file"),
-    (0, b"PARE", "it is encrypted"),
-    (0, b"Salted__", "it is encrypted"),
-    (0, b"-----BEGIN PGP", "it is encrypted"),
-    (0, b"version https://git-lfs", "it is a pointer of Git LFS: the data itself was not fetched"),
 )
 _DOCUMENTS: Final = {
     **dict.fromkeys(("html", "htm", "xhtml"), "it is a web page (HTML)"),
@@ -287,9 +280,9 @@ def _by_signature(source: SourceFile, head: bytes) -> Reader | None:
         return "sqlite"
     if head[8:12] == b"DUCK":
         return "duckdb"
-    for offset, signature, why in _SIGNATURES:
-        if head[offset : offset + len(signature)] == signature:
-            raise NotReadable(why)
+    later = (why for offset, signature, why in _LATER_SIGNATURES if head.startswith(signature, offset))
+    if why := next((why for why, first in _SIGNATURES.items() if head.startswith(first)), next(later, "")):
+        raise NotReadable(why)
     return None
 
 
