@@ -18,6 +18,7 @@ from tests.leaping import LEAPING
 
 if TYPE_CHECKING:
     from cellwright.kernel import KernelPool, OpenNotebook
+    from tests.agents.forked import Forker
     from tests.models.houses import Warm
 
 
@@ -60,6 +61,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if places[function] % mark.args[0]:
                 item.add_marker(pytest.mark.slow)
             places[function] += 1
+
+
+@pytest.fixture(scope="session")
+def forker() -> Generator[Forker]:
+    """Workers to kill, forked from one process for the whole session that has imported everything."""
+    from tests.agents.forked import forking
+
+    with forking() as opened:
+        yield opened
 
 
 @contextmanager
