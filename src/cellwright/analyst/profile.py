@@ -54,18 +54,13 @@ def profile_json(profile: records.Profile) -> bytes:
 
 def with_paths(profile: records.Profile, rename: Callable[[str], str]) -> records.Profile:
     """The profile with other names for its files: those somebody else has for them."""
-    return replace(
-        profile,
-        tables=tuple(
-            replace(
-                table,
-                reading=replace(table.reading, path=rename(table.reading.path)),
-                files=tuple(map(rename, table.files)),
-            )
-            for table in profile.tables
-        ),
-        skipped=tuple(replace(skipped, path=rename(skipped.path)) for skipped in profile.skipped),
-    )
+
+    def renamed(table: records.TableProfile) -> records.TableProfile:
+        reading = replace(table.reading, path=rename(table.reading.path))
+        return replace(table, reading=reading, files=tuple(map(rename, table.files)))
+
+    skipped = tuple(replace(each, path=rename(each.path)) for each in profile.skipped)
+    return replace(profile, tables=tuple(map(renamed, profile.tables)), skipped=skipped)
 
 
 def with_remarks(

@@ -143,7 +143,7 @@ def _is_disabled(self: DirectedGraph, cell_id: CellId_t) -> bool:
     return cell.config.disabled or cell_id in _below_disabled(self.topology)
 
 
-def _is_any_ancestor_disabled(self: DirectedGraph, cell_id: CellId_t) -> bool:
+def _has_disabled_ancestor(self: DirectedGraph, cell_id: CellId_t) -> bool:
     if cell_id not in _below_disabled(self.topology):
         return False
     # A disabled cell inside a cycle is below itself, but is not its own ancestor.
@@ -190,9 +190,7 @@ SWAPS = (
     Swap(owner=MutableGraphTopology, name="remove_edge", fingerprint="df8a76a63788", ours=_remove_edge),
     Swap(owner=CellConfig, name="configure", fingerprint="f2c42300791b", ours=_configure),
     Swap(owner=DirectedGraph, name="is_disabled", fingerprint="dbfc87073291", ours=_is_disabled),
-    Swap(
-        owner=DirectedGraph, name="is_any_ancestor_disabled", fingerprint="5f6da284cc03", ours=_is_any_ancestor_disabled
-    ),
+    Swap(owner=DirectedGraph, name="is_any_ancestor_disabled", fingerprint="5f6da284cc03", ours=_has_disabled_ancestor),
     Swap(owner=edges, name="get_referring_cells", fingerprint="fd819cdfd084", ours=_get_referring_cells),
     Swap(owner=edges, name="compute_edges_for_cell", fingerprint="5788e53bd362", ours=_compute_edges_for_cell),
 )
