@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import cellwright_guest
-from cellwright_guest.marimo_symbols import SYMBOLS, Symbol, missing
 from cellwright_guest.patches import swap
+from tests.guest.marimo_symbols import SYMBOLS, Symbol, missing
 
 _GUEST = Path(cellwright_guest.__file__).parent
 
