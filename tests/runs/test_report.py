@@ -434,7 +434,8 @@ def test_an_unknown_price_is_called_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (3_599, "59 min 59 s"), (7_500, "2 h 5 min")]
+    ("seconds", "said"),
+    [(-3, "0 s"), (59.9, "59 s"), (60, "1 min 00 s"), (3_599, "59 min 59 s"), (7_500, "2 h 05 min")],
 )
 def test_a_time_is_said_as_people_say_it(seconds: float, said: str) -> None:
     assert duration(seconds) == said

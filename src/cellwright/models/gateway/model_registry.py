@@ -144,7 +144,7 @@ class ModelRegistry:
         return self._prices.price_of(model, usage)
 
     def ask(self, name: ModelName, request: Request, **options: Any) -> AnswerStream:
-        """Put a request to a model, with its key and without anybody's secrets; `options` as of `AskModel`."""
+        """Put a request to a model, with its key and without anybody's secrets; `options` as of `Providers.ask`."""
         # Looked up while it was planned: this does not wait for a keyring.
         key = self.keys.find(name.provider) if self.endpoint(name).key == "required" else None
         clean = masked_prompt(request, self.mask)

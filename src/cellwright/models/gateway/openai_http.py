@@ -27,13 +27,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, Defect, UserError
 from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Payer, Update
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.names import CallId
 from cellwright.models.gateway import openai_response
 from cellwright.models.gateway.call_executor import CallExecutor
-from cellwright.models.gateway.openai_access import EndpointAccount, EndpointAddress
+from cellwright.models.gateway.openai_access import EndpointAddress, standing_limits
 from cellwright.models.gateway.openai_request import Chat, read_chat, read_embedding
 from cellwright.models.gateway.openai_response import DONE, Chunks, Json, OpenAIFailure, failure_of
-from cellwright.models.reports import AskModels, ModelsReport
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ _SHUTDOWN_TIMEOUT_SECONDS: Final = 2
 class OpenAIRoutes:
     """The endpoint's three pages."""
 
-    def __init__(self, executor: CallExecutor, account: EndpointAccount) -> None:
+    def __init__(self, executor: CallExecutor, start: GatewayLaunch) -> None:
         self._executor = executor
-        self._account = account
+        self._start = start
 
     def application(self, address: EndpointAddress) -> ASGIApp:
         """What answers at this address."""
@@ -75,8 +75,8 @@ class OpenAIRoutes:
             id=CallId(f"endpoint/{key or secrets.token_hex(16)}"),
             request=chat.request,
             choice=chat.choice,
-            payer=Payer(run=f"endpoint/{today}", step="chat", role="endpoint", person=self._account.person),
-            limits=await anyio.to_thread.run_sync(self._account.limits),
+            payer=Payer(run=f"endpoint/{today}", step="chat", role="endpoint", person=self._start.person),
+            limits=await anyio.to_thread.run_sync(standing_limits, self._start.home, self._start.team_rules),
             stream=chat.stream,
         )
 
@@ -87,10 +87,7 @@ class OpenAIRoutes:
         return _json(openai_response.embeddings(vectors, model=name, encoding=asked.encoding))
 
     async def _models(self, _: HttpRequest) -> Response:
-        report = await self._executor.query(AskModels())
-        if not isinstance(report, ModelsReport):
-            raise Defect("Asked for the models, the gateway told something else.")
-        return _json(openai_response.model_list(report.models))
+        return _json(openai_response.model_list((await self._executor.reports.models()).models))
 
 
 class _Completion(Response):

@@ -94,37 +94,20 @@ def _texts(node: ast.AST, functions: frozenset[str]) -> list[str] | None:
 
 
 def _variables(node: ast.stmt) -> Iterator[str]:
-    match node:
-        case ast.Assign(targets=targets):
-            for target in targets:
-                yield from _targets(target)
-        case ast.AnnAssign(target=target, value=value) if value is not None:
-            yield from _targets(target)
-        case ast.For(target=target, body=body) | ast.AsyncFor(target=target, body=body):
-            yield from (name for inner in body for name in _variables(inner))
-            yield from _targets(target)
-        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
-            yield from (name for item in items if item.optional_vars for name in _targets(item.optional_vars))
-            yield from (name for inner in body for name in _variables(inner))
-        case ast.If(body=body, orelse=other) | ast.While(body=body, orelse=other):
-            yield from (name for inner in (*body, *other) for name in _variables(inner))
-        case ast.Try(body=body, handlers=_, orelse=other, finalbody=final):
-            yield from (name for inner in (*body, *other, *final) for name in _variables(inner))
-        case _:
-            pass
+    """What a statement binds, the names that say most last: what a block comes to, what a loop goes through."""
+    if isinstance(node, _Definition):
+        return
+    body = [inner for field in ("body", "orelse", "finalbody") for inner in getattr(node, field, ())]
+    yield from (name for item in getattr(node, "items", ()) for name in _stored(item))
+    yield from (name for inner in body for name in _variables(inner))
+    yield from (name for target in getattr(node, "targets", ()) for name in _stored(target))
+    if not isinstance(node, ast.AnnAssign) or node.value is not None:
+        yield from _stored(getattr(node, "target", None))
 
 
-def _targets(node: ast.expr) -> Iterator[str]:
-    match node:
-        case ast.Name(id=name):
-            yield name
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _targets(element)
-        case ast.Starred(value=value):
-            yield from _targets(value)
-        case _:
-            pass
+def _stored(node: ast.AST | None) -> list[str]:
+    found = ast.walk(node) if node is not None else ()
+    return [each.id for each in found if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
 
 
 def _is_result(node: ast.expr) -> bool:

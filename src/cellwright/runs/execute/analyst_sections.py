@@ -187,24 +187,22 @@ def understand(words: str, data: DataOverview) -> Understanding | UnsupportedGoa
     return Understanding(profile=profile, names=names, wanted=wanted)
 
 
+_OF_DATA: Final = {
+    "read": tables_section,
+    "quality": quality_section,
+    "look": overview_section,
+    "test": test_section,
+}
+_OF_TESTS: Final = {"findings": findings_section, "tell": conclusion_section}
+
+
 def write_section(section: str, known: Understanding, tests: Sequence[TestRow]) -> Section:
     """The cells of one section."""
-    profile, names, wanted = known.profile, known.names, known.wanted
-    match section:
-        case "read":
-            return tables_section(profile=profile, names=names, wanted=wanted)
-        case "quality":
-            return quality_section(profile=profile, names=names, wanted=wanted)
-        case "look":
-            return overview_section(profile=profile, names=names, wanted=wanted)
-        case "test":
-            return test_section(profile=profile, names=names, wanted=wanted)
-        case "findings":
-            return findings_section(profile=profile, names=names, wanted=wanted, tests=tests)
-        case "tell":
-            return conclusion_section(profile=profile, names=names, wanted=wanted, tests=tests)
-        case _:
-            raise Defect(f"The analyst writes no section {section!r}.")
+    if section in _OF_TESTS:
+        return _OF_TESTS[section](profile=known.profile, names=known.names, wanted=known.wanted, tests=tests)
+    if section in _OF_DATA:
+        return _OF_DATA[section](profile=known.profile, names=known.names, wanted=known.wanted)
+    raise Defect(f"The analyst writes no section {section!r}.")
 
 
 def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Plan:

@@ -6,7 +6,7 @@ A decision accepts one that waits, or drops one or all; it answers the run's own
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -100,14 +100,7 @@ class DecidedBranches:
 
     def json(self) -> dict[str, Any]:
         """As plain values."""
-        return {
-            "run": self.run,
-            "decision": self.decision,
-            "branches": list(self.branches),
-            "by": self.by,
-            "is_settled": self.is_settled,
-            "says": self.says,
-        }
+        return asdict(self)
 
 
 class BranchKind(PlainKind):
