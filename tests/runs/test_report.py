@@ -19,7 +19,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import CellFault, CellOutcome, CellOutput, KernelPool, OpenNotebook
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
-from cellwright.runs import DeliveredCheck, DeliveredTask, Delivery
+from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery
 from cellwright.runs.deliver.report.outputs import clean_output, output_html
 from cellwright.runs.deliver.report.page import prose
 from cellwright.runs.deliver.report.report import MARK, draw_charts, duration, report_html, report_text

@@ -50,7 +50,6 @@ from cellwright.models.money.call_records import SentCall, another_request, is_w
 from cellwright.models.money.ledger import Ledger
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.sdk_clients import BEFORE_SENDING
-from cellwright.models.reports import Report, ReportRequest
 from cellwright.models.routing.attempt import usage_of
 from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.policy.money import Money
@@ -113,10 +112,6 @@ class CallExecutor:
         """Until nothing is in flight."""
         while self._flights:
             await Subscription(next(iter(self._flights.values()))).ended()
-
-    async def query(self, question: ReportRequest) -> Report:
-        """What the gateway knows."""
-        return await self.reports.report(question, calls_in_flight=self.in_flight)
 
     async def embed(self, texts: Sequence[str], choice: Choice) -> list[list[float]]:
         """One vector per text, by the first model of the choice (tier `embed` by default) that answers."""

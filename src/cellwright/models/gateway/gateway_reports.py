@@ -64,6 +64,7 @@ class GatewayReports:
         listed: list[ListedModel] = []
         for name in configuration.offered():
             candidate, endpoint = self.registry.candidate(name, 0, ready), configuration.endpoint(name)
+            rates = candidate.rates
             listed.append(
                 ListedModel(
                     name=str(name),
@@ -73,9 +74,9 @@ class GatewayReports:
                     is_local=candidate.traits.local,
                     abilities=tuple(ability for ability in ABILITIES if can(candidate.traits, ability)),
                     context_tokens=candidate.traits.context_tokens,
-                    input_price_per_million=candidate.price_per_million_in,
-                    output_price_per_million=candidate.price_per_million_out,
-                    currency=candidate.currency,
+                    input_price_per_million=rates and rates.input_per_million,
+                    output_price_per_million=rates and rates.output_per_million,
+                    currency=rates.currency if rates else "USD",
                     health=candidate.health,
                 )
             )

@@ -117,16 +117,14 @@ class ModelRegistry:
 
     def candidate(self, name: ModelName, position: int, ready: frozenset[str]) -> Candidate:
         """One model, with all that routing asks about it."""
-        configuration, rates = self._configuration, self._prices.rates(name)
+        configuration = self._configuration
         return Candidate(
             name=name,
             traits=traits_of(name, configuration, self.probed),
             position=position,
             is_ready=configuration.is_ready(name, ready),
             health=self.breakers.health(name.provider),
-            price_per_million_in=None if rates is None else rates.input_per_million,
-            price_per_million_out=None if rates is None else rates.output_per_million,
-            currency="USD" if rates is None else rates.currency,
+            rates=self._prices.rates(name),
         )
 
     async def load(self, name: ModelName) -> None:

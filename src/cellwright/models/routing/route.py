@@ -13,6 +13,7 @@ from cellwright.errors import ModelUnavailable, RefusedByPolicy
 from cellwright.models.calls import Request
 from cellwright.models.config.catalogue import Traits
 from cellwright.models.config.names import Ability, ModelName
+from cellwright.models.money.prices import Rates
 from cellwright.models.routing.breaker import Health
 from cellwright.policy.money import Money
 from cellwright.remedies import remedy
@@ -55,10 +56,8 @@ class Candidate:
     is_ready: bool = True
     """Its key is there, or it needs none."""
     health: Health = "closed"
-    price_per_million_in: Decimal | None = None
-    price_per_million_out: Decimal | None = None
+    rates: Rates | None = None
     """None: nobody knows."""
-    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +157,11 @@ def needs_of(request: Request) -> frozenset[Ability]:
 
 def cost_of(question: RouteRequest, candidate: Candidate) -> Money | None:
     """About what it would cost there; None where nobody knows. What runs here costs nothing."""
-    into, out = candidate.price_per_million_in, candidate.price_per_million_out
-    if into is None or out is None:
-        return Money(amount=Decimal(0), currency=candidate.currency) if candidate.traits.local else None
+    if (rates := candidate.rates) is None:
+        return Money(amount=Decimal(0)) if candidate.traits.local else None
+    into, out = rates.input_per_million, rates.output_per_million
     amount = (question.context_tokens * into + question.answer_tokens * out) / 1_000_000
-    return Money(amount=amount, currency=candidate.currency)
+    return Money(amount=amount, currency=rates.currency)
 
 
 def _rank(question: RouteRequest, candidate: Candidate) -> tuple[bool, bool, int]:

@@ -19,6 +19,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.analyst.sections.tables import PACKAGES
 from cellwright.errors import KernelLost
 from cellwright.journal import Flow
+from cellwright.runs.deliver.delivery import RunEnd
 from cellwright.runs.execute.analyst_results import (
     ANCESTOR_FAILED,
     READ_TESTS,
@@ -69,13 +70,6 @@ _ROLE: Final = Role(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnservedGoal:
-    """Nothing the analyst could do, and what would help."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnalystTaskOutcome:
     """What came of one task."""
 
@@ -111,14 +105,14 @@ class Analyst:
 
     # ── brief ──
 
-    async def make_plan(self, goal: Goal) -> Plan | UnservedGoal:
+    async def make_plan(self, goal: Goal) -> Plan | RunEnd:
         """What will be done for this goal, or why nothing can be."""
         data = self._data = self._data or await self._look(goal)
         if data.problem:
-            return UnservedGoal(why=data.problem)
+            return RunEnd(status="failed", why=data.problem)
         known = understand(goal.words, data)
         if isinstance(known, UnsupportedGoal):
-            return UnservedGoal(why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
+            return RunEnd(status="failed", why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
         self._known = known
         return plan_for(goal.words, known, data.notes)
 

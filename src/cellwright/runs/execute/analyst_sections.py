@@ -29,9 +29,9 @@ from cellwright.data.files import DataFile, place_data
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Cell, Document
-from cellwright.notebook.source_text import literal, variable_name
+from cellwright.notebook.source_text import literal
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, Goal
-from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, goal_data, title_line
+from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, data_variables, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
 from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
 
@@ -100,7 +100,7 @@ async def read_data_overview(goal: Goal, profiler: Profiler | None, document: Do
     # An earlier run of its own is taken up: the names it gave are not somebody else's.
     defined = defined_in(document.cells) if not goal.continues else frozenset[str]()
     cells = document.cells if not goal.continues else ()
-    variables = _variables(files, taken=() if is_known else defined)
+    variables = data_variables(files, () if is_known else defined)
     return DataOverview(
         profile=profile_json(profile).decode(),
         sources=tuple(
@@ -124,14 +124,6 @@ def _files(goal: Goal) -> tuple[tuple[DataFile, ...], tuple[str, ...]]:
     if len(files) == len(found):
         return files, ()
     return files, (f"Of the {len(found)} data files of the project {len(files)} were looked at.",)
-
-
-def _variables(files: Sequence[DataFile], taken: Collection[str]) -> list[str]:
-    used, names = set(taken), list[str]()
-    for file in files:
-        names.append(variable_name(file.name, is_folder=file.is_folder, taken=used))
-        used.add(names[-1])
-    return names
 
 
 def _code(files: Sequence[DataFile], variables: Sequence[str]) -> str:

@@ -93,10 +93,6 @@ class Plan:
             task for task in self.tasks if task.status in {"planned", "running"} and set(task.after) <= settled
         )
 
-    def blocked(self) -> tuple[Task, ...]:
-        """Those that are planned and wait for one that failed."""
-        return tuple(task for task in self.tasks if task.status == "planned") if self.next_task() is None else ()
-
     def checks(self) -> tuple[Check, ...]:
         """Of all tasks that were not dropped."""
         return tuple(check for task in self.tasks if task.status != "dropped" for check in task.checks)

@@ -15,7 +15,7 @@ from cellwright.journal import Records, stream_of
 from cellwright.policy.approvals import AnswerRefused, Person
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task
-from cellwright.runs.views.branch_views import BranchView, BranchViews
+from cellwright.runs.views.branch_views import BranchView, BranchViews, branches_asked
 from cellwright.runs.views.run_view import ReadStream, read_view
 from cellwright.tools import (
     Inbox,
@@ -131,18 +131,18 @@ class BranchKind(PlainKind):
             return await super().apply(records, item, reply, person, shown_fingerprint)
         assert isinstance(item.question, PlainQuestion)
         number, run = item.question.id, item.question.run
-        lane = (await read_branch_views(records, run)).by_branch.get(branch)
+        lane = (await read_branch_views(records, run)).get(branch)
         if lane is not None and lane.decision:
             message = f"{_name(lane)} was {lane.decision} by {lane.decided_by} already."
             return AnswerRefused(why="already-answered", message=message)
         await records.log.append(stream_of(run), BranchDropped(branch=branch, by=person.name))
         # Read again: somebody else may have dropped the others at the same moment.
-        if all(each.decision for each in (await read_branch_views(records, run)).asked(number)):
+        if all(each.decision for each in branches_asked(await read_branch_views(records, run), number)):
             try:
                 await records.questions.answer(number, NONE, by=person.name)
             except UserError:
                 # Whoever dropped the other last one at the same moment has said it already.
-                if (await read_branch_views(records, run)).by_branch[branch].decision != "dropped":
+                if (await read_branch_views(records, run))[branch].decision != "dropped":
                     raise
         return PlainAnswered(question=item.question, reply=str(reply), by=person.name, at=datetime.now(UTC))
 
@@ -170,7 +170,7 @@ async def drop(inbox: Inbox, run: str, branch: str | None, person: Person) -> De
         return await _drop_all(inbox, run, lanes, choices, person)
     lane = _waiting(lanes, choices, branch, run)
     await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
-    asked = (await read_branch_views(inbox.records, run)).asked(lane.question)
+    asked = branches_asked(await read_branch_views(inbox.records, run), lane.question)
     if left := [each for each in asked if not each.decision]:
         names = ", ".join(_name(each) for each in left)
         says = f"{_name(lane)} is dropped; {names} {'waits' if len(left) == 1 else 'wait'} still."
@@ -183,7 +183,7 @@ async def _drop_all(
 ) -> DecidedBranches:
     if not choices:
         raise NotWaiting(f"No branch of {run!r} waits.", hint="Nothing to do.")
-    dropped = [lane for question in choices for lane in lanes.asked(question) if not lane.decision]
+    dropped = [lane for question in choices for lane in branches_asked(lanes, question) if not lane.decision]
     for question in choices:
         await _answer(inbox, question, NONE, person)
     names = ", ".join(_name(lane) for lane in dropped)
@@ -200,22 +200,21 @@ async def _answer(inbox: Inbox, question: str, said: TypedAnswer | str, person: 
 
 def _waiting(lanes: BranchViews, choices: Sequence[str], text: str, run: str) -> BranchView:
     """The lane of this name that a person can decide about now."""
-    waiting = [lane for lane in lanes.lanes if lane.state(choices) == "waits"]
+    waiting = [lane for lane in lanes.values() if lane.state(choices) == "waits"]
     found = _named(waiting, text)
     if len(found) == 1:
         return found[0]
     if len(found) > 1:
         names = ", ".join(lane.tried.branch for lane in found)
         raise NoSuchBranch(f"Several branches are {text!r}.", hint=f"Name one of: {names}.")
-    others = _named(lanes.lanes, text)
+    others = _named(list(lanes.values()), text)
     hint = f"These wait: {', '.join(_name(lane) for lane in waiting)}." if waiting else f"No branch of {run!r} waits."
     if not others:
         raise NoSuchBranch(f"The run {run!r} tried no branch {text!r}.", hint=hint)
     lane = others[-1]
-    state = lane.state(choices)
-    if lane.decision:
-        raise NotWaiting(f"{_name(lane)} was {lane.decision} by {lane.decided_by} already.", hint=hint)
-    raise NotWaiting(f"{_name(lane)} does not wait: it is {state.replace('-', ' ')}.", hint=hint)
+    why = f"does not wait: it is {lane.state(choices).replace('-', ' ')}"
+    why = f"was {lane.decision} by {lane.decided_by} already" if lane.decision else why
+    raise NotWaiting(f"{_name(lane)} {why}.", hint=hint)
 
 
 def _named(lanes: Sequence[BranchView], text: str) -> list[BranchView]:
