@@ -94,7 +94,7 @@ class DecidedBranches:
     decision: Literal["accepted", "dropped"]
     branches: tuple[str, ...]
     by: str
-    is_settled: bool
+    is_settled: bool = True
     """The question is answered and the run goes on; else other branches still wait."""
     says: str
 
@@ -158,37 +158,34 @@ async def accept(inbox: Inbox, run: str, branch: str, person: Person) -> Decided
     """Let this branch be kept. Raises `NoSuchBranch`, `NotWaiting`."""
     lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
     lane = _waiting(lanes, choices, branch, run)
-    await _answer(inbox, lane.question, TypedAnswer(words=lane.tried.branch), person)
+    kept = lane.tried.branch
+    await _answer(inbox, lane.question, TypedAnswer(words=kept), person)
     says = f"{_name(lane)} is accepted; the run makes it in the notebook."
-    return _decided(run, "accepted", [lane], person, says)
+    return DecidedBranches(run=run, decision="accepted", branches=(kept,), by=person.name, says=says)
 
 
 async def drop(inbox: Inbox, run: str, branch: str | None, person: Person) -> DecidedBranches:
     """Drop one branch, or everything that waits; with the last one the run goes on. Raises as `accept` does."""
     lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
-    if branch is None:
-        return await _drop_all(inbox, run, lanes, choices, person)
-    lane = _waiting(lanes, choices, branch, run)
-    await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
-    asked = branches_asked(await read_branch_views(inbox.records, run), lane.question)
-    if left := [each for each in asked if not each.decision]:
-        names = ", ".join(_name(each) for each in left)
-        says = f"{_name(lane)} is dropped; {names} {'waits' if len(left) == 1 else 'wait'} still."
-        return _decided(run, "dropped", [lane], person, says, is_settled=False)
-    return _decided(run, "dropped", [lane], person, f"{_name(lane)} is dropped; nothing is kept, and the run goes on.")
-
-
-async def _drop_all(
-    inbox: Inbox, run: str, lanes: BranchViews, choices: Sequence[str], person: Person
-) -> DecidedBranches:
-    if not choices:
+    left: list[str] = []
+    if branch is not None:
+        lane = _waiting(lanes, choices, branch, run)
+        dropped = [lane]
+        await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
+        asked = branches_asked(await read_branch_views(inbox.records, run), lane.question)
+        left = [_name(each) for each in asked if not each.decision]
+        says = f"{_name(lane)} is dropped; nothing is kept, and the run goes on."
+        if left:
+            says = f"{_name(lane)} is dropped; {', '.join(left)} {'waits' if len(left) == 1 else 'wait'} still."
+    elif not choices:
         raise NotWaiting(f"No branch of {run!r} waits.", hint="Nothing to do.")
-    dropped = [lane for question in choices for lane in branches_asked(lanes, question) if not lane.decision]
-    for question in choices:
-        await _answer(inbox, question, NONE, person)
-    names = ", ".join(_name(lane) for lane in dropped)
-    says = f"Dropped: {names or 'all'}. Nothing is kept, and the run goes on."
-    return _decided(run, "dropped", dropped, person, says)
+    else:
+        dropped = [each for question in choices for each in branches_asked(lanes, question) if not each.decision]
+        for question in choices:
+            await _answer(inbox, question, NONE, person)
+        says = f"Dropped: {', '.join(map(_name, dropped)) or 'all'}. Nothing is kept, and the run goes on."
+    names = tuple(each.tried.branch for each in dropped)
+    return DecidedBranches(run=run, decision="dropped", branches=names, by=person.name, is_settled=not left, says=says)
 
 
 async def _answer(inbox: Inbox, question: str, said: TypedAnswer | str, person: Person) -> None:
@@ -226,22 +223,3 @@ def _named(lanes: Sequence[BranchView], text: str) -> list[BranchView]:
 
 def _name(lane: BranchView) -> str:
     return " ".join(lane.tried.purpose.split()) or lane.tried.branch
-
-
-def _decided(
-    run: str,
-    decision: Literal["accepted", "dropped"],
-    lanes: Sequence[BranchView],
-    person: Person,
-    says: str,
-    *,
-    is_settled: bool = True,
-) -> DecidedBranches:
-    return DecidedBranches(
-        run=run,
-        decision=decision,
-        branches=tuple(lane.tried.branch for lane in lanes),
-        by=person.name,
-        is_settled=is_settled,
-        says=says,
-    )
