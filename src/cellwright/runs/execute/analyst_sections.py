@@ -18,7 +18,7 @@ from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.parser import read_goal_words
 from cellwright.analyst.goal.request import AnalysisRequest, UnsupportedGoal
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile, TableProfile, one_line, profile_json, read_profile
+from cellwright.analyst.profile import Profile, one_line, profile_json, read_profile
 from cellwright.analyst.sections.conclusion import conclusion_section
 from cellwright.analyst.sections.findings import findings_section
 from cellwright.analyst.sections.hypothesis_tests import test_section
@@ -133,13 +133,11 @@ def _code(files: Sequence[DataFile], variables: Sequence[str]) -> str:
 
 def _unreadable(profile: Profile) -> str:
     why = [f"{one_line(each.path, 200)}: {each.why}" for each in profile.skipped[:_MOST_SAID]]
-    why += [f"{one_line(table.name, 200)}: {_lack(table)}" for table in profile.tables[:_MOST_SAID]]
+    for table in profile.tables[:_MOST_SAID]:
+        lack = "it has names of columns, but no rows" if table.columns else "it has no columns"
+        why.append(f"{one_line(table.name, 200)}: {lack}")
     said = "; ".join(why) or "it is empty"
     return f"None of the data can be used: {said}. {OTHER_DATA.sentence}"
-
-
-def _lack(table: TableProfile) -> str:
-    return "it has names of columns, but no rows" if table.columns else "it has no columns"
 
 
 _DELIVERABLE = "A first day's work on the data: what it is, how far to trust it, and what can be told from it."
@@ -199,7 +197,8 @@ def write_section(section: str, known: Understanding, tests: Sequence[TestRow]) 
 
 def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Plan:
     """A task for each section. What findings and telling check is known once the tests are."""
-    tasks = [_task(write_section(section, known, ())) for section in SECTIONS]
+    written = [write_section(section, known, ()) for section in SECTIONS]
+    tasks = [Task(id=each.id, title=each.title, role=ANALYST, checks=checks_of(each)) for each in written]
     assumed = () if known.wanted.is_understood else ("The goal names nothing the data has: an overview was given.",)
     title = title_line(words)
     plan = Plan(title=title, deliverable=_DELIVERABLE, tasks=tuple(tasks), assumptions=(*assumed, *notes))
@@ -212,10 +211,6 @@ def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Pla
 def checks_of(section: Section) -> tuple[Check, ...]:
     """What the section's own tests show."""
     return tuple(Check(test=test, says=says) for test, says in section.checks)
-
-
-def _task(section: Section) -> Task:
-    return Task(id=section.id, title=section.title, role=ANALYST, checks=checks_of(section))
 
 
 _METHODS: Final = ("about_the_methods", "method_", "define_", "answer_sentences")
