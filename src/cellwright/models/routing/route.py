@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal
 
-from pydantic_ai.messages import BinaryContent, ImageUrl, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ImageUrl
 
 from cellwright.errors import ModelUnavailable, RefusedByPolicy
 from cellwright.models.calls import Request
@@ -150,7 +150,10 @@ def needs_of(request: Request) -> frozenset[Ability]:
     needs: dict[Ability, bool] = {
         "tools": bool(request.tools),
         "schema": request.output is not None,
-        "images": any(map(_is_image, _contents(request))),
+        "images": any(
+            isinstance(each, ImageUrl) or (isinstance(each, BinaryContent) and each.is_image)
+            for each in request.contents
+        ),
     }
     return frozenset(ability for ability, is_needed in needs.items() if is_needed)
 
@@ -176,18 +179,3 @@ def _reason(question: RouteRequest, candidate: Candidate) -> str:
     if candidate.health == "open":
         notes.append("its endpoint failed lately")
     return ", ".join(notes)
-
-
-def _contents(request: Request) -> Iterable[object]:
-    for message in request.messages:
-        if not isinstance(message, ModelRequest):
-            continue
-        for part in message.parts:
-            if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-                yield from part.content
-            elif isinstance(part, ToolReturnPart):
-                yield from part.files
-
-
-def _is_image(content: object) -> bool:
-    return isinstance(content, ImageUrl) or (isinstance(content, BinaryContent) and content.is_image)
