@@ -34,11 +34,7 @@ _MARKED_WITHIN: Final = 2_000
 
 async def make_notebook(goal: Goal) -> bool:
     """A notebook where the goal wants one, unless it is there; whether it was made."""
-
-    def work() -> bool:
-        return create_if_missing(Path(goal.notebook), _first_text(goal))
-
-    return await anyio.to_thread.run_sync(work)
+    return await anyio.to_thread.run_sync(lambda: create_if_missing(Path(goal.notebook), _first_text(goal)))
 
 
 def mounts_of(goal: Goal) -> tuple[str, ...]:

@@ -98,7 +98,9 @@ class Run:
             return None
         await self._stage("brief")
         notes = (brief.work_so_far(self._plan),) if self._plan.tasks else ()
-        report = await self._ask_planner(notes)
+        studio = self._studio(before_agreement=True)
+        studio = replace(studio, tools=with_tool(studio.tools, brief.plan_finish()))
+        report = await self._work(studio, self._assignment(self._goal.words, brief.ROLE, "", notes))
         if report.outcome != "finished":
             return None if await self._hear() else end_without_plan(report)
         self._has_plan = True
@@ -130,11 +132,6 @@ class Run:
         given, self._has_plan = self._goal.plan, True
         await self._adopt(plan if given is None else given)
         return None
-
-    async def _ask_planner(self, notes: tuple[Note, ...]) -> AgentReport:
-        studio = self._studio(before_agreement=True)
-        studio = replace(studio, tools=with_tool(studio.tools, brief.plan_finish()))
-        return await self._work(studio, self._assignment(self._goal.words, brief.ROLE, "", notes))
 
     async def _adopt(self, plan: Plan) -> None:
         self._plan = plan

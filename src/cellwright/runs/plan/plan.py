@@ -229,7 +229,7 @@ def parse_plan(value: Any) -> Plan:
     try:
         return _PLAN.validate_python(value)
     except ValidationError as error:
-        raise UserError(f"No plan: {_first(error)}.") from error
+        raise UserError(f"No plan: {first_mistake(error)}.") from error
 
 
 def parse_edit(value: Any) -> PlanEdit:
@@ -237,9 +237,10 @@ def parse_edit(value: Any) -> PlanEdit:
     try:
         return _EDIT.validate_python(value)
     except ValidationError as error:
-        raise UserError(f"No change of a plan: {_first(error)}.", hint="add, change, drop or retry.") from error
+        raise UserError(f"No change of a plan: {first_mistake(error)}.", hint="add, change, drop or retry.") from error
 
 
-def _first(error: ValidationError) -> str:
+def first_mistake(error: ValidationError) -> str:
+    """Where and what, of the first of them."""
     first = error.errors()[0]
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
