@@ -119,8 +119,7 @@ def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]
         "verified": isinstance(result, Verified),
         "reasons": [{"kind": reason.kind, "text": reason.text, "hint": hint_text(reason.hint)} for reason in reasons],
         "cells": [
-            {"id": cell.place.cell, "label": cell.place.label, "status": cell.status, "same": cell.is_same}
-            for cell in report.cells
+            {"id": cell.cell, "label": cell.label, "status": cell.status, "same": cell.is_same} for cell in report.cells
         ],
         "checks": [dataclasses.asdict(check) for check in report.checks],
         "lint": [dataclasses.asdict(finding) for finding in report.findings],

@@ -22,7 +22,7 @@ from cellwright.runs.verify.comparison import comparable_output, difference
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.notebook_run import NotebookRun
 from cellwright.runs.verify.proof import cell_name
-from cellwright.runs.verify.reasons import CellLocation, ReasonKind, UnverifiedReason
+from cellwright.runs.verify.reasons import ReasonKind, UnverifiedReason
 
 Where = Literal["code", "output", "console"]
 
@@ -127,14 +127,10 @@ class Judge:
         self._machine = machine
         self._masker = masker
         self.reasons: list[UnverifiedReason] = []
-        self._places = {
-            cell.id: CellLocation(cell=cell.id, label=label_of(cell, number, masker))
-            for number, cell in enumerate(file.document.cells, start=1)
+        self.labels = {
+            cell.id: label_of(cell, number, masker) for number, cell in enumerate(file.document.cells, start=1)
         }
-
-    def place(self, cell: CellId) -> CellLocation:
-        """Where a cell is, in words."""
-        return self._places[cell]
+        """Each cell, as a person would find it."""
 
     def lint(self, findings: Iterable[LintFinding], *, is_strict: bool) -> None:
         """What breaks a notebook always counts, what is only untidy when that was asked for."""
@@ -147,7 +143,7 @@ class Judge:
         """Leaks in what is written: header and cells."""
         self._leaks(self._document.header, "the notebook", "code")
         for cell in self._document.cells:
-            self._leaks(cell.code, self.place(cell.id).label, "code")
+            self._leaks(cell.code, self.labels[cell.id], "code")
 
     def runs(self, runs: Sequence[NotebookRun], seconds: float) -> None:
         """Failures, failed checks, differences and leaks of what was shown; the same thing is said once."""
@@ -192,17 +188,17 @@ class Judge:
                 hint = "Mend the notebook, or the check if it asks for the wrong thing."
                 if result.outcome == "needs pytest":
                     hint = "Add pytest to the header's `dependencies`, or write a plain function without parameters."
-                self._refuse("CheckFailed", f"check {result.name} ({self.place(result.cell).label}): {message}", hint)
+                self._refuse("CheckFailed", f"check {result.name} ({self.labels[result.cell]}): {message}", hint)
 
     def _unheard(self, run: NotebookRun) -> None:
         """Cells without an outcome that counts, though nothing failed: silence proves nothing."""
         status = {outcome.id: outcome.status for outcome in run.outcomes}
         for cell in self._document.cells:
             if (said := status.get(cell.id, "nothing was heard of it")) not in ("ok", "stopped", "disabled"):
-                self._refuse("CellFailed", f"{self.place(cell.id).label}: did not run: {said}", _MEND_CELL)
+                self._refuse("CellFailed", f"{self.labels[cell.id]}: did not run: {said}", _MEND_CELL)
 
     def _failure(self, outcome: CellOutcome, seconds: float) -> None:
-        label, error = self.place(outcome.id).label, outcome.error
+        label, error = self.labels[outcome.id], outcome.error
         kind = error.type if error is not None else outcome.status
         message = self._masker.mask(error.message).text if error is not None else ""
         if kind == "DeadlineReached":
@@ -222,12 +218,12 @@ class Judge:
             other = again.get(outcome.id)
             found = difference(comparable_output(outcome), comparable_output(other)) if other is not None else None
             if found is not None:
-                text = f"{self.place(outcome.id).label}: its {found.what} differs between two runs\n"
+                text = f"{self.labels[outcome.id]}: its {found.what} differs between two runs\n"
                 text = f"{text}{self._masker.mask(found.text).text}".rstrip()
                 self._refuse("OutputDiffers", text, _FIX_SEED, outcome.id)
 
     def _shown(self, outcome: CellOutcome) -> None:
-        label = self.place(outcome.id).label
+        label = self.labels[outcome.id]
         self._leaks(outcome.console, label, "console")
         if outcome.output is not None:
             self._leaks(f"{outcome.output.text}\n{outcome.output.data}", label, "output")

@@ -18,15 +18,6 @@ ReasonKind = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellLocation:
-    """A cell, as a person would find it."""
-
-    cell: CellId
-    label: str
-    """Its name, else its number and first line."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnverifiedReason:
     """One thing that speaks against a notebook. No secret is repeated in it."""
 

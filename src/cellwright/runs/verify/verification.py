@@ -37,7 +37,7 @@ from cellwright.runs.verify.proof import (
     options_sha256,
     sha256,
 )
-from cellwright.runs.verify.reasons import CellLocation, UnverifiedReason
+from cellwright.runs.verify.reasons import UnverifiedReason
 
 RUNS: Final = 2
 
@@ -46,7 +46,9 @@ RUNS: Final = 2
 class CellVerification:
     """One cell in both runs."""
 
-    place: CellLocation
+    cell: CellId
+    label: str
+    """Its name, else its number and first line."""
     status: str
     is_same: bool | None
     """None when it was not compared: there was no second run."""
@@ -184,7 +186,8 @@ def _report(
     return VerificationReport(
         cells=tuple(
             CellVerification(
-                place=judge.place(outcome.id),
+                cell=outcome.id,
+                label=judge.labels[outcome.id],
                 status=outcome.status,
                 is_same=outcome.id not in differing if len(runs) == RUNS else None,
             )
