@@ -74,8 +74,8 @@ class GatewayReports:
                     is_local=candidate.traits.local,
                     abilities=tuple(ability for ability in ABILITIES if can(candidate.traits, ability)),
                     context_tokens=candidate.traits.context_tokens,
-                    input_price_per_million=rates and rates.input_per_million,
-                    output_price_per_million=rates and rates.output_per_million,
+                    input_price_per_million=None if rates is None else rates.input_per_million,
+                    output_price_per_million=None if rates is None else rates.output_per_million,
                     currency=rates.currency if rates else "USD",
                     health=candidate.health,
                 )
