@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import anyio.to_thread
 
@@ -21,7 +21,7 @@ from cellwright.kernel import OpenNotebook
 from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.errors import Conflict, ResourceNotFound
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, shared
 from cellwright.tools.project_files import ProjectFiles
 
 _DEPTH: Final = 5
@@ -91,7 +91,7 @@ class NotebookIndex:
 
     async def path_of(self, id: str) -> Path:
         """The file of a run's notebook, or of one in the folder. Raises `ResourceNotFound`."""
-        if (goal := await first_goal(self.resources.live.records, id)) is not None:
+        if (goal := await first_goal(self.resources.records, id)) is not None:
             return Path(goal.notebook)
         found = await anyio.to_thread.run_sync(find_notebooks, self.resources.folder)
         for each in found:
@@ -129,3 +129,6 @@ class NotebookIndex:
                 "No notebooks can be opened here.", hint=remedy("open_web", lead="They open in the control room;")
             )
         return self.resources.opened
+
+
+Index = Annotated[NotebookIndex, shared(NotebookIndex)]

@@ -49,7 +49,7 @@ class RunRevisions:
         """Undo or redo. Raises `Conflict`, `Unavailable`."""
         editor = await self._editor(run)
         if editor is not None:
-            log = self.resources.live.records.log
+            log = self.resources.records.log
             return await move_live(editor.history, target, run=run, log=log, person=person)
         path = await self._notebook(run)
         async with self._beside_editors(path):
@@ -57,14 +57,14 @@ class RunRevisions:
 
     async def _editor(self, run: str) -> NotebookEditor | None:
         """The editor of a run at work; None: it has ended, its notebook is a file."""
-        status: RunStatus = await status_of(self.resources.live.records, run)
+        status: RunStatus = await status_of(self.resources.records, run)
         editor = self.resources.live.editors.get(run)
         if editor is None and status.is_going:
             raise Conflict("The run has not opened its notebook yet.", hint="Try again in a moment.")
         return editor
 
     async def _notebook(self, run: str) -> Path:
-        goal = await first_goal(self.resources.live.records, run)
+        goal = await first_goal(self.resources.records, run)
         if goal is None:
             raise ResourceNotFound(f"The run {run!r} has no notebook.", hint="There is nothing to take back.")
         return Path(goal.notebook)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from dataclasses import asdict
 from typing import Annotated, Any, assert_never
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from cellwright.agents import steering
 from cellwright.errors import UserError
@@ -31,49 +31,45 @@ from cellwright.runs.views.branches import (
     NotWaiting,
     open_choices,
 )
-from cellwright.runs.views.questions import run_inbox
 from cellwright.runs.views.run_view import RunView
-from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, Steerer, check_run
+from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.errors import Conflict, ResourceNotFound
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.run_revisions import RunRevisions
 from cellwright.server.http.schemas import changes as shapes
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
 
+branches_router, router = ApiRouter(tags=["changes"]), ApiRouter(tags=["changes"])
+Revisions = Annotated[RunRevisions, shared(RunRevisions)]
 BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
 
 
-def branches_routes(resources: ApiResources) -> APIRouter:
-    """What was tried, and what is decided about it."""
-    router = APIRouter(tags=["changes"])
-    records, inbox = resources.live.records, run_inbox(resources.live.records, resources.masker)
-
-    @router.get("/runs/{run}/branches", operation_id="list_branches", summary="What a run tried in branches")
-    async def list_branches(_: Reader, run: RunName) -> shapes.Branches:
-        await check_run(records, run)
-        # The questions first: one that was answered meanwhile is then decided in the views.
-        choices = await open_choices(records, run)
-        found = (await resources.views.of(run)).branches.lanes
-        return shapes.Branches(
-            branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
-        )
-
-    @router.post(
-        "/runs/{run}/branches/{branch:path}/accept", operation_id="accept_branch", summary="Keep a branch that waits"
+@branches_router.get("/runs/{run}/branches")
+async def list_branches(_: Reader, resources: Resources, run: KnownRun) -> shapes.Branches:
+    """What a run tried in branches."""
+    # The questions first: one that was answered meanwhile is then decided in the views.
+    choices = await open_choices(resources.records, run)
+    found = (await resources.views.of(run)).branches.lanes
+    return shapes.Branches(
+        branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
     )
-    async def accept_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
-        await check_run(records, run)
-        return await _branch_decided(branches.accept(inbox, run, branch, caller.as_person))
 
-    @router.post(
-        "/runs/{run}/branches/{branch:path}/drop", operation_id="drop_branch", summary="Drop a branch that waits"
-    )
-    async def drop_branch(caller: Approver, run: RunName, branch: BranchName) -> shapes.BranchDecided:
-        await check_run(records, run)
-        return await _branch_decided(branches.drop(inbox, run, branch, caller.as_person))
 
-    return router
+@branches_router.post("/runs/{run}/branches/{branch:path}/accept")
+async def accept_branch(
+    caller: Approver, resources: Resources, run: RunName, branch: BranchName
+) -> shapes.BranchDecided:
+    """Keep a branch that waits."""
+    await check_run(resources.records, run)
+    return await _branch_decided(branches.accept(resources.inbox, run, branch, caller.as_person))
+
+
+@branches_router.post("/runs/{run}/branches/{branch:path}/drop")
+async def drop_branch(caller: Approver, resources: Resources, run: RunName, branch: BranchName) -> shapes.BranchDecided:
+    """Drop a branch that waits."""
+    await check_run(resources.records, run)
+    return await _branch_decided(branches.drop(resources.inbox, run, branch, caller.as_person))
 
 
 async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> shapes.BranchDecided:
@@ -89,21 +85,12 @@ Number = Annotated[int, Path(ge=1, le=1_000_000, description="A change, as `/cha
 CellName = Annotated[str, Path(min_length=1, max_length=100, description="A cell's id.")]
 
 
-def changes_routes(resources: ApiResources) -> APIRouter:
-    """What a run changed."""
-    router = APIRouter(tags=["changes"])
-    reviewing = RunRevisions(resources)
-
-    @router.get("/runs/{run}/changes", operation_id="list_changes", summary="What a run changed, cell by cell")
-    async def list_changes(_: Reader, run: RunName) -> shapes.Changes:
-        await check_run(resources.live.records, run)
-        timeline, view = await reviewing.timeline(run), await resources.views.of(run)
-        changes = [_change(change, view) for change in changes_of(timeline)]
-        return shapes.Changes(changes=changes, can_redo=timeline.redoable is not None)
-
-    _add_verdict(router, resources, reviewing)
-    _add_moves(router, resources, reviewing)
-    return router
+@router.get("/runs/{run}/changes")
+async def list_changes(_: Reader, resources: Resources, reviewing: Revisions, run: KnownRun) -> shapes.Changes:
+    """What a run changed, cell by cell."""
+    timeline, view = await reviewing.timeline(run), await resources.views.of(run)
+    changes = [_change(change, view) for change in changes_of(timeline)]
+    return shapes.Changes(changes=changes, can_redo=timeline.redoable is not None)
 
 
 def _change(change: NotebookChange, view: RunView) -> shapes.ChangeShape:
@@ -124,30 +111,32 @@ def _cell(cell: CellChange, review: ChangeReviewed | None) -> shapes.CellChangeS
 # ── one cell ──
 
 
-def _add_verdict(router: APIRouter, resources: ApiResources, reviewing: RunRevisions) -> None:
-    @router.post(
-        "/runs/{run}/changes/{number}/cells/{cell}",
-        operation_id="review_change",
-        summary="Accept one cell's change, or take it back",
-    )
-    async def review_change(
-        caller: Steerer, run: RunName, number: Number, cell: CellName, said: shapes.VerdictBody
-    ) -> shapes.CellChangeShape:
-        await check_run(resources.live.records, run)
-        change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
-        before = (await resources.views.of(run)).reviews.get((change.key, cell))
-        if said.verdict == "reject":
-            target = UndoCell(number=number, cell=changed.cell)
-            outcome = await reviewing.move(run, target, caller.as_person)
-            if not isinstance(outcome, Moved):
-                raise Conflict(outcome.why, hint="Look at the changes again; undo the later one first.")
-        elif before is not None and before.verdict == "rejected":
-            raise Conflict("This change was taken back.", hint="It cannot be accepted any more.")
-        verdict = "rejected" if said.verdict == "reject" else "accepted"
-        review = ChangeReviewed(change=change.key, cell=cell, verdict=verdict, comment=said.comment, by=caller.person)
-        await resources.live.records.log.append(stream_of(run), review)
-        await _tell_agents(resources, run, changed, review, caller)
-        return _cell(changed, review)
+@router.post("/runs/{run}/changes/{number}/cells/{cell}")
+async def review_change(
+    caller: Steerer,
+    resources: Resources,
+    reviewing: Revisions,
+    run: RunName,
+    number: Number,
+    cell: CellName,
+    said: shapes.VerdictBody,
+) -> shapes.CellChangeShape:
+    """Accept one cell's change, or take it back."""
+    await check_run(resources.records, run)
+    change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
+    before = (await resources.views.of(run)).reviews.get((change.key, cell))
+    if said.verdict == "reject":
+        target = UndoCell(number=number, cell=changed.cell)
+        outcome = await reviewing.move(run, target, caller.as_person)
+        if not isinstance(outcome, Moved):
+            raise Conflict(outcome.why, hint="Look at the changes again; undo the later one first.")
+    elif before is not None and before.verdict == "rejected":
+        raise Conflict("This change was taken back.", hint="It cannot be accepted any more.")
+    verdict = "rejected" if said.verdict == "reject" else "accepted"
+    review = ChangeReviewed(change=change.key, cell=cell, verdict=verdict, comment=said.comment, by=caller.person)
+    await resources.records.log.append(stream_of(run), review)
+    await _tell_agents(resources, run, changed, review, caller)
+    return _cell(changed, review)
 
 
 def _found(history: tuple[NotebookChange, ...], number: int, cell: str) -> tuple[NotebookChange, CellChange]:
@@ -170,25 +159,27 @@ async def _tell_agents(
     about = {"rejected": "I took back your change of", "accepted": "I accept your change of"}[review.verdict]
     became = " It is as it was before it." if review.verdict == "rejected" else ""
     text = f"{about} the cell {name}.{became}\n{review.comment}".strip()
-    await steering.say(resources.live.records.log, run, text, caller.as_person)
+    await steering.say(resources.records.log, run, text, caller.as_person)
 
 
 # ── whole changes ──
 
 
-def _add_moves(router: APIRouter, resources: ApiResources, reviewing: RunRevisions) -> None:
-    @router.post("/runs/{run}/undo", operation_id="undo_run", summary="Take back one change, or all of them")
-    async def undo(caller: Steerer, run: RunName, said: shapes.UndoBody | None = None) -> shapes.UndoneShape:
-        await check_run(resources.live.records, run)
-        target = await _undo_target(reviewing, run, said or shapes.UndoBody(), caller)
-        outcome = await reviewing.move(run, target, caller.as_person)
-        return shapes.UndoneShape(run=run, **_moved(outcome, hint="Nothing was changed."))
+@router.post("/runs/{run}/undo")
+async def undo_run(
+    caller: Steerer, reviewing: Revisions, run: KnownRun, said: shapes.UndoBody | None = None
+) -> shapes.UndoneShape:
+    """Take back one change, or all of them."""
+    target = await _undo_target(reviewing, run, said or shapes.UndoBody(), caller)
+    outcome = await reviewing.move(run, target, caller.as_person)
+    return shapes.UndoneShape(run=run, **_moved(outcome, hint="Nothing was changed."))
 
-    @router.post("/runs/{run}/redo", operation_id="redo_run", summary="Take back the last undo")
-    async def redo(caller: Steerer, run: RunName) -> shapes.RedoneShape:
-        await check_run(resources.live.records, run)
-        outcome = await reviewing.move(run, Redo(), caller.as_person)
-        return shapes.RedoneShape(run=run, **_moved(outcome, hint=REDO_HINT))
+
+@router.post("/runs/{run}/redo")
+async def redo_run(caller: Steerer, reviewing: Revisions, run: KnownRun) -> shapes.RedoneShape:
+    """Take back the last undo."""
+    outcome = await reviewing.move(run, Redo(), caller.as_person)
+    return shapes.RedoneShape(run=run, **_moved(outcome, hint=REDO_HINT))
 
 
 def _moved(outcome: HistoryOutcome, *, hint: str) -> dict[str, Any]:

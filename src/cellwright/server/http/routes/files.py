@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 import anyio.to_thread
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.requests import ClientDisconnect
 
 from cellwright.errors import UserError
 from cellwright.server.http.auth.dependencies import Reader, Steerer
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiRouter, Resources
 from cellwright.server.http.schemas.model import ResponseModel
 from cellwright.server.http.served_folder import FileEntry, Upload, list_folder
 
+router = ApiRouter(tags=["files"])
 _WRITE_BYTES: Final = 1 << 20
 """Written at a time: one trip to a thread for each."""
 _BODY: Final = {
@@ -39,36 +40,26 @@ class KeptFile(ResponseModel):
     bytes: int
 
 
-def files_routes(resources: ApiResources) -> APIRouter:
-    """The folder's files."""
-    router = APIRouter(tags=["files"])
+@router.get("/files")
+async def list_files(_: Reader, resources: Resources, path: Annotated[str, Query(max_length=4_000)] = "") -> Listing:
+    """What lies in the folder that is served."""
+    return Listing(path=path, entries=await anyio.to_thread.run_sync(list_folder, resources.folder, path))
 
-    @router.get("/files", operation_id="list_files", summary="What lies in the folder that is served")
-    async def list_files(_: Reader, path: Annotated[str, Query(max_length=4_000)] = "") -> Listing:
-        return Listing(path=path, entries=await anyio.to_thread.run_sync(list_folder, resources.folder, path))
 
-    @router.put(
-        "/files/{name}",
-        operation_id="upload_file",
-        summary="Put a file into the data folder; a name that is taken gets a number",
-        openapi_extra=_BODY,
-    )
-    async def upload_file(
-        _: Steerer,
-        name: Annotated[str, Path(min_length=1, max_length=255)],
-        request: Request,
-    ) -> KeptFile:
-        arriving = await anyio.to_thread.run_sync(Upload.at, resources.folder, name)
-        try:
-            size = await _receive(request, arriving)
-            return KeptFile(path=await anyio.to_thread.run_sync(arriving.keep), bytes=size)
-        except ClientDisconnect:
-            raise UserError("The upload was cut off.", hint="Send it again.") from None
-        finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(arriving.close)
-
-    return router
+@router.put("/files/{name}", openapi_extra=_BODY)
+async def upload_file(
+    _: Steerer, resources: Resources, name: Annotated[str, Path(min_length=1, max_length=255)], request: Request
+) -> KeptFile:
+    """Put a file into the data folder; a name that is taken gets a number."""
+    arriving = await anyio.to_thread.run_sync(Upload.at, resources.folder, name)
+    try:
+        size = await _receive(request, arriving)
+        return KeptFile(path=await anyio.to_thread.run_sync(arriving.keep), bytes=size)
+    except ClientDisconnect:
+        raise UserError("The upload was cut off.", hint="Send it again.") from None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(arriving.close)
 
 
 async def _receive(request: Request, arriving: Upload) -> int:
