@@ -16,7 +16,7 @@ import anyio
 from cellwright.agents import steering
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
-from cellwright.app.verification import check_notebook
+from cellwright.app.verification import check_outcome, verify_notebook
 from cellwright.app.workspaces import (
     BRANCHES_FOLDER,
     EDITOR_FILE,
@@ -289,16 +289,16 @@ class _RunHost:
 
     async def check(self, run: str, goal: Goal) -> CheckOutcome:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
-        files, settings = await self._files(goal), await self.settings_of(run)
-        return await check_notebook(
+        verified = await verify_notebook(
             Path(goal.notebook),
-            files=files,
+            files=await self._files(goal),
+            settings=await self.settings_of(run),
             pool=self.pool,
             other=self.other,
-            settings=settings,
             limits=Limits.parse(goal.limits),
             python=goal.python,
         )
+        return check_outcome(*verified)
 
 
 @asynccontextmanager

@@ -1,12 +1,15 @@
-"""Which journal a command is about, and opening it: the options all such commands share."""
+"""Which journal a command is about, and opening it: the options all such commands share, as one parameter of each."""
 
 from __future__ import annotations
 
+import inspect
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import anyio
 import typer
@@ -77,13 +80,52 @@ async def open_records(database: str | None, key: Path | None, masker: Masker | 
         yield records
 
 
-def with_records(
-    work: Callable[[Records], Awaitable[T]], database: str | None, key: Path | None, masker: Masker | None = None
-) -> T:
-    """What the work gives with those records, which are open only for it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalOptions:
+    """Which journal, and whether what is said about it is for a program."""
 
-    async def opened() -> T:
-        async with open_records(database, key, masker) as records:
-            return await work(records)
+    as_json: JsonOption = False
+    database: DatabaseOption = None
+    key: KeyOption = None
 
-    return anyio.run(opened)
+    def read(self, work: Callable[[Records], Awaitable[T]], masker: Masker | None = None) -> T:
+        """What the work gives with its records, which are open only for it."""
+
+        async def opened() -> T:
+            async with open_records(self.database, self.key, masker) as records:
+                return await work(records)
+
+        return anyio.run(opened)
+
+
+class JournalCommands(typer.Typer):
+    """Commands with a parameter that stands for several options, one for each field of its dataclass."""
+
+    def command(self, *words: Any, **settings: Any) -> Any:
+        """Add a command; the function stays as it is."""
+        return partial(_add, super().command(*words, **settings))
+
+    def callback(self, *words: Any, **settings: Any) -> Any:
+        """Add what is called first; the function stays as it is."""
+        return partial(_add, super().callback(*words, **settings))
+
+
+def _add(register: Callable[[Callable[..., None]], object], function: Callable[..., None]) -> Callable[..., None]:
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    own = inspect.signature(function).parameters.values()
+    parameters = [each.replace(annotation=hints[each.name]) for each in own if each.name not in groups]
+    for kind in groups.values():
+        of_fields = get_type_hints(kind, include_extras=True)
+        options = inspect.signature(kind).parameters.values()
+        parameters += [each.replace(annotation=of_fields[each.name]) for each in options]
+
+    def command(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+        function(**given)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # pyrefly: ignore[missing-attribute] - typer reads it
+    register(command)
+    return function

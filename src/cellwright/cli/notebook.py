@@ -108,7 +108,7 @@ def proof(
     from cellwright.cli import notebook_proofs
 
     options = read_options(data, "drop", None, project, None, None, False)
-    raise typer.Exit(0 if notebook_proofs.check_now(file, proof, options.files, as_json=as_json) else 1)
+    raise typer.Exit(0 if notebook_proofs.check_now(file, proof, options["files"], as_json=as_json) else 1)
 
 
 # ── what each command does ──
@@ -144,14 +144,7 @@ def _opened(file: Path, options: NotebookOptions) -> Any:
         return answer is not None and answer.lower() in {"y", "yes"}
 
     return open_notebook(
-        file,
-        files=options.files,
-        limits=options.limits,
-        tier=options.tier,
-        allow_uncontained=options.allow_uncontained,
-        python=options.python,
-        on_progress=console.note,
-        ask_to_keep=ask_to_keep if is_interactive() else None,
+        file, on_progress=console.note, ask_to_keep=ask_to_keep if is_interactive() else None, **options
     )
 
 

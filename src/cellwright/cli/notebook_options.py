@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import typer
 
@@ -90,8 +89,7 @@ def python_choice(word: str) -> Literal["header", "ours"]:
     return choices[word]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotebookOptions:
+class NotebookOptions(TypedDict):
     """How a notebook is to be opened."""
 
     files: Files

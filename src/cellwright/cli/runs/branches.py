@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, with_records
+from cellwright.cli.journal_options import JournalOptions
 from cellwright.cli.render import console
 from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.journal import Records
@@ -22,12 +22,10 @@ _WIDTHS: Final = {"way": 8, "status": 7, "ms": 2, "kept": 5}
 _MARKS: Final = {"ok": "✓", "failed": "✗", "lost": "✗", "interrupted": "✗", "cancelled": "–"}
 
 
-def branches(
-    run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def branches(journal: JournalOptions, run: RunArgument) -> None:
     """Show what a run tried in branches: how each was made, its outcome, which variables and files differ."""
-    name, found = with_records(lambda records: _read(records, run), database, key)
-    if as_json:
+    name, found = journal.read(lambda records: _read(records, run))
+    if journal.as_json:
         console.as_json({"run": name, "branches": found})
     elif not found:
         console.note(f"The run {name} tried nothing in a branch.")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
 import typer
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records, with_records
+from cellwright.cli.journal_options import JournalOptions, JsonOption, open_records
 from cellwright.cli.render import console, run_output
 from cellwright.cli.run.client import open_run_client
 from cellwright.cli.runs.lookup import (
@@ -30,6 +29,7 @@ from cellwright.runs.views.run_view import read_view
 
 
 def plan(
+    journal: JournalOptions,
     run: RunArgument,
     add: Annotated[
         str | None, typer.Option("--add", metavar="JSON", help='One more task: {"id": "…", "title": "…", "todo": "…"}.')
@@ -43,14 +43,11 @@ def plan(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="With --change.")] = None,
     todo: Annotated[str | None, typer.Option("--todo", metavar="TEXT", help="With --change: what to do.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Show the plan of a run, or change it: one task more, one less, or another one."""
     edit = read_edit(add=add, drop=drop, change=change, title=title, todo=todo)
-    name, now = with_records(lambda records: _plan(records, run, edit), database, key)
-    if as_json:
+    name, now = journal.read(lambda records: _plan(records, run, edit))
+    if journal.as_json:
         console.as_json({"run": name, "plan": plan_json(now), "changed": edit is not None})
         return
     run_output.show_plan(now)
@@ -100,22 +97,18 @@ async def _plan(records: Records, run: str, edit: PlanEdit | None) -> tuple[str,
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
 
 
-def pause(
-    run: GoingArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def pause(journal: JournalOptions, run: GoingArgument) -> None:
     """Let a run pause before its next step; everything is kept."""
     from cellwright.runs.execute import steering_commands
 
-    name = _send(run, lambda records, name: steering_commands.pause(records, name, person_here()), database, key)
-    console.result({"run": name, "paused": True}, as_json, f"{name} pauses before its next step.")
+    name = _send(run, lambda records, name: steering_commands.pause(records, name, person_here()), journal)
+    console.result({"run": name, "paused": True}, journal.as_json, f"{name} pauses before its next step.")
 
 
-def resume(
-    run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def resume(journal: JournalOptions, run: RunArgument) -> None:
     """Let a run go on that was paused, cancelled or given up."""
-    resumed = with_records(lambda records: _resume(records, run, database), database, key)
-    console.result(resumed, as_json, str(resumed["note"]))
+    resumed = journal.read(lambda records: _resume(records, run, journal.database))
+    console.result(resumed, journal.as_json, str(resumed["note"]))
 
 
 def cancel(run: GoingArgument, reason: ReasonOption = "cancelled", as_json: JsonOption = False) -> None:
@@ -144,26 +137,22 @@ def fork(
 
 
 def goal(
+    journal: JournalOptions,
     run: GoingArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What you want instead.")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Give a run at work another goal: what is done stays, the rest is planned anew."""
     from cellwright.runs.execute import steering_commands
 
     change = steering_commands.change_goal
-    name = _send(run, lambda records, name: change(records, name, text, person_here()), database, key)
-    console.result({"run": name, "goal": text}, as_json, f"{name} plans anew before its next step.")
+    name = _send(run, lambda records, name: change(records, name, text, person_here()), journal)
+    console.result({"run": name, "goal": text}, journal.as_json, f"{name} plans anew before its next step.")
 
 
 def say(
+    journal: JournalOptions,
     run: AgentArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What it should know before its next step.")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Say something to an agent at work; it reads it before its next step."""
     from cellwright.agents import steering
@@ -171,32 +160,25 @@ def say(
     def send(records: Records, name: str) -> Awaitable[object]:
         return steering.say(records.log, name, text, person_here())
 
-    name = _send(run, send, database, key, find=find_workflow)
-    console.result({"run": name, "said": True}, as_json, f"{name} reads it before its next step.")
+    name = _send(run, send, journal, find=find_workflow)
+    console.result({"run": name, "said": True}, journal.as_json, f"{name} reads it before its next step.")
 
 
-def stop(
-    run: AgentArgument,
-    reason: ReasonOption = "",
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
-) -> None:
+def stop(journal: JournalOptions, run: AgentArgument, reason: ReasonOption = "") -> None:
     """Let an agent stop before its next step and hand over what it has."""
     from cellwright.agents import steering
 
     def send(records: Records, name: str) -> Awaitable[object]:
         return steering.stop(records.log, name, person_here(), reason)
 
-    name = _send(run, send, database, key, find=find_workflow)
-    console.result({"run": name, "stopped": True}, as_json, f"{name} stops before its next step.")
+    name = _send(run, send, journal, find=find_workflow)
+    console.result({"run": name, "stopped": True}, journal.as_json, f"{name} stops before its next step.")
 
 
 def _send(
     run: str,
     send: Callable[[Records, str], Awaitable[object]],
-    database: str | None,
-    key: Path | None,
+    journal: JournalOptions,
     *,
     find: Callable[[Records, str], Awaitable[str]] = find_run,
 ) -> str:
@@ -207,7 +189,7 @@ def _send(
         await send(records, name)
         return name
 
-    return with_records(sent, database, key)
+    return journal.read(sent)
 
 
 async def _resume(records: Records, run: str, database: str | None) -> dict[str, Any]:
