@@ -5,8 +5,8 @@ Starting a new one in a notebook of its own, inside the folder that is served.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -46,24 +46,18 @@ class ProofCache:
 
     def __init__(self, settings: Settings, most: int = _MAX_PROOFS) -> None:
         self._settings = settings
-        self._most = most
-        self._known: OrderedDict[tuple[str, str], tuple[tuple[_Seen, ...], ProofShape]] = OrderedDict()
-        self.read = 0
+        self._known = lru_cache(most)(lambda proof, notebook, _: _read_proof(proof, notebook, settings))
+
+    @property
+    def read(self) -> int:
         """How often one was really read."""
+        return self._known.cache_info().misses
 
     def of(self, proof: str, notebook: str) -> ProofShape | None:
         """None: the run was not proven. Blocking."""
-        if not proof:
-            return None
         # Looked at before it is read: what changes in between is read again the next time.
         seen = tuple(_seen(path) for path in (Path(proof), Path(notebook), self._settings.home / KEY_FILE))
-        known = self._known.get((proof, notebook))
-        if known is None or known[0] != seen:
-            self.read += 1
-            known = self._known[proof, notebook] = seen, _read_proof(proof, notebook, self._settings)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
-        return known[1]
+        return self._known(proof, notebook, seen) if proof else None
 
 
 def _seen(path: Path) -> _Seen:
