@@ -260,13 +260,7 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
     settings = options.settings
     environment = settings.environment
     keys = {provider: environment[name] for name, provider in key_variables(environment).items() if environment[name]}
-    launch = options.launch or GatewayLaunch(
-        home=settings.home,
-        environment=settings.program_environment,
-        keys=keys,
-        person=person,
-        team_rules=settings.team_rules,
-    )
+    launch = options.launch or settings.gateway_launch(person=person, keys=keys)
     # Whoever started the gateway, what this run asks goes by this run's own settings.
     return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cellwright.cli.journal_options import JournalCommands, JournalOptions
+from cellwright.cli.journal_options import JournalOptions
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.errors import UserError
 from cellwright.journal import Records
@@ -15,7 +16,7 @@ from cellwright.policy.actions import KINDS
 from cellwright.policy.audit import AuditFilter, parse_since
 from cellwright.tools.approval.guard import AuditTrailLine, audit_trail
 
-app = JournalCommands()
+app = GroupedCommands()
 
 
 @app.command()

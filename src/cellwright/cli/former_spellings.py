@@ -13,7 +13,8 @@ import typer
 
 from cellwright.cli import inbox as new
 from cellwright.cli.inbox import NumberArgument
-from cellwright.cli.journal_options import JournalCommands, JournalOptions
+from cellwright.cli.journal_options import JournalOptions
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.runs.lookup import GoingArgument, find_run
@@ -28,8 +29,8 @@ from cellwright.runs.views.run_view import check_is_run
 from cellwright.tools import Inbox, InboxItem, PlainAnswered, TypedAnswer
 from cellwright.tools.approval.approval_questions import APPROVAL
 
-approvals = JournalCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
-questions = JournalCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
+approvals = GroupedCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
+questions = GroupedCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
 
 
 def _renamed(former: str, now: str) -> None:

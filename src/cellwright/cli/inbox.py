@@ -9,7 +9,8 @@ from typing import Annotated, Final, TypeVar
 
 import typer
 
-from cellwright.cli.journal_options import JournalCommands, JournalOptions, terminal_masker
+from cellwright.cli.journal_options import JournalOptions, terminal_masker
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import approval_tables, console
 from cellwright.cli.runs.lookup import complete_going, find_run
 from cellwright.cli.terminal_input import ask_line, ask_person, is_interactive, person_here
@@ -18,7 +19,7 @@ from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox
 from cellwright.tools import Inbox, InboxItem, RecordedAnswer, TypedAnswer
 
-app = JournalCommands(help="What runs ask you, and what you have allowed them.")
+app = GroupedCommands(help="What runs ask you, and what you have allowed them.")
 
 T = TypeVar("T")
 NumberArgument = Annotated[str, typer.Argument(metavar="ID", help="A question, as `cellwright inbox` names it.")]

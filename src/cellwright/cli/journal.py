@@ -14,7 +14,6 @@ import typer
 
 from cellwright.cli.journal_options import (
     DatabaseOption,
-    JournalCommands,
     JournalOptions,
     JsonOption,
     chain_key,
@@ -22,6 +21,7 @@ from cellwright.cli.journal_options import (
     existing_journal,
     journal_location,
 )
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
 from cellwright.journal import Records, RunStatus, maintenance, stream_of, verify
@@ -63,7 +63,7 @@ async def run_view(records: Records, run: str) -> dict[str, Any]:
     }
 
 
-app = JournalCommands(help="What Cellwright keeps of everything that happened.", no_args_is_help=True)
+app = GroupedCommands(help="What Cellwright keeps of everything that happened.", no_args_is_help=True)
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's name.")]
 

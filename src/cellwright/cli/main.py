@@ -15,10 +15,11 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from cellwright.cli.gateway_launch import hand_over_own_keys
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
-from cellwright.settings import Settings
+from cellwright.models.client.gateway_process import hand_over_keys
+from cellwright.models.config.keys import key_variables
+from cellwright.settings import Settings, forget_variables
 from cellwright.telemetry import masked_logs
 
 _COMPLETION = "_CELLWRIGHT_COMPLETE"
@@ -100,7 +101,7 @@ def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
         if not is_completing():
-            hand_over_own_keys()
+            _hand_over_own_keys()
         with masked_logs():
             app(standalone_mode=True)
     except CellwrightError as problem:
@@ -112,6 +113,17 @@ def main() -> NoReturn:
     except BaseExceptionGroup as group:
         sys.exit(_end_of_group(group))
     sys.exit(0)
+
+
+def _hand_over_own_keys() -> None:
+    """A key in our environment goes to the gateway, and this process begins again without it."""
+    settings = Settings.read()
+    if not (found := key_variables(settings.environment)):
+        return
+    launch = settings.gateway_launch()
+    hand_over_keys(settings.environment, launch.home, sys.orig_argv, warn=console.note, launch=launch)
+    # Still here: it began again before, and something put a key back.
+    forget_variables(found)
 
 
 def is_completing() -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cellwright.cli.former_spellings import accept, approve, drop
-from cellwright.cli.journal_options import JournalCommands
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.runs import show, steering
 from cellwright.cli.runs.branches import branches
 from cellwright.cli.runs.show import context
 from cellwright.cli.runs.steering import plan
 from cellwright.cli.runs.undo import redo, undo
 
-app = JournalCommands(help="Runs at work and what came of others: watch, steer, answer, undo.", no_args_is_help=True)
+app = GroupedCommands(help="Runs at work and what came of others: watch, steer, answer, undo.", no_args_is_help=True)
 
 app.command("list")(show.list_command)
 app.command()(show.show)

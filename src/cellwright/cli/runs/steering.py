@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import anyio
 import typer
@@ -26,6 +26,9 @@ from cellwright.errors import UserError
 from cellwright.journal import Records, RunId, RunStatus
 from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json
 from cellwright.runs.views.run_view import read_view
+from cellwright.server import RunClient
+
+T = TypeVar("T")
 
 
 def plan(
@@ -113,13 +116,14 @@ def resume(journal: JournalOptions, run: RunArgument) -> None:
 
 def cancel(run: GoingArgument, reason: ReasonOption = "cancelled", as_json: JsonOption = False) -> None:
     """Stop a run and everything in it; what is done stays, and `resume` takes it up again."""
-    name = anyio.run(_cancel, run, reason)
+    name, _ = anyio.run(_ask_client, run, lambda client, name: client.cancel(name, reason=reason), True)
     console.result({"run": name, "cancelled": True}, as_json, f"{name} is cancelled.")
 
 
 def retry(run: RunArgument, task: TaskArgument, as_json: JsonOption = False) -> None:
     """Do a task again: in the run while it is at work, afterwards in a new one that continues it."""
-    name, again = anyio.run(_retry, run, task)
+    person = person_here().name
+    name, again = anyio.run(_ask_client, run, lambda client, name: client.retry(name, task, person=person))
     note = f"{name} does {task} again." if name == again else f"{again} continues {name} with {task}."
     console.result({"run": again, "continues": name if again != name else None, "task": task}, as_json, note)
 
@@ -132,7 +136,7 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Begin a new run with the steps of another, all of them or those before one; the old one is stopped."""
-    name, forked = anyio.run(_fork, run, from_step)
+    name, forked = anyio.run(_ask_client, run, lambda client, name: client.fork(name, from_step=from_step))
     console.result({"run": forked, "forked_from": name}, as_json, f"{forked} goes on from {name}.")
 
 
@@ -227,7 +231,10 @@ async def _restart(status: RunStatus, database: str | None) -> dict[str, Any]:
 # ── through whoever executes runs ──
 
 
-async def _found(run: str, *, must_go_on: bool = False) -> RunId:
+async def _ask_client(
+    run: str, ask: Callable[[RunClient, RunId], Awaitable[T]], must_go_on: bool = False
+) -> tuple[RunId, T]:
+    """The run's whole name, and what its client gives."""
     async with open_records(None, None) as records:
         status = await records.status(await find_run(records, run))
     if must_go_on and not status.is_going:
@@ -235,23 +242,5 @@ async def _found(run: str, *, must_go_on: bool = False) -> RunId:
             f"The run {status.run!r} is {status.standing} already.",
             hint=f"`cellwright runs show {status.run}` says what came of it.",
         )
-    return status.run
-
-
-async def _cancel(run: str, reason: str) -> RunId:
-    name = await _found(run, must_go_on=True)
     async with open_run_client() as client:
-        await client.cancel(name, reason=reason)
-    return name
-
-
-async def _retry(run: str, task: str) -> tuple[RunId, RunId]:
-    name = await _found(run)
-    async with open_run_client() as client:
-        return name, await client.retry(name, task, person=person_here().name)
-
-
-async def _fork(run: str, from_step: int | None) -> tuple[RunId, RunId]:
-    name = await _found(run)
-    async with open_run_client() as client:
-        return name, await client.fork(name, from_step=from_step)
+        return status.run, await ask(client, status.run)

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.remedies import Remedy
+from cellwright.runs.views.branches import NoSuchBranch, NotWaiting
 from cellwright.server.http.errors import (
     REPORT_HEADER,
     Conflict,
@@ -63,7 +64,9 @@ RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 
 _KINDS: Final[tuple[tuple[type[CellwrightError], int, str], ...]] = (
     (ResourceNotFound, 404, "not_found"),
+    (NoSuchBranch, 404, "not_found"),
     (Conflict, 409, "conflict"),
+    (NotWaiting, 409, "conflict"),
     (TooLarge, 413, "too_large"),
     (RequestTimedOut, 408, "too_slow"),
     (UserError, 400, "user"),

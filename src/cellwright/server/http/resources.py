@@ -17,7 +17,6 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 
 from cellwright.app.live_notebooks import LiveNotebooks
-from cellwright.background import current_person
 from cellwright.journal import EventLog, Records, stream_of
 from cellwright.kernel import OpenNotebook
 from cellwright.models.client.gateway_client import Models
@@ -132,12 +131,5 @@ class ApiRouter(APIRouter):
 
 def open_models(resources: ApiResources) -> AbstractAsyncContextManager[Models]:
     """The models of this person, through their gateway, which is started if need be. Raises `Unavailable`."""
-    settings = resources.settings
-    launch = resources.launch or GatewayLaunch(
-        home=settings.ready_home(),
-        environment=settings.program_environment,
-        connection=settings.connection.variables,
-        person=current_person(),
-        team_rules=settings.team_rules,
-    )
-    return Models.open(settings.home, launch=launch)
+    launch = resources.launch or resources.settings.gateway_launch()
+    return Models.open(resources.settings.home, launch=launch)

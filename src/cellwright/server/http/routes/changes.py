@@ -5,7 +5,6 @@ What a run tried and changed, and what people decide about it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import asdict
 from typing import Annotated, Any, assert_never
 
@@ -25,12 +24,7 @@ from cellwright.runs.history.history import (
 )
 from cellwright.runs.views import branches
 from cellwright.runs.views.branch_views import branch_view_json
-from cellwright.runs.views.branches import (
-    DecidedBranches,
-    NoSuchBranch,
-    NotWaiting,
-    open_choices,
-)
+from cellwright.runs.views.branches import open_choices
 from cellwright.runs.views.run_view import RunView
 from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.tokens import ApiCaller
@@ -62,23 +56,16 @@ async def accept_branch(
 ) -> shapes.BranchDecided:
     """Keep a branch that waits."""
     await check_run(resources.records, run)
-    return await _branch_decided(branches.accept(resources.inbox, run, branch, caller.as_person))
+    decided = await branches.accept(resources.inbox, run, branch, caller.as_person)
+    return shapes.BranchDecided.model_validate(decided.json())
 
 
 @branches_router.post("/runs/{run}/branches/{branch:path}/drop")
 async def drop_branch(caller: Approver, resources: Resources, run: RunName, branch: BranchName) -> shapes.BranchDecided:
     """Drop a branch that waits."""
     await check_run(resources.records, run)
-    return await _branch_decided(branches.drop(resources.inbox, run, branch, caller.as_person))
-
-
-async def _branch_decided(deciding: Awaitable[DecidedBranches]) -> shapes.BranchDecided:
-    try:
-        return shapes.BranchDecided.model_validate((await deciding).json())
-    except NoSuchBranch as problem:
-        raise ResourceNotFound(problem.message, hint=problem.advice) from problem
-    except NotWaiting as problem:
-        raise Conflict(problem.message, hint=problem.advice) from problem
+    decided = await branches.drop(resources.inbox, run, branch, caller.as_person)
+    return shapes.BranchDecided.model_validate(decided.json())
 
 
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="A change, as `/changes` numbers it.")]

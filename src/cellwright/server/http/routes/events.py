@@ -46,11 +46,11 @@ async def _follow(
     resources: ApiResources, index: NotebookIndex, id: str, notebook: OpenNotebook
 ) -> AsyncGenerator[bytes]:
     """Until whoever reads has gone, or falls far behind, or the notebook is closed."""
-    with index.watching(id):
+    with index.opened.watching(id):
         async with notebook.observe() as events:
             yield _event("state", _state(notebook))
             looks = 0
-            while index.live().get(id) is notebook:
+            while index.opened.all().get(id) is notebook:
                 found = await _next(events)
                 if isinstance(found, bool):
                     looks += 1

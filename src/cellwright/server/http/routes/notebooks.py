@@ -60,7 +60,7 @@ class Kernels(ResponseModel):
 @kernels_router.get("/kernels")
 async def list_kernels(_: Reader, index: Index, resources: Resources) -> Kernels:
     """Kernels, the queue, and open questions."""
-    live = index.live()
+    live = index.opened.all()
     used = await measure_kernels(live)
     going = [status for status in await resources.records.runs() if status.is_going]
     # A run has its turn for as long as its notebook is open.
@@ -87,7 +87,7 @@ _LOOK_SECONDS: Final = 5
 @router.get("/notebooks")
 async def list_notebooks(_: Reader, index: Index, resources: Resources) -> shapes.Notebooks:
     """Open notebooks, and those in the folder."""
-    live = index.live()
+    live = index.opened.all()
     used = await measure_kernels(live)
     found = await anyio.to_thread.run_sync(find_notebooks, resources.folder)
     open_paths = {notebook.path for notebook in live.values()}
@@ -122,7 +122,7 @@ async def close_notebook(_: Steerer, index: Index, id: NotebookId) -> shapes.Not
     """Save a notebook and end its kernel."""
     if index.run_of(id) is not None:
         raise Conflict(f"The run {id!r} works in this notebook.", hint="Stop the run; then its notebook is closed.")
-    if not await index.close(id):
+    if not await index.opened.close(id):
         raise ResourceNotFound(f"No notebook {id!r} is open.", hint="See GET /notebooks.")
     return shapes.Noted(id=id, note="Saved, and its kernel has ended.")
 
@@ -132,7 +132,7 @@ async def read_notebook(
     _: Reader, index: Index, resources: Resources, looks: Looks, id: NotebookId
 ) -> shapes.NotebookDetail:
     """A notebook's cells as they stand."""
-    notebook = index.find(id)
+    notebook = index.opened.find(id)
     if notebook is None:
         path = await index.path_of(id)
         document, outcomes = (await anyio.to_thread.run_sync(read, path)).document, {}
@@ -193,7 +193,7 @@ def _known_cells(notebook: OpenNotebook, cells: list[str]) -> CellSelection:
 @router.post("/notebooks/{id}/editor")
 async def open_editor(caller: Steerer, index: Index, resources: Resources, id: NotebookId) -> shapes.EditorAddress:
     """Where the editor of a notebook is, once."""
-    notebook = index.find(id)
+    notebook = index.opened.find(id)
     path = await index.path_of(id) if notebook is None else notebook.path
     if resources.editor is None:
         raise Unavailable(

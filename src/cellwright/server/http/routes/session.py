@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cellwright.background import current_person
 from cellwright.remedies import remedy
@@ -13,6 +13,7 @@ from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
 from cellwright.server.http.errors import NotAdmitted
 from cellwright.server.http.resources import ApiRouter
+from cellwright.server.http.schemas.model import RequestModel
 
 
 async def _token_store(request: Request) -> TokenStore:
@@ -26,18 +27,14 @@ Text = Annotated[str, Field(min_length=1, max_length=200)]
 TokenId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-f]+$")]
 
 
-class _SessionModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StartSession(_SessionModel):
+class StartSession(RequestModel):
     """What a browser brings."""
 
     one_time: Text
     """The code of the address that `cellwright serve` printed."""
 
 
-class Session(_SessionModel):
+class Session(RequestModel):
     """Who a browser is."""
 
     token_id: str
@@ -54,7 +51,7 @@ class NewSession(Session):
     """As `Authorization: Bearer …`."""
 
 
-class TokenLine(_SessionModel):
+class TokenLine(RequestModel):
     """A token, without itself."""
 
     id: str
@@ -69,13 +66,13 @@ class TokenLine(_SessionModel):
     """Whether this very request bears it."""
 
 
-class TokenList(_SessionModel):
+class TokenList(RequestModel):
     """Every token that counts."""
 
     tokens: list[TokenLine]
 
 
-class NewToken(_SessionModel):
+class NewToken(RequestModel):
     """What a token is to be."""
 
     name: Text
@@ -87,7 +84,7 @@ class NewToken(_SessionModel):
     """None: until it is revoked."""
 
 
-class CreatedToken(_SessionModel):
+class CreatedToken(RequestModel):
     """A new token, this once."""
 
     id: str
@@ -96,7 +93,7 @@ class CreatedToken(_SessionModel):
     expires_ms: int | None
 
 
-class RevokedToken(_SessionModel):
+class RevokedToken(RequestModel):
     """A token that does not count any more."""
 
     id: str
