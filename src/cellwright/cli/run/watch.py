@@ -8,18 +8,19 @@ from __future__ import annotations
 import importlib
 import signal
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
 
-from cellwright.cli.render import run_output
+from cellwright.cli.render import console, run_output
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
 from cellwright.cli.terminal_input import ask_person, is_interactive, next_line, person_here
-from cellwright.errors import CellwrightError, UserError
+from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.records import known_run
 from cellwright.policy.masking.masker import Masker
@@ -27,6 +28,8 @@ from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import delivery_of
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import RunView, update_view
+from cellwright.server import RunClient, runs_here_or_there
+from cellwright.settings import Settings
 
 _POLL_INTERVAL_SECONDS: Final = 2.0
 _RETRY_INTERVAL_SECONDS: Final = 0.02
@@ -319,3 +322,24 @@ async def _first(one: anyio.Event, other: anyio.Event) -> None:
 
         tasks.start_soon(wait, one)
         tasks.start_soon(wait, other)
+
+
+# ── whoever executes runs: the daemon of this state directory, or this process if there can be none ──
+
+
+def open_run_client() -> AbstractAsyncContextManager[RunClient]:
+    """Runs in the daemon, which is started if need be; else here, which is said."""
+    return runs_here_or_there(Settings.read(), console.note)
+
+
+@asynccontextmanager
+async def open_watch_client(database: str | None, *, is_needed: bool) -> AsyncGenerator[RunClient | None]:
+    """The same while a run is watched; None for a journal that was named, or that another process works on."""
+    async with AsyncExitStack() as stack:
+        client: RunClient | None = None
+        if is_needed and database is None:
+            try:
+                client = await stack.enter_async_context(open_run_client())
+            except (Unavailable, UserError) as problem:
+                console.note(f"{problem.message} Watching all the same.")
+        yield client

@@ -11,7 +11,7 @@ import typer
 
 from cellwright.cli.journal_options import JournalOptions, JsonOption, open_records
 from cellwright.cli.render import console, run_output
-from cellwright.cli.run.client import open_run_client
+from cellwright.cli.run.watch import open_run_client
 from cellwright.cli.runs.lookup import (
     AgentArgument,
     GoingArgument,

@@ -1,42 +1,126 @@
 """`/runs/{run}/branches`, `/changes`, `/undo`, `/redo`.
 
-What a run tried and changed, and what people decide about it.
+What a run tried and changed, and what people decide about it: one cell's change taken back, one change undone, or
+all of them, and redone. In its editor while the run is at work, in the file afterwards.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any, assert_never
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Final, assert_never
 
-from fastapi import Path
+import anyio.to_thread
+from fastapi import Path as InPath
 
 from cellwright.agents import steering
+from cellwright.app.runs import run_folder
+from cellwright.app.workspaces import EDITOR_FILE
 from cellwright.errors import UserError
 from cellwright.journal import stream_of
+from cellwright.kernel import OpenNotebook
+from cellwright.notebook import Document, SaveConflict
+from cellwright.policy.approvals import Person
 from cellwright.runs.events import ChangeReviewed
 from cellwright.runs.history.history import (
     REDO_HINT,
     CellChange,
+    FileHistory,
     NotebookChange,
     before_cell,
     changes_of,
+    move_live,
     undo_target,
 )
 from cellwright.runs.views import branches
 from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import open_choices
-from cellwright.runs.views.run_view import RunView
-from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader, RunName, Steerer, check_run
+from cellwright.runs.views.run_view import RunView, first_goal
+from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader, RunName, Steerer, check_run, status_of
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
-from cellwright.server.http.run_revisions import RunRevisions
 from cellwright.server.http.schemas import changes as shapes
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, Redo, Target, UndoCell
+from cellwright.tools.history.timeline import RevisionTimeline, read_timeline
+from cellwright.tools.notebook.cell_changes import changes_between, merge, with_known_ids
+
+_DETACH_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RunRevisions:
+    """The notebooks of runs, as they are reviewed."""
+
+    resources: ApiResources
+
+    async def timeline(self, run: str) -> RevisionTimeline:
+        """What is remembered of a run's changes."""
+        editor = self.resources.live.editors.get(run)
+        if editor is not None:
+            return editor.timeline
+        return await anyio.to_thread.run_sync(read_timeline, self._timeline_file(run)) or RevisionTimeline()
+
+    async def move(self, run: str, target: Target, person: Person) -> HistoryOutcome:
+        """Undo or redo. Raises `Conflict`, `Unavailable`."""
+        status = await status_of(self.resources.records, run)
+        if (editor := self.resources.live.editors.get(run)) is not None:
+            return await move_live(editor.history, target, run=run, log=self.resources.records.log, person=person)
+        if status.is_going:
+            raise Conflict("The run has not opened its notebook yet.", hint="Try again in a moment.")
+        # It has ended: its notebook is a file.
+        goal = await first_goal(self.resources.records, run)
+        if goal is None:
+            raise ResourceNotFound(f"The run {run!r} has no notebook.", hint="There is nothing to take back.")
+        path = Path(goal.notebook)
+        async with self._beside_editors(path):
+            return await FileHistory(notebook=path, stored=self._timeline_file(run)).move(target)
+
+    def _timeline_file(self, run: str) -> Path:
+        return run_folder(self.resources.settings, run) / EDITOR_FILE
+
+    # ── whoever has the file open ──
+
+    @asynccontextmanager
+    async def _beside_editors(self, path: Path) -> AsyncGenerator[None]:
+        """Inside, the file may be changed: a notebook that a person has open goes on from what it became."""
+        notebook = await self._opened(path)
+        if notebook is None:
+            yield
+            return
+        if isinstance(await notebook.save(), SaveConflict):
+            raise Conflict("The notebook's file was changed elsewhere.", hint="Save or close it first.")
+        base = notebook.document
+        yield
+        await _go_on_from_file(notebook, base)
+
+    async def _opened(self, path: Path) -> OpenNotebook | None:
+        if self.resources.opened is None:
+            return None
+        real = await anyio.to_thread.run_sync(path.resolve)
+        of_runs = self.resources.live.notebooks
+        found = (notebook for id, notebook in self.resources.opened.all().items() if id not in of_runs)
+        return next((notebook for notebook in found if notebook.path == real), None)
+
+
+async def _go_on_from_file(notebook: OpenNotebook, base: Document) -> None:
+    """Take over what the file became since it held `base`; what the person did meanwhile stays."""
+    file = await notebook.file.changed_on_disk()
+    if file is None:
+        return
+    before, theirs = notebook.document, with_known_ids(base, file.document)
+    merged = merge(base, before, theirs).document
+    await notebook.adopt(replace(file, document=theirs), merged)
+    changed = [change.id for change in changes_between(before, merged) if change.after is not None]
+    if changed:
+        await notebook.run(changed, detach_after=_DETACH_SECONDS)
+
 
 branches_router, router = ApiRouter(tags=["changes"]), ApiRouter(tags=["changes"])
 Revisions = Annotated[RunRevisions, shared(RunRevisions)]
-BranchName = Annotated[str, Path(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
+BranchName = Annotated[str, InPath(min_length=1, max_length=400, description="A branch, as `/branches` names it.")]
 
 
 @branches_router.get("/runs/{run}/branches")
@@ -68,8 +152,8 @@ async def drop_branch(caller: Approver, resources: Resources, run: RunName, bran
     return shapes.BranchDecided.model_validate(decided.json())
 
 
-Number = Annotated[int, Path(ge=1, le=1_000_000, description="A change, as `/changes` numbers it.")]
-CellName = Annotated[str, Path(min_length=1, max_length=100, description="A cell's id.")]
+Number = Annotated[int, InPath(ge=1, le=1_000_000, description="A change, as `/changes` numbers it.")]
+CellName = Annotated[str, InPath(min_length=1, max_length=100, description="A cell's id.")]
 
 
 @router.get("/runs/{run}/changes")

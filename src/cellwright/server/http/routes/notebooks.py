@@ -6,7 +6,6 @@ Their cells, variables, editor, and what kernels use.
 from __future__ import annotations
 
 from typing import Annotated, Final
-from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.to_thread
@@ -21,12 +20,11 @@ from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.kernel_usage import measure_kernels
 from cellwright.server.http.notebook_index import Index, find_notebooks
-from cellwright.server.http.resources import ApiRouter, Resources, shared
+from cellwright.server.http.resources import ApiRouter, Resources
 from cellwright.server.http.schemas import notebooks as shapes
 from cellwright.server.http.schemas.model import ResponseModel
 
 kernels_router, router = ApiRouter(tags=["kernels"]), ApiRouter(tags=["notebooks"])
-Looks = Annotated[WeakKeyDictionary[OpenNotebook, views.CellViews], shared(lambda _: WeakKeyDictionary())]
 
 
 class KernelLine(ResponseModel):
@@ -128,9 +126,7 @@ async def close_notebook(_: Steerer, index: Index, id: NotebookId) -> shapes.Not
 
 
 @router.get("/notebooks/{id}")
-async def read_notebook(
-    _: Reader, index: Index, resources: Resources, looks: Looks, id: NotebookId
-) -> shapes.NotebookDetail:
+async def read_notebook(_: Reader, index: Index, resources: Resources, id: NotebookId) -> shapes.NotebookDetail:
     """A notebook's cells as they stand."""
     notebook = index.opened.find(id)
     if notebook is None:
@@ -138,10 +134,7 @@ async def read_notebook(
         document, outcomes = (await anyio.to_thread.run_sync(read, path)).document, {}
     else:
         path, document, outcomes = notebook.path, notebook.document, views.live_outcomes(notebook)
-    seen = views.CellViews(resources.masker)
-    if notebook is not None:
-        seen = looks.setdefault(notebook, seen)
-    cells = await anyio.to_thread.run_sync(seen.look, document, outcomes)
+    cells = await anyio.to_thread.run_sync(views.cell_shapes, document, outcomes, resources.masker)
     return shapes.NotebookDetail(
         id=id,
         path=views.shown_path(path, resources.folder),
