@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -49,38 +47,23 @@ _FORMER = {"approvals", "questions"}
 class _Commands(TyperGroup):
     """The commands by name; only the one that is called is imported."""
 
-    _is_listing = False
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        with self._listing():
-            super().format_help(ctx, formatter)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        with self._listing():
-            return super().shell_complete(ctx, incomplete)
-
-    @contextmanager
-    def _listing(self) -> Generator[None]:
-        self._is_listing = True
-        try:
-            yield
-        finally:
-            self._is_listing = False
-
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in _COMMANDS and cmd_name not in _FORMER:
-            return None
-        if self._is_listing:
-            return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name])
-        module = f"{cmd_name}.command" if cmd_name in _PACKAGES else cmd_name
-        module, part = ("former_spellings", cmd_name) if cmd_name in _FORMER else (module, "app")
-        sub_app: typer.Typer = getattr(importlib.import_module(f"cellwright.cli.{module}"), part)
-        command = typer.main.get_command(sub_app)
-        command.name = cmd_name
-        return command
+        """As it is listed."""
+        return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name]) if cmd_name in _COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As it is called, or completed."""
+        name = args[0]
+        if name not in _COMMANDS and name not in _FORMER:
+            return super().resolve_command(ctx, args)
+        module = f"{name}.command" if name in _PACKAGES else name
+        module, part = ("former_spellings", name) if name in _FORMER else (module, "app")
+        command = typer.main.get_command(getattr(importlib.import_module(f"cellwright.cli.{module}"), part))
+        command.name = name
+        return name, command, args[1:]
 
 
 app = typer.Typer(

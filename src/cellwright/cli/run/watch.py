@@ -9,8 +9,9 @@ import importlib
 import signal
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Final
 
 import anyio
@@ -258,23 +259,13 @@ class RunWatch:
         await self._over.wait()
 
     async def _pause(self) -> None:
-        await anyio.to_thread.run_sync(_load_agents)
-        from cellwright.runs.execute import steering_commands
-
-        try:
-            await steering_commands.pause(self.records, self.run, person_here())
-        except UserError:
-            # It has ended meanwhile, which is told in a moment.
-            return
+        # It may have ended meanwhile, which is told in a moment.
+        with suppress(UserError):
+            await (await _steering_commands()).pause(self.records, self.run, person_here())
 
     async def _go_on(self) -> None:
-        await anyio.to_thread.run_sync(_load_agents)
-        from cellwright.runs.execute import steering_commands
-
-        try:
-            self._is_late = not await steering_commands.resume(self.records, self.run, person_here())
-        except UserError:
-            return
+        with suppress(UserError):
+            self._is_late = not await (await _steering_commands()).resume(self.records, self.run, person_here())
 
     # ── inside ──
 
@@ -307,9 +298,9 @@ def open_watch(
     )
 
 
-def _load_agents() -> None:
+async def _steering_commands() -> ModuleType:
     """What one says to a run at work loads agents, which takes a while: not before it is needed, and in a thread."""
-    importlib.import_module("cellwright.runs.execute.steering_commands")
+    return await anyio.to_thread.run_sync(importlib.import_module, "cellwright.runs.execute.steering_commands")
 
 
 async def _first(one: anyio.Event, other: anyio.Event) -> None:

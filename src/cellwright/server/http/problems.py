@@ -120,7 +120,7 @@ def error_response(error: CellwrightError, mask: Mask) -> JSONResponse:
     remedy = None if error.remedy is None else error.remedy.changed(mask)
     for cls, status, kind in _KINDS:
         if isinstance(error, cls):
-            return _response(status, kind, message, hint, _headers(error), remedy)
+            return _response(status, kind, message, hint, getattr(error, "headers", None), remedy)
     if isinstance(error, Defect):
         logger.error("defect %s: %s", error.report_id, message)
         return _defect_response(error, message)
@@ -137,18 +137,6 @@ def unknown_error_response(error: Exception) -> JSONResponse:
 def _defect_response(defect: Defect, message: str) -> JSONResponse:
     hint = f"Please report this with its id, {defect.report_id}."
     return _response(500, "defect", message, hint, {REPORT_HEADER: defect.report_id})
-
-
-def _headers(error: CellwrightError) -> dict[str, str]:
-    match error:
-        case TooMany():
-            return {"retry-after": str(max(1, round(error.wait_seconds)))}
-        case NotAdmitted():
-            return {"www-authenticate": "Bearer"}
-        case TooLarge() | RequestTimedOut():
-            return {"connection": "close"}
-        case _:
-            return {}
 
 
 def _response(
