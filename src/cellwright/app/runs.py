@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Gen
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 import anyio
 
@@ -85,8 +85,11 @@ class Runs:
     """The editors of runs that have their notebook open now, by run."""
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
-    is_daemon: ClassVar[bool] = False
-    """Runs rest when this process ends."""
+
+    @property
+    def is_daemon(self) -> bool:
+        """Runs rest when this process ends."""
+        return False
 
     @property
     def records(self) -> Records:

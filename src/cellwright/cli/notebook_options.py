@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cellwright.errors import UserError
 
 if TYPE_CHECKING:
-    from cellwright.app import Files
-    from cellwright.kernel import PythonChoice
-    from cellwright.sandbox.spec import FilesMode, Limits, Tier
+    from cellwright.sandbox.spec import FilesMode, Tier
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
@@ -90,14 +88,8 @@ def python_choice(word: str) -> Literal["header", "ours"]:
     return choices[word]
 
 
-class NotebookOptions(TypedDict):
-    """How a notebook is to be opened."""
-
-    files: Files
-    limits: Limits
-    tier: Tier | None
-    allow_uncontained: bool
-    python: PythonChoice
+NotebookOptions = dict[str, Any]
+"""How a notebook is to be opened: arguments of `open_notebook` and `verify_notebook`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

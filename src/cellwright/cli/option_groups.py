@@ -5,25 +5,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import typer
+
+Function = TypeVar("Function", bound=Callable[..., None])
 
 
 class GroupedCommands(typer.Typer):
     """Commands with a parameter that stands for several options, one for each field of its dataclass."""
 
-    def command(self, *words: Any, **settings: Any) -> Any:
+    def command(self, *words: Any, **settings: Any) -> Callable[[Function], Function]:
         """Add a command; the function stays as it is."""
-        return partial(_add, super().command(*words, **settings))
+        register = super().command(*words, **settings)
+        return lambda function: _add(register, function)
 
-    def callback(self, *words: Any, **settings: Any) -> Any:
+    def callback(self, *words: Any, **settings: Any) -> Callable[[Function], Function]:
         """Add what is called first; the function stays as it is."""
-        return partial(_add, super().callback(*words, **settings))
+        register = super().callback(*words, **settings)
+        return lambda function: _add(register, function)
 
 
-def _add(register: Callable[[Callable[..., None]], object], function: Callable[..., None]) -> Callable[..., None]:
+def _add(register: Callable[[Callable[..., None]], object], function: Function) -> Function:
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     own = inspect.signature(function).parameters.values()

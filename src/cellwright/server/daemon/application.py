@@ -63,12 +63,11 @@ class LocalCallerMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `RefusedByPolicy` for one that a browser sent for some page."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            if "origin" in headers:
-                raise RefusedByPolicy("A page may not ask here.", hint=remedy("get_address"))
-            person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
-            scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
+        headers = Headers(scope=scope)
+        if "origin" in headers:
+            raise RefusedByPolicy("A page may not ask here.", hint=remedy("get_address"))
+        person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
+        scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
         await self._app(scope, receive, send)
 
 

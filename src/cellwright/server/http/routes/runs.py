@@ -6,7 +6,7 @@ Starting a new one in a notebook of its own, inside the folder that is served.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -46,7 +46,7 @@ class ProofCache:
 
     def __init__(self, settings: Settings, most: int = _MAX_PROOFS) -> None:
         self._settings = settings
-        self._known = lru_cache(most)(lambda proof, notebook, _: _read_proof(proof, notebook, settings))
+        self._known = lru_cache(most)(partial(_read_proof, settings=settings))
 
     @property
     def read(self) -> int:
@@ -69,7 +69,7 @@ def _seen(path: Path) -> _Seen:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _read_proof(proof: str, notebook: str, settings: Settings) -> ProofShape:
+def _read_proof(proof: str, notebook: str, _seen: tuple[_Seen, ...], *, settings: Settings) -> ProofShape:
     try:
         problem = _problem(Path(proof), Path(notebook), settings)
     except FileNotFoundError:
