@@ -9,8 +9,11 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
+from cellwright.background import current_person
 from cellwright.errors import UserError
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.network import OWN_FILE, NetworkSettings, NetworkSources, command_settings, read_network_sources
 
 
@@ -82,6 +85,20 @@ class Settings:
         """Where the person's own uv keeps what it downloaded."""
         own, xdg = self.environment.get("UV_CACHE_DIR"), self.environment.get("XDG_CACHE_HOME")
         return Path(own) if own else Path(xdg or self.user_home / ".cache") / "uv"
+
+    def gateway_launch(
+        self, *, person: str | None = None, idle_seconds: float = 300, keys: Mapping[str, str] = MappingProxyType({})
+    ) -> GatewayLaunch:
+        """How the model gateway is started for this person, or for whoever's process this is, if none runs."""
+        return GatewayLaunch(
+            home=self.ready_home(),
+            environment=self.program_environment,
+            keys=keys,
+            connection=self.connection.variables,
+            idle_seconds=idle_seconds,
+            person=current_person() if person is None else person,
+            team_rules=self.team_rules,
+        )
 
     def ready_home(self) -> Path:
         """The state directory, made if need be, closed to everyone else."""

@@ -60,7 +60,7 @@ def _below(command: Any) -> list[tuple[str, Any]]:
     if not hasattr(command, "list_commands"):
         return []
     context = command.context_class(command)
-    return [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+    return [(name, command.resolve_command(context, [name])[1]) for name in command.list_commands(context)]
 
 
 def _mentions(text: str, words: str) -> bool:

@@ -22,7 +22,7 @@ ALLOWED: Final = {
         "cellwright/models/providers/providers.py",
         "cellwright/models/routing/attempt.py",
         "cellwright/sandbox/egress/proxy.py",
-        "cellwright/server/daemon/web_control.py",
+        "cellwright/server/daemon/daemon.py",
         "cellwright/server/editor/gateway.py",
         "cellwright/server/editor/mirror.py",
         "cellwright/server/http/auth/middleware.py",

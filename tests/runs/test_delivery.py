@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.app import Files
-from cellwright.app.verification import check_notebook
+from cellwright.app.verification import check_outcome, verify_notebook
 from cellwright.kernel import KernelPool
 from cellwright.network import NetworkSettings
 from cellwright.runs.deliver.delivery import CheckOutcome, DeliveredCheck, with_plan_checks
@@ -33,7 +33,9 @@ def a_notebook(tmp_path: Path, *requires: str) -> Path:
 async def test_a_cut_off_index_is_the_one_thing_a_check_tells(pool: KernelPool, tmp_path: Path) -> None:
     path = a_notebook(tmp_path, "no-such-tool==1.0")
     settings = Settings(home=tmp_path / "home", cache=tmp_path / "cache", connection=NetworkSettings.of(cut_off()))
-    checked = await check_notebook(path, files=Files(project=path.parent), pool=pool, other=pool, settings=settings)
+    checked = check_outcome(
+        *await verify_notebook(path, files=Files(project=path.parent), pool=pool, other=pool, settings=settings)
+    )
     told = with_plan_checks(checked, PLAN)
     assert (told.ran, told.checks, told.proof) == ("unavailable", (), "")
     [problem] = told.problems

@@ -7,6 +7,7 @@ import platform
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +25,6 @@ from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.configuration import Endpoint, configuration_at
 from cellwright.models.config.keys import kept_keys, key_remedy
 from cellwright.models.config.names import ModelName
-from cellwright.models.reports import ProvidersReport
 from cellwright.network import NetworkSources, masked
 from cellwright.remedies import Hint, hint_after
 from cellwright.sandbox.host.tiers import SandboxReport, probe
@@ -231,21 +231,12 @@ async def _key_sources(settings: Settings, launch: GatewayLaunch) -> Mapping[str
 
     Without a gateway to ask, by what was kept: no key comes into this process.
     """
-    with anyio.move_on_after(_KEYS_TIMEOUT_SECONDS):
-        if (states := await _gateway_providers(settings, launch)) is not None:
-            return {state.name: state.key_from for state in states.providers if state.is_ready}
+    with anyio.move_on_after(_KEYS_TIMEOUT_SECONDS), suppress(Unavailable):
+        if await anyio.to_thread.run_sync(running_pid, settings.home) is not None:
+            async with Models.open(settings.home, launch=launch) as models:
+                providers = (await models.providers()).providers
+            return {provider.name: provider.key_from for provider in providers if provider.is_ready}
     return await anyio.to_thread.run_sync(kept_keys, settings.home)
-
-
-async def _gateway_providers(settings: Settings, launch: GatewayLaunch) -> ProvidersReport | None:
-    """None if no gateway runs, or none that answers."""
-    if await anyio.to_thread.run_sync(running_pid, settings.home) is None:
-        return None
-    try:
-        async with Models.open(settings.home, launch=launch) as models:
-            return await models.providers()
-    except Unavailable:
-        return None
 
 
 def _keyed(endpoint: Endpoint, source: str | None) -> DoctorCheck:

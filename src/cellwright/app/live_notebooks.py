@@ -58,27 +58,19 @@ class _LiveNotebook:
         self.used_at = anyio.current_time()
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class LiveNotebooks:
     """Every notebook that is open in this process, by id. Made by `open_live_notebooks`."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        pool: KernelPool,
-        tasks: TaskGroup,
-        *,
-        of_runs: RunNotebooks,
-        limits: LiveNotebookLimits,
-    ) -> None:
-        self._settings = settings
-        self._pool = pool
-        self._tasks = tasks
-        self._of_runs = of_runs
-        self._limits = limits
-        self._live: dict[str, _LiveNotebook] = {}
-        self._locks: defaultdict[Path, anyio.Lock] = defaultdict(anyio.Lock)
-        self.count_viewers: Callable[[OpenNotebook], int] = lambda _: 0
-        """How many people look at a notebook by other means, an editor for one: then it is not forgotten either."""
+    settings: Settings
+    pool: KernelPool
+    tasks: TaskGroup
+    of_runs: RunNotebooks
+    limits: LiveNotebookLimits
+    count_viewers: Callable[[OpenNotebook], int] = lambda _: 0
+    """How many people look at a notebook by other means, an editor for one: then it is not forgotten either."""
+    _live: dict[str, _LiveNotebook] = field(default_factory=dict[str, _LiveNotebook])
+    _locks: defaultdict[Path, anyio.Lock] = field(default_factory=lambda: defaultdict(anyio.Lock))
 
     async def open(self, path: Path) -> str:
         """The id of the notebook at this path, live from now on: a run's, if one has it open.
@@ -87,23 +79,23 @@ class LiveNotebooks:
         """
         real = await anyio.to_thread.run_sync(path.resolve)
         async with self._locks[real]:
-            for run, notebook in self._of_runs().items():
+            for run, notebook in self.of_runs().items():
                 if notebook.path == real:
                     return run
             id = notebook_id(real)
             if (live := self._live.get(id)) is not None and live.closing.is_set():
                 await live.is_gone.wait()
             if id not in self._live:
-                if len(self._live) >= self._limits.most:
-                    message = f"{self._limits.most} notebooks are open, and no more can be."
+                if len(self._live) >= self.limits.most:
+                    message = f"{self.limits.most} notebooks are open, and no more can be."
                     raise Unavailable(message, hint="Close one of them first.")
-                await self._tasks.start(self._keep, id, real)
+                await self.tasks.start(self._keep, id, real)
             self._live[id].use()
             return id
 
     def all(self) -> dict[str, OpenNotebook]:
         """What is open, those of runs first."""
-        of_runs = dict(self._of_runs())
+        of_runs = dict(self.of_runs())
         paths = {notebook.path for notebook in of_runs.values()}
         for live in self._live.values():
             if live.notebook.path in paths:
@@ -155,7 +147,7 @@ class LiveNotebooks:
         """One notebook, from its opening to its end."""
         live: _LiveNotebook | None = None
         try:
-            async with open_notebook(path, pool=self._pool, settings=self._settings) as notebook:
+            async with open_notebook(path, pool=self.pool, settings=self.settings) as notebook:
                 live = self._live[id] = _LiveNotebook(id=id, notebook=notebook, used_at=anyio.current_time())
                 task_status.started()
                 await self._until_over(live)
@@ -179,8 +171,8 @@ class LiveNotebooks:
     async def _until_over(self, live: _LiveNotebook) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_watch_use, live)
-            while not live.closing.is_set() and (idle := self._idle_for(live)) < self._limits.idle_seconds:
-                with anyio.move_on_after(min(_IDLE_CHECK_INTERVAL_SECONDS, self._limits.idle_seconds - idle)):
+            while not live.closing.is_set() and (idle := self._idle_for(live)) < self.limits.idle_seconds:
+                with anyio.move_on_after(min(_IDLE_CHECK_INTERVAL_SECONDS, self.limits.idle_seconds - idle)):
                     await live.closing.wait()
             # From here on it is no more among those that are open.
             live.closing.set()
@@ -199,7 +191,8 @@ async def open_live_notebooks(
     async with AsyncExitStack() as stack:
         kernels = pool or await stack.enter_async_context(open_pool(settings))
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        notebooks = LiveNotebooks(settings, kernels, tasks, of_runs=of_runs, limits=limits or LiveNotebookLimits())
+        most = limits or LiveNotebookLimits()
+        notebooks = LiveNotebooks(settings=settings, pool=kernels, tasks=tasks, of_runs=of_runs, limits=most)
         try:
             yield notebooks
         finally:

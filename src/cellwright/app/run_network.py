@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -103,22 +103,15 @@ class NetworkAccess:
         self._agreed = agreed
         self._kept = kept
         self._permissions: list[_HostPermission] = []
-        self.egress: Final = Egress(
-            decide=self._decide,
-            resolve=network.resolve,
-            caps=network.caps,
-            certificates=network.certificates,
-            on_visit=on_visit,
-            connection=network.connection,
-        )
+        both: dict[str, Any] = {
+            "resolve": network.resolve,
+            "certificates": network.certificates,
+            "on_visit": on_visit,
+            "connection": network.connection,
+        }
+        self.egress: Final = Egress(decide=self._decide, caps=network.caps, **both)
         """For the notebook's code."""
-        self.fetch: Final = EgressFetch(
-            private_hosts=network.private_hosts,
-            resolve=network.resolve,
-            certificates=network.certificates,
-            on_visit=on_visit,
-            connection=network.connection,
-        )
+        self.fetch: Final = EgressFetch(private_hosts=network.private_hosts, **both)
         """For the web tool, which asks about every page."""
 
     async def grant(self, action: Action) -> None:

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Gen
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import anyio
@@ -16,7 +15,7 @@ import anyio
 from cellwright.agents import steering
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
-from cellwright.app.verification import check_notebook
+from cellwright.app.verification import check_outcome, verify_notebook
 from cellwright.app.workspaces import (
     BRANCHES_FOLDER,
     EDITOR_FILE,
@@ -75,25 +74,26 @@ class RunOptions:
     version: str = VERSION
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Runs:
     """A process that carries out runs. Made by `open_runs`."""
 
-    is_daemon: Final = False
-    """Runs rest when this process ends."""
+    journal: Journal
+    settings: Settings
+    editors: Mapping[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
+    """The editors of runs that have their notebook open now, by run."""
+    others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
+    """Who else may have a notebook open that a run is about to open."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        settings: Settings,
-        editors: Mapping[str, NotebookEditor] = MappingProxyType({}),
-        others: list[ReleaseNotebook] | None = None,
-    ) -> None:
-        self._journal = journal
-        self._settings = settings
-        self._others = others if others is not None else []
-        self.records: Final[Records] = journal.records
-        self.editors: Final[Mapping[str, NotebookEditor]] = MappingProxyType(editors)
-        """The editors of runs that have their notebook open now, by run."""
+    @property
+    def is_daemon(self) -> bool:
+        """Runs rest when this process ends."""
+        return False
+
+    @property
+    def records(self) -> Records:
+        """Of its journal."""
+        return self.journal.records
 
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
@@ -103,11 +103,11 @@ class Runs:
     @contextmanager
     def yielding_to(self, give_way: ReleaseNotebook) -> Generator[None]:
         """While this block lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
-        self._others.append(give_way)
+        self.others.append(give_way)
         try:
             yield
         finally:
-            self._others.remove(give_way)
+            self.others.remove(give_way)
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Take on a goal: durable once this returns. A name that is taken means that run.
@@ -117,12 +117,12 @@ class Runs:
         chosen = run_id(run) if run is not None else new_run_id()
         if connection is not None:
             # Before the run: it may begin, and connect, at once.
-            await anyio.to_thread.run_sync(store_network_variables, run_folder(self._settings, chosen), connection)
-        return await self._journal.run(RUN, goal_json(goal), run=chosen)
+            await anyio.to_thread.run_sync(store_network_variables, run_folder(self.settings, chosen), connection)
+        return await self.journal.run(RUN, goal_json(goal), run=chosen)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run for good; what is done stays."""
-        await self._journal.cancel(run, reason=reason)
+        await self.journal.cancel(run, reason=reason)
 
     async def retry(self, run: str, task: str, *, person: str) -> RunId:
         """Do a task again: in a run at work, or in a new one that goes on from where an ended one stood."""
@@ -136,24 +136,24 @@ class Runs:
         if seen.goal is None or seen.plan is None:
             raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
         plan = edited(seen.plan, RetryTask(task=task))
-        connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self._settings, run))
+        connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
         return await self.start(replace(seen.goal, plan=plan, continues=run), connection=connection)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run that has the old one's steps below this one, and knows what was done to its notebook."""
         await self.records.status(run)
         forked = new_run_id()
-        await anyio.to_thread.run_sync(_copy_state, self._settings, run, forked)
-        return await self._journal.fork(run, from_step=from_step, new_run=forked)
+        await anyio.to_thread.run_sync(_copy_state, self.settings, run, forked)
+        return await self.journal.fork(run, from_step=from_step, new_run=forked)
 
     async def resume(self, run: str, *, person: str) -> None:
         """Let a cancelled or dead run go on; that it was to stop before does not count any more."""
         await steering.unpause(self.records.log, run, Person(name=person, door="cli"))
-        await self._journal.resume(run, by=person)
+        await self.journal.resume(run, by=person)
 
     async def stranded(self) -> list[RunId]:
         """Runs of other versions of the code: `fork` them."""
-        return [each.run for each in await self._journal.stranded()]
+        return [each.run for each in await self.journal.stranded()]
 
     async def at_work(self) -> int:
         """How many runs have not ended."""
@@ -161,7 +161,7 @@ class Runs:
 
     async def result(self, run: str) -> object:
         """What came of a run, once it has ended, as JSON."""
-        return await self._journal.result(run)
+        return await self.journal.result(run)
 
 
 @asynccontextmanager
@@ -288,16 +288,16 @@ class _RunHost:
 
     async def check(self, run: str, goal: Goal) -> CheckOutcome:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
-        files, settings = await self._files(goal), await self.settings_of(run)
-        return await check_notebook(
+        verified = await verify_notebook(
             Path(goal.notebook),
-            files=files,
+            files=await self._files(goal),
+            settings=await self.settings_of(run),
             pool=self.pool,
             other=self.other,
-            settings=settings,
             limits=Limits.parse(goal.limits),
             python=goal.python,
         )
+        return check_outcome(*verified)
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from cellwright.agents.artifacts import artifact_tools
@@ -21,10 +22,10 @@ from cellwright.kernel.profiler import Profiler
 from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
-from cellwright.tools.cell_tools import OpenPath, cell_tools, notebook_call_tool
-from cellwright.tools.data_tools import Locate, data_tools
+from cellwright.tools.cell_tools import cell_tools, notebook_call_tool
+from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
-from cellwright.tools.file_tools import Changed, file_tools
+from cellwright.tools.file_tools import file_tools
 from cellwright.tools.git.cage import WHERE_GIT_IS
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.commit_import import Author
@@ -71,10 +72,10 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
     return [
         *notebook_tools(context.editor),
         *cell_tools(context.notebook),
-        *data_tools(context.editor, context.profiler, _locate(context)),
-        notebook_call_tool(_beside(context), context.project.root),
+        *data_tools(context.editor, context.profiler, partial(_locate, context)),
+        notebook_call_tool(partial(_open_beside, context), context.project.root),
         *package_tools(context.editor),
-        *file_tools(context.project, changed=_changed(context.notebook)),
+        *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),
         *(web_tools(context.network.fetch) if context.network is not None else []),
         *(git_tools(_git_client(context)) if has_git else []),
@@ -103,39 +104,30 @@ def _git_client(context: ToolContext) -> GitClient:
     )
 
 
-def _beside(context: ToolContext) -> OpenPath:
+def _open_beside(context: ToolContext, path: Path) -> AbstractAsyncContextManager[OpenNotebook]:
     """Other notebooks run under the same limits, with the same network; what they change is forgotten."""
-
-    def open_path(path: Path) -> AbstractAsyncContextManager[OpenNotebook]:
-        return open_notebook(
-            path,
-            files=replace(context.files, mode="drop", project=context.project.root),
-            limits=context.limits,
-            tier=context.tier,
-            # A workspace that is open at all was allowed to be.
-            allow_uncontained=True,
-            egress=context.network.egress if context.network is not None else None,
-            pool=context.pool,
-            settings=context.settings,
-        )
-
-    return open_path
+    return open_notebook(
+        path,
+        files=replace(context.files, mode="drop", project=context.project.root),
+        limits=context.limits,
+        tier=context.tier,
+        # A workspace that is open at all was allowed to be.
+        allow_uncontained=True,
+        egress=context.network.egress if context.network is not None else None,
+        pool=context.pool,
+        settings=context.settings,
+    )
 
 
-def _locate(context: ToolContext) -> Locate:
+def _locate(context: ToolContext, path: str) -> DataFile:
     """Data from elsewhere by the place the notebook's code has it at, files of the project by theirs."""
-    root, folder = context.project.root, context.notebook.path.resolve().parent
-
-    def locate(path: str) -> DataFile:
-        if "\0" in path or not path:
-            raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
-        target = os.path.relpath(folder / path, root)
-        found = _given(target, context.data) or context.project.locate(target)
-        if not found.exists():
-            raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
-        return DataFile(name=found.name, source=found, place=path, target=target, is_folder=found.is_dir())
-
-    return locate
+    if "\0" in path or not path:
+        raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
+    target = os.path.relpath(context.notebook.path.resolve().parent / path, context.project.root)
+    found = _given(target, context.data) or context.project.locate(target)
+    if not found.exists():
+        raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
+    return DataFile(name=found.name, source=found, place=path, target=target, is_folder=found.is_dir())
 
 
 def _given(target: str, data: Sequence[DataFile]) -> Path | None:
@@ -146,8 +138,5 @@ def _given(target: str, data: Sequence[DataFile]) -> Path | None:
     return None if found is None else found.resolve()
 
 
-def _changed(notebook: OpenNotebook) -> Changed:
-    async def changed() -> tuple[str, ...]:
-        return tuple(change.path for change in await notebook.changed_files())
-
-    return changed
+async def _changed_paths(notebook: OpenNotebook) -> tuple[str, ...]:
+    return tuple(change.path for change in await notebook.changed_files())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
 
-from cellwright.app.notebooks import Files, contained, kernel_options, project_for
+from cellwright.app.notebooks import Files, contained, kernel_options
 from cellwright.kernel import KernelPool, PythonChoice
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
@@ -19,34 +20,41 @@ from cellwright.runs.verify.fresh_environment import fresh_environments
 from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.proof import ProofStore, Signer
 from cellwright.runs.verify.reasons import SOURCE_NOTES
-from cellwright.runs.verify.verification import NotVerified, verify
+from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
-from cellwright.sandbox.spec import Limits
+from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 
 
-async def check_notebook(
+async def verify_notebook(
     path: Path,
     *,
     files: Files,
-    pool: KernelPool,
-    other: KernelPool,
     settings: Settings,
+    pool: KernelPool,
+    other: KernelPool | None = None,
     limits: Limits | None = None,
+    tier: Tier | None = None,
+    allow_uncontained: bool = False,
     python: PythonChoice = "header",
-) -> CheckOutcome:
-    """Whether a notebook stands up, in words an agent can mend it by; a proof of one that does is kept.
+    seconds: float = 600,
+    is_strict: bool = False,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Verified | NotVerified, Path | None]:
+    """Verify a notebook on this machine, whatever becomes of files it changes; a proof is kept, at the path given back.
 
-    The second run is on a kernel of the `other` pool: what depends on a hash seed is not the same there by accident.
+    The second run is on a kernel of the `other` pool, or of one of its own: what depends on a hash seed is not the same
+    there by accident.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(path), probe()))
     options = kernel_options(
         file,
         files=replace(files, mode="drop"),
         limits=limits or Limits(),
-        tier=contained(None, report, allow_uncontained=False),
+        tier=contained(tier, report, allow_uncontained=allow_uncontained),
         settings=settings,
         python=python,
+        on_progress=on_progress,
     )
     outcome = await verify(
         path,
@@ -56,11 +64,22 @@ async def check_notebook(
             home=settings.user_home,
             state=settings.home,
             temporary=Path(tempfile.gettempdir()),
-            project=project_for(path, files),
+            project=options.project,
             cache=settings.cache,
         ),
         masker=Masker.of(salt=secrets.token_bytes(16)),
+        seconds=seconds,
+        is_strict=is_strict,
+        on_progress=on_progress,
     )
+    if isinstance(outcome, NotVerified):
+        return outcome, None
+    store, signed = ProofStore(home=settings.home), outcome.signed
+    return outcome, await anyio.to_thread.run_sync(lambda: store.put(signed, path.resolve(), options.data))
+
+
+def check_outcome(outcome: Verified | NotVerified, proof: Path | None) -> CheckOutcome:
+    """Whether a notebook stands up, in words an agent can mend it by."""
     checks = tuple(
         DeliveredCheck(name=check.name, says=check.name, has_passed=check.outcome == "passed", detail=check.message)
         for check in outcome.report.checks
@@ -72,6 +91,4 @@ async def check_notebook(
         if any(reason.is_unavailable for reason in outcome.reasons):
             ran = "unavailable"
         return CheckOutcome(problems=problems, checks=checks, ran=ran, note=note)
-    store, signed = ProofStore(home=settings.home), outcome.signed
-    proof = await anyio.to_thread.run_sync(lambda: store.put(signed, path.resolve(), options.data))
     return CheckOutcome(problems=(), checks=checks, proof=str(proof), note=note)

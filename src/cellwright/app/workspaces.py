@@ -121,7 +121,20 @@ async def open_workspace(
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
         network = await _open_network(stack, setup, records, options)
-        editor = await _open_editor(stack, setup, pool, network, options)
+        opening = open_notebook(
+            setup.notebook,
+            files=options.files,
+            limits=options.limits,
+            tier=setup.tier,
+            allow_uncontained=options.allow_uncontained,
+            python=options.python,
+            egress=network.egress if network is not None else None,
+            pool=pool,
+            settings=options.settings,
+            on_progress=options.on_progress,
+        )
+        # The notebook with its kernel, as the workflow left it.
+        editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
         worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=setup.tier))
         kept = JournalTexts(records)
         context = ToolContext(
@@ -260,13 +273,7 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
     settings = options.settings
     environment = settings.environment
     keys = {provider: environment[name] for name, provider in key_variables(environment).items() if environment[name]}
-    launch = options.launch or GatewayLaunch(
-        home=settings.home,
-        environment=settings.program_environment,
-        keys=keys,
-        person=person,
-        team_rules=settings.team_rules,
-    )
+    launch = options.launch or settings.gateway_launch(person=person, keys=keys)
     # Whoever started the gateway, what this run asks goes by this run's own settings.
     return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
 
@@ -280,30 +287,6 @@ async def _open_network(
     agreed = NetworkPolicy(rules=setup.rules, envelope=options.envelope, run=setup.run)
     opening = open_network_access(network, agreed, kept=setup.state / HOST_PERMISSIONS_FILE, records=records)
     return await stack.enter_async_context(opening)
-
-
-async def _open_editor(
-    stack: AsyncExitStack,
-    setup: _WorkspaceSetup,
-    pool: KernelPool,
-    network: NetworkAccess | None,
-    options: WorkspaceOptions,
-) -> NotebookEditor:
-    """The notebook with its kernel, as the workflow left it."""
-    opening = open_notebook(
-        setup.notebook,
-        files=options.files,
-        limits=options.limits,
-        tier=setup.tier,
-        allow_uncontained=options.allow_uncontained,
-        python=options.python,
-        egress=network.egress if network is not None else None,
-        pool=pool,
-        settings=options.settings,
-        on_progress=options.on_progress,
-    )
-    notebook = await stack.enter_async_context(opening)
-    return await NotebookEditor.open(notebook, setup.state / EDITOR_FILE)
 
 
 # ── what agents see without asking ──

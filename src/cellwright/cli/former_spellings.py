@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cellwright.cli import inbox as new
 from cellwright.cli.inbox import NumberArgument
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption
+from cellwright.cli.journal_options import JournalOptions
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.runs.lookup import GoingArgument, find_run
@@ -29,8 +29,8 @@ from cellwright.runs.views.run_view import check_is_run
 from cellwright.tools import Inbox, InboxItem, PlainAnswered, TypedAnswer
 from cellwright.tools.approval.approval_questions import APPROVAL
 
-approvals = typer.Typer(help="Now `cellwright inbox`.", no_args_is_help=True)
-questions = typer.Typer(help="Now `cellwright inbox`.", no_args_is_help=True)
+approvals = GroupedCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
+questions = GroupedCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
 
 
 def _renamed(former: str, now: str) -> None:
@@ -41,15 +41,16 @@ def _renamed(former: str, now: str) -> None:
 
 
 @approvals.command("list")
-def list_approvals(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+def list_approvals(journal: JournalOptions) -> None:
     """Now `cellwright inbox`."""
     _renamed("approvals list", "inbox")
-    items = new.with_inbox(new.pending, database, key)
-    new.show_list([item for item in items if item.question.fingerprint], as_json=as_json)
+    items = new.with_inbox(new.pending, journal)
+    new.show_list([item for item in items if item.question.fingerprint], as_json=journal.as_json)
 
 
 @approvals.command("answer")
 def answer_approval(
+    journal: JournalOptions,
     number: NumberArgument,
     once: Annotated[bool, typer.Option("--once")] = False,
     run: Annotated[bool, typer.Option("--run")] = False,
@@ -61,9 +62,6 @@ def answer_approval(
     no: Annotated[bool, typer.Option("--no")] = False,
     feedback: Annotated[str | None, typer.Option("--feedback", metavar="TEXT")] = None,
     fingerprint: Annotated[str | None, typer.Option("--fingerprint", metavar="F")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Now `cellwright inbox answer`."""
     flags = {"once": once, "run": run, "always": always, "uncounted": uncounted, "no": no}
@@ -73,7 +71,7 @@ def answer_approval(
     if len(given) != 1:
         raise UserError("Give one answer.", hint="One of: once, run, always, no; for a budget raise, price, uncounted.")
     _renamed(f"approvals answer ID --{given[0]}", f"inbox answer ID {given[0]}")
-    new.answer(number, given, lasts, feedback, fingerprint, as_json, database, key)
+    new.answer(journal, number, given, lasts, feedback, fingerprint)
 
 
 def _add_unchanged(name: str, arguments: str, command: Callable[..., None]) -> None:
@@ -96,12 +94,12 @@ _add_unchanged("revoke", " ID", new.revoke)
 
 
 @questions.command("list")
-def list_questions(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+def list_questions(journal: JournalOptions) -> None:
     """Now `cellwright inbox`."""
     _renamed("questions list", "inbox")
-    items = [item for item in new.with_inbox(new.pending, database, key) if not item.question.fingerprint]
+    items = [item for item in new.with_inbox(new.pending, journal) if not item.question.fingerprint]
     view = {"questions": [_plain_view(item) for item in items]}
-    console.result(view, as_json, lambda _: new.show_list(items, as_json=False))
+    console.result(view, journal.as_json, lambda _: new.show_list(items, as_json=False))
 
 
 def _plain_view(item: InboxItem) -> dict[str, Any]:
@@ -120,51 +118,45 @@ def _plain_view(item: InboxItem) -> dict[str, Any]:
 
 @questions.command("answer")
 def answer_question(
-    number: NumberArgument,
-    answer: Annotated[str, typer.Argument(metavar="ANSWER")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
+    journal: JournalOptions, number: NumberArgument, answer: Annotated[str, typer.Argument(metavar="ANSWER")]
 ) -> None:
     """Now `cellwright inbox answer`."""
     _renamed("questions answer ID ANSWER", "inbox answer ID ANSWER")
     typed = TypedAnswer(words=answer)
-    outcome = new.with_inbox(lambda inbox: new.answer_typed(inbox, number, typed), database, key)
-    if as_json and isinstance(outcome, PlainAnswered):
-        console.as_json(_plain_view(new.with_inbox(lambda inbox: inbox.show(number), database, key)))
+    outcome = new.with_inbox(lambda inbox: new.answer_typed(inbox, number, typed), journal)
+    if journal.as_json and isinstance(outcome, PlainAnswered):
+        console.as_json(_plain_view(new.with_inbox(lambda inbox: inbox.show(number), journal)))
     else:
-        new.show_outcome(outcome, as_json=as_json)
+        new.show_outcome(outcome, as_json=journal.as_json)
 
 
 # ── cellwright runs approve ──
 
 
 def approve(
+    journal: JournalOptions,
     run: GoingArgument,
     question: Annotated[str | None, typer.Argument(metavar="[QUESTION]")] = None,
     yes: Annotated[bool, typer.Option("--yes")] = False,
     no: Annotated[bool, typer.Option("--no")] = False,
     reach: Annotated[str | None, typer.Option("--reach", metavar="once|run|always")] = None,
     fingerprint: Annotated[str | None, typer.Option("--fingerprint", metavar="F")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Now `cellwright inbox --run RUN`, and `cellwright inbox answer ID`."""
     if not yes and not no:
         if reach is not None or fingerprint is not None:
             raise UserError("--reach and --fingerprint go with an answer.", hint="Add --yes or --no.")
         _renamed("runs approve RUN", "inbox --run RUN")
-        is_asked = is_interactive() and not as_json
-        waiting = new.with_inbox(lambda inbox: _ask(inbox, run, question, is_asked), database, key)
-        console.result({"questions": waiting}, as_json, lambda _: show_open_questions(waiting))
+        is_asked = is_interactive() and not journal.as_json
+        waiting = new.with_inbox(lambda inbox: _ask(inbox, run, question, is_asked), journal)
+        console.result({"questions": waiting}, journal.as_json, lambda _: show_open_questions(waiting))
         raise typer.Exit(new.WAITING if waiting else 0)
     _renamed("runs approve RUN", "inbox answer ID ANSWER")
     typed = _typed(yes=yes, no=no, reach=reach)
-    said = new.with_inbox(lambda inbox: _approve(inbox, run, question, typed, fingerprint), database, key)
-    if as_json:
+    said = new.with_inbox(lambda inbox: _approve(inbox, run, question, typed, fingerprint), journal)
+    if journal.as_json:
         console.as_json({"answers": said})
-    for each in said if not as_json else ():
+    for each in said if not journal.as_json else ():
         console.refusal(each) if "refused" in each else console.note(f"Answered {each['id']}: {each['says']}.")
     raise typer.Exit(new.REFUSED if any("refused" in each for each in said) else 0)
 
@@ -228,43 +220,35 @@ async def _approve(
 
 
 def accept(
-    run: GoingArgument,
-    branch: Annotated[str, typer.Argument(metavar="BRANCH")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
+    journal: JournalOptions, run: GoingArgument, branch: Annotated[str, typer.Argument(metavar="BRANCH")]
 ) -> None:
     """Now `cellwright inbox answer ID BRANCH`."""
     _renamed("runs accept RUN BRANCH", "inbox answer ID BRANCH")
-    _decide(run, branch, is_kept=True, as_json=as_json, database=database, key=key)
+    _decide(run, branch, journal, is_kept=True)
 
 
 def drop(
+    journal: JournalOptions,
     run: GoingArgument,
     branch: Annotated[str | None, typer.Argument(metavar="[BRANCH]")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Now `cellwright inbox answer ID drop BRANCH`, or `none of them`."""
     _renamed(
         "runs drop RUN" if branch is None else "runs drop RUN BRANCH",
         "inbox answer ID none of them" if branch is None else "inbox answer ID drop BRANCH",
     )
-    _decide(run, branch, is_kept=False, as_json=as_json, database=database, key=key)
+    _decide(run, branch, journal, is_kept=False)
 
 
-def _decide(
-    run: str, branch: str | None, *, is_kept: bool, as_json: bool, database: str | None, key: Path | None
-) -> None:
+def _decide(run: str, branch: str | None, journal: JournalOptions, *, is_kept: bool) -> None:
     try:
-        decided = new.with_inbox(lambda inbox: _decided(inbox, run, branch, is_kept), database, key)
+        decided = new.with_inbox(lambda inbox: _decided(inbox, run, branch, is_kept), journal)
     except NotWaiting as refused:
         message = problem_text(refused)
         said = {"id": branch or run, "refused": "not-waiting", "message": shown(message)}
-        console.result(said, as_json, console.refusal)
+        console.result(said, journal.as_json, console.refusal)
         raise typer.Exit(new.REFUSED) from refused
-    console.result(decided.json(), as_json, shown(decided.says))
+    console.result(decided.json(), journal.as_json, shown(decided.says))
 
 
 async def _decided(inbox: Inbox, run: str, branch: str | None, is_kept: bool) -> DecidedBranches:

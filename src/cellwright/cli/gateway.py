@@ -14,7 +14,6 @@ import anyio.to_thread
 import typer
 
 from cellwright.background import has_ended
-from cellwright.cli.gateway_launch import launch_here
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import console, model_tables
 from cellwright.errors import Unavailable
@@ -61,7 +60,7 @@ def stop(
 @asynccontextmanager
 async def open_models(idle_seconds: float = 300) -> AsyncGenerator[Models]:
     """The models of this person, through their gateway, which is started if need be."""
-    launch = launch_here(Settings.read(), idle_seconds=idle_seconds)
+    launch = Settings.read().gateway_launch(idle_seconds=idle_seconds)
     async with Models.open(launch.home, launch=launch) as models:
         yield models
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
 import typer
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, terminal_masker, with_records
+from cellwright.cli.journal_options import JournalOptions, terminal_masker
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import approval_tables, console
 from cellwright.cli.runs.lookup import complete_going, find_run
 from cellwright.cli.terminal_input import ask_line, ask_person, is_interactive, person_here
@@ -19,7 +19,7 @@ from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox
 from cellwright.tools import Inbox, InboxItem, RecordedAnswer, TypedAnswer
 
-app = typer.Typer(help="What runs ask you, and what you have allowed them.")
+app = GroupedCommands(help="What runs ask you, and what you have allowed them.")
 
 T = TypeVar("T")
 NumberArgument = Annotated[str, typer.Argument(metavar="ID", help="A question, as `cellwright inbox` names it.")]
@@ -31,19 +31,17 @@ WAITING: Final = 4
 
 @app.callback(invoke_without_command=True)
 def list_command(
+    journal: JournalOptions,
     context: typer.Context,
     run: Annotated[
         str | None,
         typer.Option("--run", metavar="RUN", help="Only what this run asks.", autocompletion=complete_going),
     ] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """List what waits for an answer, oldest first."""
     if context.invoked_subcommand is None:
-        show_list(with_inbox(lambda inbox: pending(inbox, run), database, key), as_json=as_json)
-    elif as_json or run or database or key:
+        show_list(with_inbox(lambda inbox: pending(inbox, run), journal), as_json=journal.as_json)
+    elif run or journal != JournalOptions():
         # Such an option would be read here and missing there: an answer must not go to another journal than was named.
         raise UserError(
             "Options of `cellwright inbox` list questions.", hint=f"Put them behind `{context.invoked_subcommand}`."
@@ -51,16 +49,15 @@ def list_command(
 
 
 @app.command()
-def show(
-    number: NumberArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def show(journal: JournalOptions, number: NumberArgument) -> None:
     """Show exactly what is asked or will happen, and the fingerprint that names it."""
-    found = question_view(with_inbox(lambda inbox: inbox.show(number), database, key))
-    console.result(found, as_json, approval_tables.question)
+    found = question_view(with_inbox(lambda inbox: inbox.show(number), journal))
+    console.result(found, journal.as_json, approval_tables.question)
 
 
 @app.command()
 def answer(
+    journal: JournalOptions,
     number: NumberArgument,
     words: Annotated[
         list[str] | None,
@@ -71,9 +68,6 @@ def answer(
     fingerprint: Annotated[
         str | None, typer.Option("--fingerprint", metavar="F", help="What you were shown; does not ask again.")
     ] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Answer a question, after seeing it; exit 3 if the answer does not count, 4 if it still waits."""
     typed = TypedAnswer(
@@ -81,31 +75,29 @@ def answer(
         lasts=None if lasts is None else _duration(lasts),
         feedback=_decodable(feedback or ""),
     )
-    if typed.words or as_json:
-        outcome = with_inbox(lambda inbox: answer_typed(inbox, number, typed, fingerprint), database, key)
-        show_outcome(outcome, as_json=as_json)
-    elif not with_inbox(lambda inbox: _ask(inbox, number), database, key):
+    if typed.words or journal.as_json:
+        outcome = with_inbox(lambda inbox: answer_typed(inbox, number, typed, fingerprint), journal)
+        show_outcome(outcome, as_json=journal.as_json)
+    elif not with_inbox(lambda inbox: _ask(inbox, number), journal):
         raise typer.Exit(WAITING)
 
 
 @app.command()
-def grants(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+def grants(journal: JournalOptions) -> None:
     """List every yes that still holds: for always, and for runs that have not ended."""
-    standing = with_inbox(lambda inbox: inbox.grants(datetime.now(UTC)), database, key)
+    standing = with_inbox(lambda inbox: inbox.grants(datetime.now(UTC)), journal)
     found = [grant_view(grant) for grant in standing]
-    console.result({"grants": found}, as_json, lambda _: approval_tables.grants(found))
+    console.result({"grants": found}, journal.as_json, lambda _: approval_tables.grants(found))
 
 
 @app.command()
 def revoke(
+    journal: JournalOptions,
     number: Annotated[str, typer.Argument(metavar="ID", help="A standing grant, as `grants` names it.")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Revoke a standing grant: from now on it asks again."""
-    outcome = with_inbox(lambda inbox: inbox.revoke(number, person_here()), database, key)
-    show_outcome(outcome, as_json=as_json)
+    outcome = with_inbox(lambda inbox: inbox.revoke(number, person_here()), journal)
+    show_outcome(outcome, as_json=journal.as_json)
 
 
 # ── what was typed ──
@@ -173,10 +165,10 @@ def show_outcome(outcome: RecordedAnswer | Grant | AnswerRefused | None, *, as_j
 # ── what each command does ──
 
 
-def with_inbox(work: Callable[[Inbox], Awaitable[T]], database: str | None, key: Path | None) -> T:
+def with_inbox(work: Callable[[Inbox], Awaitable[T]], journal: JournalOptions) -> T:
     """What the work gives with the inbox of the journal that is named, or of the one in the state directory."""
     masker = terminal_masker()
-    return with_records(lambda records: work(run_inbox(records, masker)), database, key, masker)
+    return journal.read(lambda records: work(run_inbox(records, masker)), masker)
 
 
 async def pending(inbox: Inbox, run: str | None = None) -> list[InboxItem]:

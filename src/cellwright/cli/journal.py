@@ -14,14 +14,14 @@ import typer
 
 from cellwright.cli.journal_options import (
     DatabaseOption,
+    JournalOptions,
     JsonOption,
-    KeyOption,
     chain_key,
     existing_file,
     existing_journal,
     journal_location,
-    with_records,
 )
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
 from cellwright.journal import Records, RunStatus, maintenance, stream_of, verify
@@ -63,41 +63,40 @@ async def run_view(records: Records, run: str) -> dict[str, Any]:
     }
 
 
-app = typer.Typer(help="What Cellwright keeps of everything that happened.", no_args_is_help=True)
+app = GroupedCommands(help="What Cellwright keeps of everything that happened.", no_args_is_help=True)
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's name.")]
 
 
 @app.command()
-def runs(as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+def runs(journal: JournalOptions) -> None:
     """List every run, newest first: running, waiting for an answer, done, dead …"""
-    found = with_records(_runs, database, key)
-    console.result({"runs": found}, as_json, lambda _: journal_tables.runs(found))
+    found = journal.read(_runs)
+    console.result({"runs": found}, journal.as_json, lambda _: journal_tables.runs(found))
 
 
 @app.command()
-def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+def show(journal: JournalOptions, run: RunArgument) -> None:
     """Show one run: how it stands, its tasks, its cost, what was audited, and everything it told, in order."""
-    found = with_records(lambda records: run_view(records, run), database, key)
-    console.result(found, as_json, journal_tables.run)
+    found = journal.read(lambda records: run_view(records, run))
+    console.result(found, journal.as_json, journal_tables.run)
 
 
 @app.command()
 def cancel(
+    journal: JournalOptions,
     run: RunArgument,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")] = "cancelled",
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Stop a run and everything inside it; what is recorded stays, and requeue lets it go on."""
-    is_stopped = with_records(lambda records: _cancel(records, run, reason), database, key)
+    is_stopped = journal.read(lambda records: _cancel(records, run, reason))
     note = f"{run} is cancelled." if is_stopped else f"{run} did not go on."
-    console.result({"run": run, "cancelled": is_stopped}, as_json, note)
+    console.result({"run": run, "cancelled": is_stopped}, journal.as_json, note)
 
 
 @app.command()
 def fork(
+    journal: JournalOptions,
     run: RunArgument,
     version: Annotated[
         str | None, typer.Option("--version", metavar="V", help="For which code; default: what workers run.")
@@ -106,37 +105,30 @@ def fork(
         int | None, typer.Option("--from-step", min=1, metavar="N", help="Do this step and later ones again.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="RUN", help="The new run's name.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Carry a run over to changed code: a new run that has the old one's steps and goes on after them."""
-    forked = with_records(lambda records: _fork(records, run, version, from_step, name), database, key)
+    forked = journal.read(lambda records: _fork(records, run, version, from_step, name))
     note = f"{forked['run']} goes on from {run} when a worker of version {forked['version']} takes it."
-    console.result(forked, as_json, note)
+    console.result(forked, journal.as_json, note)
 
 
 @app.command()
-def requeue(
-    run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def requeue(journal: JournalOptions, run: RunArgument) -> None:
     """Let a run that was given up or cancelled go on at its first step without a result."""
-    is_stopped = with_records(lambda records: records.requeue(run, by="cellwright journal requeue"), database, key)
+    is_stopped = journal.read(lambda records: records.requeue(run, by="cellwright journal requeue"))
     note = f"{run} goes on when a worker takes it." if is_stopped else f"{run} has not stopped."
-    console.result({"run": run, "requeued": is_stopped}, as_json, note)
+    console.result({"run": run, "requeued": is_stopped}, journal.as_json, note)
 
 
 @app.command()
 def export(
+    journal: JournalOptions,
     run: RunArgument,
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write there, not to stdout.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Write everything a run has told as JSON lines; `--json` makes it one JSON list."""
-    events = with_records(lambda records: _export(records, run), database, key)
-    text = json.dumps(events, ensure_ascii=False) + "\n" if as_json else journal_tables.json_lines(events)
+    events = journal.read(lambda records: _export(records, run))
+    text = json.dumps(events, ensure_ascii=False) + "\n" if journal.as_json else journal_tables.json_lines(events)
     if output is None:
         journal_tables.raw(text)
     else:
@@ -146,20 +138,19 @@ def export(
 
 @app.command()
 def prune(
+    journal: JournalOptions,
     older_than: Annotated[str, typer.Option("--older-than", metavar="30d|DATE", help="Delete what is older.")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Delete old events and runs that have ended, and leave a sealed tombstone; unfinished runs stay whole."""
     before_ms = int(parse_since(older_than, datetime.now(UTC)).timestamp() * 1000)
-    pruned = with_records(lambda records: maintenance.prune(records.log, before_ms=before_ms), database, key)
+    pruned = journal.read(lambda records: maintenance.prune(records.log, before_ms=before_ms))
     note = f"Pruned {pruned.events} events, {pruned.runs} runs and {pruned.blobs} large values."
-    console.result(dataclasses.asdict(pruned), as_json, note)
+    console.result(dataclasses.asdict(pruned), journal.as_json, note)
 
 
 @app.command("verify")
 def verify_command(
+    journal: JournalOptions,
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Only this run.")] = None,
     anchor: Annotated[
         Path | None, typer.Option("--anchor", metavar="FILE", help="Compare with what --write-anchor wrote before.")
@@ -167,16 +158,13 @@ def verify_command(
     write_anchor: Annotated[
         Path | None, typer.Option("--write-anchor", metavar="FILE", help="Write the heads of the chains there.")
     ] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Check the hash chain: exit 1 if anything was altered, removed, moved or cut off."""
     anchors = _read_anchors(anchor)
-    verdict = with_records(lambda records: _verify(records, run, anchors), database, key)
+    verdict = journal.read(lambda records: _verify(records, run, anchors))
     if write_anchor is not None and not verdict["damage"]:
         _write(write_anchor, json.dumps(verdict["anchors"], indent=1) + "\n")
-    console.result(verdict, as_json, journal_tables.verdict)
+    console.result(verdict, journal.as_json, journal_tables.verdict)
     raise typer.Exit(1 if verdict["damage"] else 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -77,13 +78,19 @@ async def open_records(database: str | None, key: Path | None, masker: Masker | 
         yield records
 
 
-def with_records(
-    work: Callable[[Records], Awaitable[T]], database: str | None, key: Path | None, masker: Masker | None = None
-) -> T:
-    """What the work gives with those records, which are open only for it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalOptions:
+    """Which journal, and whether what is said about it is for a program."""
 
-    async def opened() -> T:
-        async with open_records(database, key, masker) as records:
-            return await work(records)
+    as_json: JsonOption = False
+    database: DatabaseOption = None
+    key: KeyOption = None
 
-    return anyio.run(opened)
+    def read(self, work: Callable[[Records], Awaitable[T]], masker: Masker | None = None) -> T:
+        """What the work gives with its records, which are open only for it."""
+
+        async def opened() -> T:
+            async with open_records(self.database, self.key, masker) as records:
+                return await work(records)
+
+        return anyio.run(opened)

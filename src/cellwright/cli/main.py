@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from cellwright.cli.gateway_launch import hand_over_own_keys
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
-from cellwright.settings import Settings
+from cellwright.models.client.gateway_process import hand_over_keys
+from cellwright.models.config.keys import key_variables
+from cellwright.settings import Settings, forget_variables
 from cellwright.telemetry import masked_logs
 
 _COMPLETION = "_CELLWRIGHT_COMPLETE"
@@ -48,38 +47,23 @@ _FORMER = {"approvals", "questions"}
 class _Commands(TyperGroup):
     """The commands by name; only the one that is called is imported."""
 
-    _is_listing = False
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        with self._listing():
-            super().format_help(ctx, formatter)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        with self._listing():
-            return super().shell_complete(ctx, incomplete)
-
-    @contextmanager
-    def _listing(self) -> Generator[None]:
-        self._is_listing = True
-        try:
-            yield
-        finally:
-            self._is_listing = False
-
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in _COMMANDS and cmd_name not in _FORMER:
-            return None
-        if self._is_listing:
-            return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name])
-        module = f"{cmd_name}.command" if cmd_name in _PACKAGES else cmd_name
-        module, part = ("former_spellings", cmd_name) if cmd_name in _FORMER else (module, "app")
-        sub_app: typer.Typer = getattr(importlib.import_module(f"cellwright.cli.{module}"), part)
-        command = typer.main.get_command(sub_app)
-        command.name = cmd_name
-        return command
+        """As it is listed."""
+        return TyperCommand(name=cmd_name, help=_COMMANDS[cmd_name]) if cmd_name in _COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As it is called, or completed."""
+        name = args[0]
+        if name not in _COMMANDS and name not in _FORMER:
+            return super().resolve_command(ctx, args)
+        module = f"{name}.command" if name in _PACKAGES else name
+        module, part = ("former_spellings", name) if name in _FORMER else (module, "app")
+        command = typer.main.get_command(getattr(importlib.import_module(f"cellwright.cli.{module}"), part))
+        command.name = name
+        return name, command, args[1:]
 
 
 app = typer.Typer(
@@ -100,7 +84,7 @@ def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
         if not is_completing():
-            hand_over_own_keys()
+            _hand_over_own_keys()
         with masked_logs():
             app(standalone_mode=True)
     except CellwrightError as problem:
@@ -112,6 +96,17 @@ def main() -> NoReturn:
     except BaseExceptionGroup as group:
         sys.exit(_end_of_group(group))
     sys.exit(0)
+
+
+def _hand_over_own_keys() -> None:
+    """A key in our environment goes to the gateway, and this process begins again without it."""
+    settings = Settings.read()
+    if not (found := key_variables(settings.environment)):
+        return
+    launch = settings.gateway_launch()
+    hand_over_keys(settings.environment, launch.home, sys.orig_argv, warn=console.note, launch=launch)
+    # Still here: it began again before, and something put a key back.
+    forget_variables(found)
 
 
 def is_completing() -> bool:

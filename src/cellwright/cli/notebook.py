@@ -13,7 +13,8 @@ import typer
 
 from cellwright.app import open_notebook
 from cellwright.cli import notebook_options as given
-from cellwright.cli.notebook_options import NotebookOptions, read_options
+from cellwright.cli.notebook_options import NotebookChoice, NotebookOptions
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
 from cellwright.cli.terminal_input import ask_line, is_interactive
@@ -24,44 +25,24 @@ from cellwright.notebook.dataflow import Graph
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright.sandbox.host.keep_terms import KeepQuestion
 
-app = typer.Typer(help="Open a marimo notebook without a browser.", no_args_is_help=True)
+app = GroupedCommands(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 
 
 @app.command()
-def run(
-    file: given.FileArgument,
-    as_json: given.JsonOption = False,
-    data: given.DataOption = None,
-    files: given.FilesOption = "keep",
-    limit: given.LimitOption = None,
-    project: given.ProjectOption = None,
-    reveal: given.RevealOption = None,
-    tier: given.TierOption = None,
-    allow_uncontained: given.UncontainedOption = False,
-    python: given.PythonOption = "header",
-) -> None:
+def run(file: given.FileArgument, chosen: NotebookChoice) -> None:
     """Run a notebook from top to bottom in the cage and tell the outcome of every cell."""
-    options = read_options(data, files, limit, project, reveal, tier, allow_uncontained, python)
-    _finish(anyio.run(_run, file, options, not as_json), as_json)
+    _finish(anyio.run(_run, file, chosen.read(), not chosen.as_json), chosen.as_json)
 
 
 @app.command()
 def apply(
     file: given.FileArgument,
     edits: Annotated[Path, typer.Argument(metavar="EDITS.json", help="A JSON list of edits; `-` reads stdin.")],
-    as_json: given.JsonOption = False,
-    data: given.DataOption = None,
-    files: given.FilesOption = "keep",
-    limit: given.LimitOption = None,
-    project: given.ProjectOption = None,
-    reveal: given.RevealOption = None,
-    tier: given.TierOption = None,
-    allow_uncontained: given.UncontainedOption = False,
-    python: given.PythonOption = "header",
+    chosen: NotebookChoice,
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = read_options(data, files, limit, project, reveal, tier, allow_uncontained, python)
-    _finish(anyio.run(_apply, file, _read_json(edits), options, not as_json), as_json)
+    options = chosen.read()
+    _finish(anyio.run(_apply, file, _read_json(edits), options, not chosen.as_json), chosen.as_json)
 
 
 @app.command()
@@ -91,7 +72,15 @@ def verify(
     """Run a notebook twice from scratch, compare, check, and store a signed proof if all is well."""
     from cellwright.cli import notebook_proofs
 
-    options = read_options(data, "drop", limit, project, reveal, tier, allow_uncontained, python)
+    options = NotebookChoice(
+        data=data,
+        limit=limit,
+        project=project,
+        reveal=reveal,
+        tier=tier,
+        allow_uncontained=allow_uncontained,
+        python=python,
+    ).read()
     verified = notebook_proofs.verify_now(file, options, seconds=timeout, is_strict=strict, out=out, as_json=as_json)
     raise typer.Exit(0 if verified else 1)
 
@@ -107,8 +96,8 @@ def proof(
     """Check a notebook's proof: who signed it, and exactly what has changed since. Nothing is run."""
     from cellwright.cli import notebook_proofs
 
-    options = read_options(data, "drop", None, project, None, None, False)
-    raise typer.Exit(0 if notebook_proofs.check_now(file, proof, options.files, as_json=as_json) else 1)
+    options = NotebookChoice(data=data, files="drop", project=project).read()
+    raise typer.Exit(0 if notebook_proofs.check_now(file, proof, options["files"], as_json=as_json) else 1)
 
 
 # ── what each command does ──
@@ -144,14 +133,7 @@ def _opened(file: Path, options: NotebookOptions) -> Any:
         return answer is not None and answer.lower() in {"y", "yes"}
 
     return open_notebook(
-        file,
-        files=options.files,
-        limits=options.limits,
-        tier=options.tier,
-        allow_uncontained=options.allow_uncontained,
-        python=options.python,
-        on_progress=console.note,
-        ask_to_keep=ask_to_keep if is_interactive() else None,
+        file, on_progress=console.note, ask_to_keep=ask_to_keep if is_interactive() else None, **options
     )
 
 

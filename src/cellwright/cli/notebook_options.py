@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from cellwright.errors import UserError
 
 if TYPE_CHECKING:
-    from cellwright.app import Files
-    from cellwright.kernel import PythonChoice
-    from cellwright.sandbox.spec import FilesMode, Limits, Tier
+    from cellwright.sandbox.spec import FilesMode, Tier
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
@@ -90,41 +88,40 @@ def python_choice(word: str) -> Literal["header", "ours"]:
     return choices[word]
 
 
+NotebookOptions = dict[str, Any]
+"""How a notebook is to be opened: arguments of `open_notebook` and `verify_notebook`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotebookOptions:
-    """How a notebook is to be opened."""
+class NotebookChoice:
+    """What was typed."""
 
-    files: Files
-    limits: Limits
-    tier: Tier | None
-    allow_uncontained: bool
-    python: PythonChoice
+    as_json: JsonOption = False
+    data: DataOption = None
+    files: FilesOption = "keep"
+    limit: LimitOption = None
+    project: ProjectOption = None
+    reveal: RevealOption = None
+    tier: TierOption = None
+    allow_uncontained: UncontainedOption = False
+    python: PythonOption = "header"
 
+    def read(self) -> NotebookOptions:
+        """What it means. Raises `UserError`."""
+        from cellwright.app import Files
+        from cellwright.sandbox.spec import Limits
 
-def read_options(
-    data: list[str] | None,
-    files: str,
-    limit: list[str] | None,
-    project: Path | None,
-    reveal: list[str] | None,
-    tier: str | None,
-    allow_uncontained: bool,
-    python: str = "header",
-) -> NotebookOptions:
-    """What was typed. Raises `UserError`."""
-    from cellwright.app import Files
-    from cellwright.sandbox.spec import Limits
-
-    modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
-    tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
-    if files not in modes:
-        raise UserError(f"Unknown --files {files!r}.", hint="keep, drop or direct.")
-    if tier is not None and tier.upper() not in tiers:
-        raise UserError(f"Unknown --tier {tier!r}.", hint="A, B, C or D.")
-    return NotebookOptions(
-        files=Files(mode=modes[files], project=project, data=tuple(data or ()), reveal=tuple(reveal or ())),
-        limits=Limits.parse(limit or ()),
-        tier=tiers[tier.upper()] if tier is not None else None,
-        allow_uncontained=allow_uncontained,
-        python=python_choice(python),
-    )
+        modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
+        tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
+        if self.files not in modes:
+            raise UserError(f"Unknown --files {self.files!r}.", hint="keep, drop or direct.")
+        if self.tier is not None and self.tier.upper() not in tiers:
+            raise UserError(f"Unknown --tier {self.tier!r}.", hint="A, B, C or D.")
+        data, reveal = tuple(self.data or ()), tuple(self.reveal or ())
+        return NotebookOptions(
+            files=Files(mode=modes[self.files], project=self.project, data=data, reveal=reveal),
+            limits=Limits.parse(self.limit or ()),
+            tier=tiers[self.tier.upper()] if self.tier is not None else None,
+            allow_uncontained=self.allow_uncontained,
+            python=python_choice(self.python),
+        )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import secrets
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,8 @@ import anyio.to_thread
 from rich.text import Text
 
 from cellwright.app import Files, open_pool
-from cellwright.app.notebooks import contained, kernel_options
+from cellwright.app.notebooks import kernel_options
+from cellwright.app.verification import verify_notebook
 from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
@@ -27,15 +26,12 @@ from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
-from cellwright.policy.masking.masker import Masker
-from cellwright.runs.verify.fresh_environment import fresh_environments, fresh_packages
+from cellwright.runs.verify.fresh_environment import fresh_packages
 from cellwright.runs.verify.input_files import FileLocations
-from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json
 from cellwright.runs.verify.proof_status import ProofStatus, proof_status
 from cellwright.runs.verify.reasons import SOURCE_NOTES
-from cellwright.runs.verify.verification import NotVerified, Verified, tools_here, verify
-from cellwright.sandbox.host.tiers import probe
+from cellwright.runs.verify.verification import NotVerified, Verified, tools_here
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 
@@ -52,54 +48,26 @@ def verify_now(
     settings = Settings.read()
     if out is not None and out.resolve() == path.resolve():
         raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
-    result, opened = anyio.run(_verified, path, options, settings, seconds, is_strict)
-    stored = None
-    if isinstance(result, Verified):
-        stored = ProofStore(home=settings.ready_home()).put(result.signed, path.resolve(), opened.data)
-        if out is not None:
-            _write(out, to_json(result.signed))
+    result, stored = anyio.run(_verified, path, options, settings, seconds, is_strict)
+    if isinstance(result, Verified) and out is not None:
+        _write(out, to_json(result.signed))
     console.result(_view(result, stored), as_json, _show)
     return isinstance(result, Verified)
 
 
 async def _verified(
     path: Path, options: NotebookOptions, settings: Settings, seconds: float, is_strict: bool
-) -> tuple[Verified | NotVerified, KernelOptions]:
-    file = await anyio.to_thread.run_sync(read, path)
-    tier = contained(options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained)
-    opened = kernel_options(
-        file,
-        files=options.files,
-        limits=options.limits,
-        tier=tier,
-        settings=settings,
-        python=options.python,
-        on_progress=console.note,
-    )
-    signer = await anyio.to_thread.run_sync(lambda: Signer.at(settings.ready_home()))
+) -> tuple[Verified | NotVerified, Path | None]:
     async with open_pool(settings) as pool:
-        result = await verify(
+        return await verify_notebook(
             path,
-            open_fresh=fresh_environments(pool, opened),
-            signer=signer,
-            machine=machine_of(settings, opened.project),
-            masker=Masker.of(salt=secrets.token_bytes(16)),
+            settings=settings,
+            pool=pool,
             seconds=seconds,
             is_strict=is_strict,
             on_progress=console.note,
+            **options,
         )
-    return result, opened
-
-
-def machine_of(settings: Settings, project: Path) -> Machine:
-    """The places of this machine that a notebook must not name."""
-    return Machine(
-        home=settings.user_home,
-        state=settings.home,
-        temporary=Path(tempfile.gettempdir()),
-        project=project,
-        cache=settings.cache,
-    )
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -27,13 +27,19 @@ _DAY_SECONDS: Final = 86_400
 def tokens(context: typer.Context, as_json: JsonOption = False) -> None:
     """List every token that counts; none is ever shown again."""
     if context.invoked_subcommand is None:
-        _list(as_json)
+        list_tokens(as_json)
 
 
 @app.command("list")
 def list_tokens(as_json: JsonOption = False) -> None:
     """List every token that counts; none is ever shown again."""
-    _list(as_json)
+    views = [token.json() for token in _tokens().all()]
+    if as_json:
+        console.as_json({"tokens": views})
+    elif views:
+        console.results.print(_table(views))
+    else:
+        console.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
 
 
 @app.command()
@@ -64,16 +70,6 @@ def revoke(
     """Let a token not count any more, in a running daemon too."""
     token = _tokens().revoke(id)
     console.result(token.json(), as_json, f"The token {token.name!r} does not count any more.")
-
-
-def _list(as_json: bool) -> None:
-    views = [token.json() for token in _tokens().all()]
-    if as_json:
-        console.as_json({"tokens": views})
-    elif views:
-        console.results.print(_table(views))
-    else:
-        console.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
 
 
 def _tokens() -> TokenStore:

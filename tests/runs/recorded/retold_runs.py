@@ -13,7 +13,7 @@ import anyio.to_thread
 from cellwright.agents.agent_context import ModelAccess
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.runs import Runs, run_folder
-from cellwright.app.verification import check_notebook
+from cellwright.app.verification import check_outcome, verify_notebook
 from cellwright.app.workspaces import WorkspaceOptions, open_workspace
 from cellwright.journal import Journal
 from cellwright.models.client.gateway_process import GatewayLaunch
@@ -99,9 +99,11 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
                 yield Workspace(desk=workplace.desk, studio=studio, rules=workplace.rules)
 
         async def check(_run: str, goal: Goal) -> CheckOutcome:
-            return await check_notebook(
-                Path(goal.notebook), files=await files_of(goal), pool=pool, other=other, settings=settings
+            files = await files_of(goal)
+            verified = await verify_notebook(
+                Path(goal.notebook), files=files, pool=pool, other=other, settings=settings
             )
+            return check_outcome(*verified)
 
         turns = RunSlots(SlotLimits(), note=_note, idle=_nobody)
         workshop = RunResources(open_place=open_place, doorway=ContextRegistry(), turns=turns, check=check)

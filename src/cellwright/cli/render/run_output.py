@@ -6,8 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -31,37 +30,21 @@ _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed":
 _FRAMES_PER_SECOND = 4
 
 
-class Display(Protocol):
-    """Shows a run to whoever watches."""
+class Display:
+    """Shows a run to whoever watches: lines that stay where they are written."""
+
+    def __init__(self, write: Callable[[Recorded, RunView, RunView], None]) -> None:
+        self._write = write
 
     def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event, and what it changed."""
-        ...
+        self._write(recorded, before, after)
 
     def hide(self) -> None:
         """Make room: somebody is asked something, or it is over."""
-        ...
 
     def appear(self) -> None:
         """Be there again."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class LineDisplay:
-    """Lines that stay where they are written."""
-
-    write: Callable[[Recorded, RunView, RunView], None]
-
-    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
-        """One more event."""
-        self.write(recorded, before, after)
-
-    def hide(self) -> None:
-        """They take no room."""
-
-    def appear(self) -> None:
-        """They are there."""
 
 
 def _plain_line(recorded: Recorded, before: RunView, after: RunView) -> None:
@@ -73,14 +56,15 @@ def _plain_line(recorded: Recorded, before: RunView, after: RunView) -> None:
             people.print(Text(f"  {_task_line(task)}"), soft_wrap=True)
 
 
-class LiveScreen:
+class LiveScreen(Display):
     """The plan, the current cell, cost and time, drawn again in the same place, at most four times a second."""
 
     def __init__(self, run: str) -> None:
+        super().__init__(self._take)
         self._view = RunView(run=run)
         self._live: Live | None = None
 
-    def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
+    def _take(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event; it is drawn when it is time."""
         self._view = after
         if isinstance(recorded.event, FilesNotKept):
@@ -111,8 +95,8 @@ class LiveScreen:
 def display_for(run: str, *, as_json: bool) -> Display:
     """JSON for programs, a screen for a terminal, else lines."""
     if as_json:
-        return LineDisplay(lambda recorded, before, after: json_line(recorded.json()))
-    return LiveScreen(run) if people.is_terminal else LineDisplay(_plain_line)
+        return Display(lambda recorded, before, after: json_line(recorded.json()))
+    return LiveScreen(run) if people.is_terminal else Display(_plain_line)
 
 
 def drawn(seen: RunView, now_seconds: float) -> RenderableType:

@@ -18,9 +18,8 @@ from cellwright.background import current_person
 from cellwright.cli.journal_options import JsonOption, journal_location, open_records, terminal_masker
 from cellwright.cli.notebook_options import PythonOption, python_choice
 from cellwright.cli.render import console, run_output
-from cellwright.cli.run.client import open_run_client
 from cellwright.cli.run.outcome import finish
-from cellwright.cli.run.watch import WatchOutcome, open_watch
+from cellwright.cli.run.watch import WatchOutcome, open_run_client, open_watch
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal

@@ -8,18 +8,20 @@ from __future__ import annotations
 import importlib
 import signal
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
 
-from cellwright.cli.render import run_output
+from cellwright.cli.render import console, run_output
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
 from cellwright.cli.terminal_input import ask_person, is_interactive, next_line, person_here
-from cellwright.errors import CellwrightError, UserError
+from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
 from cellwright.journal.records import known_run
 from cellwright.policy.masking.masker import Masker
@@ -27,6 +29,8 @@ from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import delivery_of
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import RunView, update_view
+from cellwright.server import RunClient, runs_here_or_there
+from cellwright.settings import Settings
 
 _POLL_INTERVAL_SECONDS: Final = 2.0
 _RETRY_INTERVAL_SECONDS: Final = 0.02
@@ -255,23 +259,13 @@ class RunWatch:
         await self._over.wait()
 
     async def _pause(self) -> None:
-        await anyio.to_thread.run_sync(_load_agents)
-        from cellwright.runs.execute import steering_commands
-
-        try:
-            await steering_commands.pause(self.records, self.run, person_here())
-        except UserError:
-            # It has ended meanwhile, which is told in a moment.
-            return
+        # It may have ended meanwhile, which is told in a moment.
+        with suppress(UserError):
+            await (await _steering_commands()).pause(self.records, self.run, person_here())
 
     async def _go_on(self) -> None:
-        await anyio.to_thread.run_sync(_load_agents)
-        from cellwright.runs.execute import steering_commands
-
-        try:
-            self._is_late = not await steering_commands.resume(self.records, self.run, person_here())
-        except UserError:
-            return
+        with suppress(UserError):
+            self._is_late = not await (await _steering_commands()).resume(self.records, self.run, person_here())
 
     # ── inside ──
 
@@ -304,9 +298,9 @@ def open_watch(
     )
 
 
-def _load_agents() -> None:
+async def _steering_commands() -> ModuleType:
     """What one says to a run at work loads agents, which takes a while: not before it is needed, and in a thread."""
-    importlib.import_module("cellwright.runs.execute.steering_commands")
+    return await anyio.to_thread.run_sync(importlib.import_module, "cellwright.runs.execute.steering_commands")
 
 
 async def _first(one: anyio.Event, other: anyio.Event) -> None:
@@ -319,3 +313,24 @@ async def _first(one: anyio.Event, other: anyio.Event) -> None:
 
         tasks.start_soon(wait, one)
         tasks.start_soon(wait, other)
+
+
+# ── whoever executes runs: the daemon of this state directory, or this process if there can be none ──
+
+
+def open_run_client() -> AbstractAsyncContextManager[RunClient]:
+    """Runs in the daemon, which is started if need be; else here, which is said."""
+    return runs_here_or_there(Settings.read(), console.note)
+
+
+@asynccontextmanager
+async def open_watch_client(database: str | None, *, is_needed: bool) -> AsyncGenerator[RunClient | None]:
+    """The same while a run is watched; None for a journal that was named, or that another process works on."""
+    async with AsyncExitStack() as stack:
+        client: RunClient | None = None
+        if is_needed and database is None:
+            try:
+                client = await stack.enter_async_context(open_run_client())
+            except (Unavailable, UserError) as problem:
+                console.note(f"{problem.message} Watching all the same.")
+        yield client

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
 from cellwright.cli.former_spellings import accept, approve, drop
+from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.runs import show, steering
-from cellwright.cli.runs.branches import branches
-from cellwright.cli.runs.show import context
 from cellwright.cli.runs.steering import plan
 from cellwright.cli.runs.undo import redo, undo
 
-app = typer.Typer(help="Runs at work and what came of others: watch, steer, answer, undo.", no_args_is_help=True)
+app = GroupedCommands(help="Runs at work and what came of others: watch, steer, answer, undo.", no_args_is_help=True)
 
 app.command("list")(show.list_command)
 app.command()(show.show)
@@ -25,9 +22,9 @@ app.command()(steering.say)
 app.command()(steering.stop)
 app.command()(steering.retry)
 app.command()(steering.fork)
-app.command()(branches)
+app.command()(show.branches)
 app.command()(undo)
 app.command()(redo)
-app.command()(context)
+app.command()(show.context)
 for former in (approve, accept, drop):
     app.command(hidden=True)(former)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
-import anyio
 import typer
 
-from cellwright.cli.journal_options import open_records
+from cellwright.cli.journal_options import JournalOptions
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import Records, RunId
 from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first, read_view
@@ -51,43 +51,40 @@ async def find_workflow(records: Records, text: str) -> str:
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
     """Runs whose name begins so, newest first, each with its goal."""
-    return [each for each in anyio.run(_runs_offered) if each[0].startswith(incomplete)]
+    return _offered(_runs, incomplete)
 
 
 def complete_going(incomplete: str) -> list[tuple[str, str]]:
     """Only those that have not ended."""
-    return [each for each in anyio.run(_runs_offered, True) if each[0].startswith(incomplete)]
+    return _offered(lambda records: _runs(records, going_only=True), incomplete)
 
 
 def complete_task(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Tasks of the run that was typed before."""
     # While an option lacks its value, arguments are not sorted out yet.
     run: Any = context.params.get("run") or next(iter(context.args), None)
-    found = anyio.run(_tasks_offered, run) if isinstance(run, str) else []
-    return [each for each in found if each[0].startswith(incomplete)]
+    return _offered(lambda records: _tasks(records, run), incomplete) if isinstance(run, str) else []
 
 
-async def _runs_offered(going_only: bool = False) -> list[tuple[str, str]]:
+def _offered(read: Callable[[Records], Awaitable[list[tuple[str, str]]]], incomplete: str) -> list[tuple[str, str]]:
     try:
-        async with open_records(None, None) as records:
-            runs = [each for each in await records.runs() if each.is_going or not going_only]
-            offered: list[tuple[str, str]] = []
-            for each in runs[:_OFFERED]:
-                goal = await first_goal(records, each.run)
-                offered.append((each.run, f"{each.standing}: {goal.words if goal is not None else each.name}"))
-            return offered
+        return [each for each in JournalOptions().read(read) if each[0].startswith(incomplete)]
     except (CellwrightError, OSError):
         # Nobody wants to read an error in the middle of a word.
         return []
 
 
-async def _tasks_offered(run: str) -> list[tuple[str, str]]:
-    try:
-        async with open_records(None, None) as records:
-            plan = (await read_view(records.log.read_all, await find_run(records, run))).plan
-            return [] if plan is None else [(task.id, f"{task.title} ({task.status})") for task in plan.tasks]
-    except (CellwrightError, OSError):
-        return []
+async def _runs(records: Records, *, going_only: bool = False) -> list[tuple[str, str]]:
+    offered: list[tuple[str, str]] = []
+    for each in [each for each in await records.runs() if each.is_going or not going_only][:_OFFERED]:
+        goal = await first_goal(records, each.run)
+        offered.append((each.run, f"{each.standing}: {goal.words if goal is not None else each.name}"))
+    return offered
+
+
+async def _tasks(records: Records, run: str) -> list[tuple[str, str]]:
+    plan = (await read_view(records.log.read_all, await find_run(records, run))).plan
+    return [] if plan is None else [(task.id, f"{task.title} ({task.status})") for task in plan.tasks]
 
 
 RunArgument = Annotated[

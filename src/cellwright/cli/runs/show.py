@@ -1,32 +1,26 @@
-"""`cellwright runs list|show|watch|context`: what runs do and did, and what an agent read in a step."""
+"""`cellwright runs list|show|watch|branches|context`: what runs do, did and tried, and what an agent read in a step."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import anyio
 import typer
+from rich.text import Text
 
-from cellwright.cli.journal_options import (
-    DatabaseOption,
-    JsonOption,
-    KeyOption,
-    journal_location,
-    open_records,
-    terminal_masker,
-    with_records,
-)
+from cellwright.cli.journal_options import JournalOptions, journal_location, open_records, terminal_masker
 from cellwright.cli.render import console, journal_tables, run_output
-from cellwright.cli.run.client import open_watch_client
 from cellwright.cli.run.outcome import finish, hand_over
-from cellwright.cli.run.watch import WatchOutcome, open_watch
+from cellwright.cli.run.watch import WatchOutcome, open_watch, open_watch_client
 from cellwright.cli.runs.lookup import AgentArgument, RunArgument, find_run, find_workflow
 from cellwright.cli.terminal_input import show_open_questions
 from cellwright.errors import UserError
 from cellwright.journal import Records
-from cellwright.policy.display_text import shown_block
+from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.deliver.delivery import parse_delivery
+from cellwright.runs.views.branch_views import branch_view_json
+from cellwright.runs.views.branches import open_choices, read_branch_views
 from cellwright.runs.views.progress import run_json, run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first, read_view
 
@@ -34,29 +28,27 @@ _NEWEST: Final = 20
 
 
 def list_command(
+    journal: JournalOptions,
     show_all: Annotated[
         bool, typer.Option("--all", help="All there are, not only the newest and those at work.")
     ] = False,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """List runs, the newest first: what for, how far, what came of it."""
-    location = journal_location(database)
-    is_missing = database is None and location.path is not None and not location.path.exists()
-    found = [] if is_missing else with_records(lambda records: _list(records, show_all), database, key)
-    console.result({"runs": found}, as_json, lambda _: run_output.runs_table(found))
+    location = journal_location(journal.database)
+    is_missing = journal.database is None and location.path is not None and not location.path.exists()
+    found = [] if is_missing else journal.read(lambda records: _list(records, show_all))
+    console.result({"runs": found}, journal.as_json, lambda _: run_output.runs_table(found))
 
 
-def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None) -> None:
+def show(journal: JournalOptions, run: RunArgument) -> None:
     """Show one run: its goal and plan, what it asks, what it cost; and what it delivered."""
     masker = terminal_masker()
 
     async def read(records: Records) -> dict[str, Any]:
         return await run_json(records, masker, await find_run(records, run))
 
-    found = with_records(read, database, key, masker)
-    if as_json:
+    found = journal.read(read, masker)
+    if journal.as_json:
         console.as_json(found)
         return
     run_output.run_page(found)
@@ -65,12 +57,10 @@ def show(run: RunArgument, as_json: JsonOption = False, database: DatabaseOption
         hand_over(parse_delivery(found["delivery"]), found["run"], as_json=False)
 
 
-def watch(
-    run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def watch(journal: JournalOptions, run: RunArgument) -> None:
     """Watch a run from its beginning until it ends; Ctrl-C only leaves. Its questions are asked here."""
-    ended, name, is_daemon = anyio.run(_watch, run, as_json, database, key)
-    finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+    ended, name, is_daemon = anyio.run(_watch, run, journal)
+    finish(ended, name, as_json=journal.as_json, is_daemon=is_daemon)
 
 
 async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
@@ -79,35 +69,35 @@ async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
     return [run_summary_json(each, await read_view(records.log.read_all, each.run)) for each in some]
 
 
-async def _watch(run: str, as_json: bool, database: str | None, key: Path | None) -> tuple[WatchOutcome, str, bool]:
+async def _watch(run: str, journal: JournalOptions) -> tuple[WatchOutcome, str, bool]:
     masker = terminal_masker()
-    async with open_records(database, key, masker) as records:
+    async with open_records(journal.database, journal.key, masker) as records:
         name = await find_run(records, run)
         status = await records.status(name)
         check_is_run(name, status.name)
         # A run that has ended needs nobody; one that has not may have lost whoever executed it.
-        async with open_watch_client(database, is_needed=status.is_going) as client:
-            watching = open_watch(records, name, masker, as_json=as_json)
+        async with open_watch_client(journal.database, is_needed=status.is_going) as client:
+            watching = open_watch(records, name, masker, as_json=journal.as_json)
             return await watching.until_over(), name, client is None or client.is_daemon
 
 
 def context(
+    journal: JournalOptions,
     run: AgentArgument,
     step: Annotated[int | None, typer.Argument(metavar="STEP", help="1, 2, 3 …; without it, all are listed.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Show what a model read in one step of an agent: every part, where it stands and what it cost."""
     if step is None:
-        name, found = with_records(lambda records: _steps(records, run), database, key)
-        if as_json:
+        name, found = journal.read(lambda records: _steps(records, run))
+        if journal.as_json:
             console.as_json({"run": name, "steps": found})
         else:
             journal_tables.raw("".join(f"{each['agent']} {each['step']}: {each['tokens']} tokens\n" for each in found))
         return
-    name, text, view = with_records(lambda records: _context(records, run, step), database, key)
-    console.result({"run": name, "step": step, **view}, as_json, lambda _: journal_tables.raw(f"{shown_block(text)}\n"))
+    name, text, view = journal.read(lambda records: _context(records, run, step))
+    console.result(
+        {"run": name, "step": step, **view}, journal.as_json, lambda _: journal_tables.raw(f"{shown_block(text)}\n")
+    )
 
 
 # What agents need is loaded when it is used: the other commands about runs must not wait for it.
@@ -140,3 +130,101 @@ async def _context(records: Records, run: str, step: int) -> tuple[str, str, dic
         raise UserError(f"{name!r} has no step {step} of an agent.", hint=f"See `cellwright runs context {name}`.")
     prompt = await read_prompt(JournalTexts(records), stored.prompt)
     return name, render_prompt(prompt), prompt_view(prompt)
+
+
+# ── branches ──
+
+_COLOURS: Final = {"passed": "green", "failed": "red", "refused": "red", "lost": "red"}
+_WIDTHS: Final = {"way": 8, "status": 7, "ms": 2, "kept": 5}
+"""Of what is never folded: as wide as its longest word."""
+_MARKS: Final = {"ok": "✓", "failed": "✗", "lost": "✗", "interrupted": "✗", "cancelled": "–"}
+
+
+def branches(journal: JournalOptions, run: RunArgument) -> None:
+    """Show what a run tried in branches: how each was made, its outcome, which variables and files differ."""
+    name, found = journal.read(lambda records: _read(records, run))
+    if journal.as_json:
+        console.as_json({"run": name, "branches": found})
+    elif not found:
+        console.note(f"The run {name} tried nothing in a branch.")
+    else:
+        branches_table(found)
+        differences_table(found)
+        _tell_waiting(name, found)
+
+
+async def _read(records: Records, run: str) -> tuple[str, list[dict[str, Any]]]:
+    status = await records.status(await find_run(records, run))
+    check_is_run(status.run, status.name)
+    choices = await open_choices(records, status.run)
+    return status.run, [
+        branch_view_json(branch, choices) for branch in (await read_branch_views(records, status.run)).values()
+    ]
+
+
+def _tell_waiting(run: str, found: Sequence[Mapping[str, Any]]) -> None:
+    waiting = [branch for branch in found if branch["state"] == "waits"]
+    if waiting:
+        word = "branch waits" if len(waiting) == 1 else "branches wait"
+        console.note(f"{len(waiting)} {word} for you: `cellwright inbox --run {run}` shows how to answer.")
+
+
+def branches_table(found: Sequence[Mapping[str, Any]]) -> None:
+    """One line per branch; those that were tried side by side stand together."""
+    titles = ("branch", "purpose", "way", "status", "cells", "variables", "files", "ms", "kept")
+    table = console.table(*titles, right=("ms",), whole=_WIDTHS)
+    for title, column in zip(titles, table.columns, strict=True):
+        column.min_width = _WIDTHS.get(title, len(title))
+    for branch in found:
+        cells = [f"{_MARKS.get(cell['status'], '·')} {shown(cell['name'] or cell['cell'])}" for cell in branch["cells"]]
+        table.add_row(
+            Text(shown(branch["branch"])),
+            Text(shown(branch["purpose"])),
+            Text(branch["way"] or "–"),
+            Text(branch["status"], style=_COLOURS.get(branch["status"], "")),
+            Text("\n".join(cells)),
+            Text(", ".join(shown(variable["name"]) for variable in branch["variables"])),
+            Text("\n".join(shown(path) for path in branch["files"])),
+            Text(f"{branch['ms']:,.0f}"),
+            _kept(branch),
+        )
+    console.results.print(table)
+    for branch in found:
+        by = f"{branch['state']} by {branch['decided_by']}" if branch["decided_by"] else ""
+        said = [by, *(f"no fork: {reason}" for reason in branch["reasons"]), *_failures(branch), branch["note"]]
+        for line in filter(None, said):
+            console.line(f"{shown(branch['branch'])}: {shown(line)}", style="dim")
+
+
+def differences_table(found: Sequence[Mapping[str, Any]]) -> None:
+    """Each variable that a branch made another one, before and after."""
+    table = console.table("branch", "variable", "before", "after")
+    for branch in found:
+        for variable in branch["variables"]:
+            table.add_row(
+                Text(shown(branch["branch"])),
+                Text(shown(variable["name"])),
+                Text(_lines(variable["before"]) or "not there"),
+                Text(_lines(variable["after"]) or "gone"),
+            )
+    if table.row_count:
+        console.results.print()
+        console.results.print(table)
+
+
+def _kept(branch: Mapping[str, Any]) -> Text:
+    if branch["state"] == "waits":
+        return Text("waits", style="yellow")
+    return Text("yes", style="green") if branch["is_kept"] else Text("no", style="dim")
+
+
+def _lines(text: str) -> str:
+    return "\n".join(shown(line) for line in text.splitlines())
+
+
+def _failures(branch: Mapping[str, Any]) -> list[str]:
+    cells = [
+        f"{cell['name'] or cell['cell']}: {cell['error'].splitlines()[0]}" for cell in branch["cells"] if cell["error"]
+    ]
+    failed = [check for check in branch["checks"] if not check["has_passed"]]
+    return [*cells, *(": ".join(filter(None, ("check failed", each["check"], each["detail"]))) for each in failed)]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import anyio
 import typer
 
-from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, open_records, with_records
+from cellwright.cli.journal_options import JournalOptions, JsonOption, open_records
 from cellwright.cli.render import console, run_output
-from cellwright.cli.run.client import open_run_client
+from cellwright.cli.run.watch import open_run_client
 from cellwright.cli.runs.lookup import (
     AgentArgument,
     GoingArgument,
@@ -27,9 +26,13 @@ from cellwright.errors import UserError
 from cellwright.journal import Records, RunId, RunStatus
 from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json
 from cellwright.runs.views.run_view import read_view
+from cellwright.server import RunClient
+
+T = TypeVar("T")
 
 
 def plan(
+    journal: JournalOptions,
     run: RunArgument,
     add: Annotated[
         str | None, typer.Option("--add", metavar="JSON", help='One more task: {"id": "…", "title": "…", "todo": "…"}.')
@@ -43,14 +46,11 @@ def plan(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="With --change.")] = None,
     todo: Annotated[str | None, typer.Option("--todo", metavar="TEXT", help="With --change: what to do.")] = None,
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Show the plan of a run, or change it: one task more, one less, or another one."""
     edit = read_edit(add=add, drop=drop, change=change, title=title, todo=todo)
-    name, now = with_records(lambda records: _plan(records, run, edit), database, key)
-    if as_json:
+    name, now = journal.read(lambda records: _plan(records, run, edit))
+    if journal.as_json:
         console.as_json({"run": name, "plan": plan_json(now), "changed": edit is not None})
         return
     run_output.show_plan(now)
@@ -100,33 +100,30 @@ async def _plan(records: Records, run: str, edit: PlanEdit | None) -> tuple[str,
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the record.")]
 
 
-def pause(
-    run: GoingArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def pause(journal: JournalOptions, run: GoingArgument) -> None:
     """Let a run pause before its next step; everything is kept."""
     from cellwright.runs.execute import steering_commands
 
-    name = _send(run, lambda records, name: steering_commands.pause(records, name, person_here()), database, key)
-    console.result({"run": name, "paused": True}, as_json, f"{name} pauses before its next step.")
+    name = _send(run, lambda records, name: steering_commands.pause(records, name, person_here()), journal)
+    console.result({"run": name, "paused": True}, journal.as_json, f"{name} pauses before its next step.")
 
 
-def resume(
-    run: RunArgument, as_json: JsonOption = False, database: DatabaseOption = None, key: KeyOption = None
-) -> None:
+def resume(journal: JournalOptions, run: RunArgument) -> None:
     """Let a run go on that was paused, cancelled or given up."""
-    resumed = with_records(lambda records: _resume(records, run, database), database, key)
-    console.result(resumed, as_json, str(resumed["note"]))
+    resumed = journal.read(lambda records: _resume(records, run, journal.database))
+    console.result(resumed, journal.as_json, str(resumed["note"]))
 
 
 def cancel(run: GoingArgument, reason: ReasonOption = "cancelled", as_json: JsonOption = False) -> None:
     """Stop a run and everything in it; what is done stays, and `resume` takes it up again."""
-    name = anyio.run(_cancel, run, reason)
+    name, _ = _ask_client(run, lambda client, name: client.cancel(name, reason=reason), must_go_on=True)
     console.result({"run": name, "cancelled": True}, as_json, f"{name} is cancelled.")
 
 
 def retry(run: RunArgument, task: TaskArgument, as_json: JsonOption = False) -> None:
     """Do a task again: in the run while it is at work, afterwards in a new one that continues it."""
-    name, again = anyio.run(_retry, run, task)
+    person = person_here().name
+    name, again = _ask_client(run, lambda client, name: client.retry(name, task, person=person))
     note = f"{name} does {task} again." if name == again else f"{again} continues {name} with {task}."
     console.result({"run": again, "continues": name if again != name else None, "task": task}, as_json, note)
 
@@ -139,31 +136,27 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Begin a new run with the steps of another, all of them or those before one; the old one is stopped."""
-    name, forked = anyio.run(_fork, run, from_step)
+    name, forked = _ask_client(run, lambda client, name: client.fork(name, from_step=from_step))
     console.result({"run": forked, "forked_from": name}, as_json, f"{forked} goes on from {name}.")
 
 
 def goal(
+    journal: JournalOptions,
     run: GoingArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What you want instead.")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Give a run at work another goal: what is done stays, the rest is planned anew."""
     from cellwright.runs.execute import steering_commands
 
     change = steering_commands.change_goal
-    name = _send(run, lambda records, name: change(records, name, text, person_here()), database, key)
-    console.result({"run": name, "goal": text}, as_json, f"{name} plans anew before its next step.")
+    name = _send(run, lambda records, name: change(records, name, text, person_here()), journal)
+    console.result({"run": name, "goal": text}, journal.as_json, f"{name} plans anew before its next step.")
 
 
 def say(
+    journal: JournalOptions,
     run: AgentArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What it should know before its next step.")],
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
 ) -> None:
     """Say something to an agent at work; it reads it before its next step."""
     from cellwright.agents import steering
@@ -171,32 +164,25 @@ def say(
     def send(records: Records, name: str) -> Awaitable[object]:
         return steering.say(records.log, name, text, person_here())
 
-    name = _send(run, send, database, key, find=find_workflow)
-    console.result({"run": name, "said": True}, as_json, f"{name} reads it before its next step.")
+    name = _send(run, send, journal, find=find_workflow)
+    console.result({"run": name, "said": True}, journal.as_json, f"{name} reads it before its next step.")
 
 
-def stop(
-    run: AgentArgument,
-    reason: ReasonOption = "",
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    key: KeyOption = None,
-) -> None:
+def stop(journal: JournalOptions, run: AgentArgument, reason: ReasonOption = "") -> None:
     """Let an agent stop before its next step and hand over what it has."""
     from cellwright.agents import steering
 
     def send(records: Records, name: str) -> Awaitable[object]:
         return steering.stop(records.log, name, person_here(), reason)
 
-    name = _send(run, send, database, key, find=find_workflow)
-    console.result({"run": name, "stopped": True}, as_json, f"{name} stops before its next step.")
+    name = _send(run, send, journal, find=find_workflow)
+    console.result({"run": name, "stopped": True}, journal.as_json, f"{name} stops before its next step.")
 
 
 def _send(
     run: str,
     send: Callable[[Records, str], Awaitable[object]],
-    database: str | None,
-    key: Path | None,
+    journal: JournalOptions,
     *,
     find: Callable[[Records, str], Awaitable[str]] = find_run,
 ) -> str:
@@ -207,7 +193,7 @@ def _send(
         await send(records, name)
         return name
 
-    return with_records(sent, database, key)
+    return journal.read(sent)
 
 
 async def _resume(records: Records, run: str, database: str | None) -> dict[str, Any]:
@@ -245,31 +231,20 @@ async def _restart(status: RunStatus, database: str | None) -> dict[str, Any]:
 # ── through whoever executes runs ──
 
 
-async def _found(run: str, *, must_go_on: bool = False) -> RunId:
-    async with open_records(None, None) as records:
-        status = await records.status(await find_run(records, run))
-    if must_go_on and not status.is_going:
-        raise UserError(
-            f"The run {status.run!r} is {status.standing} already.",
-            hint=f"`cellwright runs show {status.run}` says what came of it.",
-        )
-    return status.run
+def _ask_client(
+    run: str, ask: Callable[[RunClient, RunId], Awaitable[T]], *, must_go_on: bool = False
+) -> tuple[RunId, T]:
+    """The run's whole name, and what its client gives."""
 
+    async def asked() -> tuple[RunId, T]:
+        async with open_records(None, None) as records:
+            status = await records.status(await find_run(records, run))
+        if must_go_on and not status.is_going:
+            raise UserError(
+                f"The run {status.run!r} is {status.standing} already.",
+                hint=f"`cellwright runs show {status.run}` says what came of it.",
+            )
+        async with open_run_client() as client:
+            return status.run, await ask(client, status.run)
 
-async def _cancel(run: str, reason: str) -> RunId:
-    name = await _found(run, must_go_on=True)
-    async with open_run_client() as client:
-        await client.cancel(name, reason=reason)
-    return name
-
-
-async def _retry(run: str, task: str) -> tuple[RunId, RunId]:
-    name = await _found(run)
-    async with open_run_client() as client:
-        return name, await client.retry(name, task, person=person_here().name)
-
-
-async def _fork(run: str, from_step: int | None) -> tuple[RunId, RunId]:
-    name = await _found(run)
-    async with open_run_client() as client:
-        return name, await client.fork(name, from_step=from_step)
+    return anyio.run(asked)

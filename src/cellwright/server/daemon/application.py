@@ -25,30 +25,28 @@ from cellwright.server.http.auth.middleware import BodyLimitMiddleware, RequestL
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import add_error_handlers
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.routes.changes import changes_routes
-from cellwright.server.http.routes.run_steering import add_steering
+from cellwright.server.http.routes import changes, run_steering
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.settings import Settings
 
 
 def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) -> FastAPI:
     """What commands reach over the socket."""
-    resources = ApiResources(
+    app = FastAPI(title="Cellwright daemon", openapi_url=None, redirect_slashes=False)
+    app.state.resources = ApiResources(
         live=live,
         settings=settings,
         masker=Masker.of(salt=secrets.token_bytes(16)),
         # No route here reads a path relative to a folder.
         folder=settings.user_home,
     )
-    app = FastAPI(title="Cellwright daemon", openapi_url=None, redirect_slashes=False)
     runs = APIRouter()
 
     @runs.put("/runs/{run}")
     async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
         return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
 
-    add_steering(runs, resources)
-    for router in (_daemon_routes(daemon), runs, changes_routes(resources)):
+    for router in (_daemon_routes(daemon), runs, run_steering.router, changes.router):
         app.include_router(router, prefix=API)
     add_error_handlers(app, str)
     app.add_middleware(BodyLimitMiddleware, limits=RequestLimits())
@@ -65,12 +63,11 @@ class LocalCallerMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `RefusedByPolicy` for one that a browser sent for some page."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            if "origin" in headers:
-                raise RefusedByPolicy("A page may not ask here.", hint=remedy("get_address"))
-            person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
-            scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
+        headers = Headers(scope=scope)
+        if "origin" in headers:
+            raise RefusedByPolicy("A page may not ask here.", hint=remedy("get_address"))
+        person = unquote(headers.get(messages.PERSON_HEADER, "")) or current_person()
+        scope[CALLER] = ApiCaller(token="", person=person, scope="admin", interface="cli")
         await self._app(scope, receive, send)
 
 

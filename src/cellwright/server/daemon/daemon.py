@@ -5,27 +5,33 @@ Runs of an older version of the code are forked into this one at its start, with
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
+import anyio.to_thread
+from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from cellwright.background import BackgroundProcess, listen
-from cellwright.errors import CellwrightError
+from cellwright.errors import CellwrightError, UserError
 from cellwright.journal import RunId, stream_of
+from cellwright.remedies import remedy
 from cellwright.runs.events import RunCarriedOver
 from cellwright.server.daemon.launch import DaemonStart
 from cellwright.server.daemon.messages import DaemonStatus, DaemonVersion, WebAddress, When
 from cellwright.server.daemon.predecessor import PredecessorProtocol
-from cellwright.server.daemon.web_control import WebControl
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.uvicorn_server import EmbeddedServer, run_server, server_config
+
+if TYPE_CHECKING:
+    from cellwright.server.daemon.web_server import WebServer
 
 logger = logging.getLogger(__name__)
 
@@ -93,8 +99,10 @@ class Daemon:
         self._start = start
         self._idle_seconds = start.idle_seconds
         self._since = datetime.now(UTC)
-        self._web = WebControl(executor, start.settings)
         self._tasks = anyio.create_task_group()
+        self._web: WebServer | None = None
+        self._opening_web = anyio.Lock()
+        self._web_over = anyio.Event()
 
     async def serve(self, app: ASGIApp, process: BackgroundProcess, on_ready: OnReady) -> None:
         """Until it is time to end; then nobody finds it, and what was asked is answered."""
@@ -119,7 +127,7 @@ class Daemon:
             # Nothing is awaited from the decision on: nobody is let in and then not answered.
             process.file("sock").unlink(missing_ok=True)
             self._server.refuse_requests()
-            self._web.close()
+            self._web_over.set()
             tasks.cancel_scope.deadline = anyio.current_time() + _ANSWER_TIMEOUT_SECONDS
 
         if problem is not None:
@@ -134,7 +142,7 @@ class Daemon:
             runs_at_work=await self._executor.at_work(),
             connections=self._connections,
             idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
-            web=self._web.origin,
+            web=self._web.addresses.origin if self._web is not None else "",
         )
 
     def stop(self, when: When, why: str) -> None:
@@ -142,8 +150,36 @@ class Daemon:
         self._ending.request(when, why or "a command said so")
 
     async def open_web(self, options: WebOptions | None) -> WebAddress:
-        """A fresh address; the web server is opened first if it is not open and there are options."""
-        return await self._web.address(options, self._tasks)
+        """A fresh address; the web server is opened first if it is not open and there are options.
+
+        Raises `UserError` without either, or if it cannot be opened so.
+        """
+        async with self._opening_web:
+            if self._web is None:
+                if options is None:
+                    raise UserError("The control room is not open.", hint=remedy("open_web"))
+                await self._tasks.start(self._hold_web, options)
+            server = self._web
+            if server is None:
+                raise UserError("The control room has closed.", hint=remedy("open_web"))
+            return WebAddress(origin=server.addresses.origin, url=server.url(), folder=str(server.folder))
+
+    async def _hold_web(self, options: WebOptions, *, task_status: TaskStatus[None]) -> None:
+        # The server and everything behind it: half a second that only a daemon with a web server pays.
+        await anyio.to_thread.run_sync(importlib.import_module, "cellwright.server.daemon.web_server")
+        from cellwright.server.daemon.web_server import open_web_server
+
+        try:
+            async with open_web_server(self._executor, self._start.settings, options) as self._web:
+                task_status.started()
+                await self._web_over.wait()
+        except Exception:
+            if self._web is None:
+                raise
+            # Runs go on: a page is only one way to watch them.
+            logger.exception("the web server failed")
+        finally:
+            self._web = None
 
     @property
     def _connections(self) -> int:
@@ -168,4 +204,6 @@ class Daemon:
         except CellwrightError as problem:
             logger.warning("cannot count the runs at work: %s", problem.message)
             return True
-        return has_work or (self._connections + self._web.visitors > 0 and not self._ending.is_when_idle)
+        # An open page has at least one request that is being answered.
+        visitors = self._web.presence.count if self._web is not None else 0
+        return has_work or (self._connections + visitors > 0 and not self._ending.is_when_idle)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -61,27 +63,21 @@ class EditorRefusal(Exception):
         self.why = why
 
 
+@dataclass(frozen=True, kw_only=True)
 class EditorMiddleware:
     """marimo's app and our own routes behind all checks."""
 
-    def __init__(
-        self,
-        *,
-        marimo: ASGIApp,
-        ours: ASGIApp,
-        passes: EditorPasses,
-        addresses: Addresses,
-        page_origins: Sequence[str],
-        notebook_of: Callable[[str], str | None],
-    ) -> None:
-        self._marimo = marimo
-        self._ours = ours
-        self._passes = passes
-        self._addresses = addresses
-        self._notebook_of = notebook_of
-        """The key of the notebook a page is connected to; None: of none."""
-        self._cookie = cookie_name(addresses)
-        self._headers = _security_headers(addresses, page_origins)
+    marimo: ASGIApp
+    ours: ASGIApp
+    passes: EditorPasses
+    addresses: Addresses
+    page_origins: Sequence[str]
+    notebook_of: Callable[[str], str | None]
+    """The key of the notebook a page is connected to; None: of none."""
+
+    @cached_property
+    def _headers(self) -> Mapping[str, str]:
+        return _security_headers(self.addresses, self.page_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request or websocket."""
@@ -113,19 +109,19 @@ class EditorMiddleware:
         if int(headers.get("content-length") or 0) > MAX_BODY_BYTES:
             raise EditorRefusal(413, "That is too much at once.")
         self._check_notebook(scope, headers, held)
-        return self._marimo if who == "marimo" else self._ours
+        return self.marimo if who == "marimo" else self.ours
 
     def _check_notebook(self, scope: Scope, headers: Headers, held: EditorPass) -> None:
         path = scope["path"]
         if path == "/" and self._key(scope) not in held.notebooks:
             raise EditorRefusal(404, _REFUSED_HERE)
         page = headers.get(_PAGE_HEADER, "")
-        is_connected = bool(page) and self._notebook_of(page) is not None
+        is_connected = bool(page) and self.notebook_of(page) is not None
         # A page that is not connected yet may ask what is the same for all; one that is speaks for its notebook.
         if path in allowed_routes.NEEDS_PAGE or (path in allowed_routes.FOR_PANELS and is_connected):
-            if not page or self._notebook_of(page) not in held.notebooks:
+            if not page or self.notebook_of(page) not in held.notebooks:
                 raise EditorRefusal(403, "This page is connected to no notebook of yours.")
-            if not self._passes.may_speak_as(held, page):
+            if not self.passes.may_speak_as(held, page):
                 raise EditorRefusal(403, "Somebody else speaks as this page.")
         others = [value for name, value in QueryParams(scope["query_string"]).multi_items() if name == "file"]
         if any(value not in held.notebooks for value in others):
@@ -139,7 +135,7 @@ class EditorMiddleware:
             # Before it is accepted, this is an answer 403.
             await send({"type": "websocket.close", "code": 1008})
             return
-        await self._marimo(_without_credentials(scope), _limit_frames(receive), _filter_frames(send))
+        await self.marimo(_without_credentials(scope), _limit_frames(receive), _filter_frames(send))
 
     def _check_websocket(self, scope: Scope) -> None:
         headers = self._check_host(scope)
@@ -150,25 +146,25 @@ class EditorMiddleware:
         key, page = self._key(scope), QueryParams(scope["query_string"]).get("session_id", "")
         if key not in held.notebooks or not 0 < len(page) <= 100:
             raise EditorRefusal(403, _REFUSED_HERE)
-        if self._notebook_of(page) not in {None, key} or not self._passes.may_speak_as(held, page):
+        if self.notebook_of(page) not in {None, key} or not self.passes.may_speak_as(held, page):
             raise EditorRefusal(403, "Somebody else speaks as this page.")
 
     def _open(self, scope: Scope) -> Response:
         """A code becomes a cookie, and the browser goes where no code is in the address."""
         query = QueryParams(scope["query_string"])
-        redeemed = self._passes.redeem(query.get("code", ""), self._cookie_of(Headers(scope=scope)))
+        redeemed = self.passes.redeem(query.get("code", ""), self._cookie_of(Headers(scope=scope)))
         if redeemed is None:
             raise EditorRefusal(403, _REFUSED_HERE)
         cookie, key = redeemed
         wanted = {name: query[name] for name in _PASSED_ON if name in query}
         answer = RedirectResponse(f"/?{urlencode({'file': key} | wanted)}", status_code=303)
         answer.set_cookie(
-            self._cookie,
+            cookie_name(self.addresses),
             cookie,
             path="/",
             httponly=True,
             samesite="strict",
-            secure=self._addresses.origin.startswith("https:"),
+            secure=self.addresses.origin.startswith("https:"),
         )
         return answer
 
@@ -176,23 +172,23 @@ class EditorMiddleware:
 
     def _check_host(self, scope: Scope) -> Headers:
         headers = Headers(scope=scope)
-        if not self._addresses.is_ours(headers.get("host", ""), scope.get("server")):
+        if not self.addresses.is_ours(headers.get("host", ""), scope.get("server")):
             raise EditorRefusal(421, "This is not the server you asked for.")
         return headers
 
     def _check_origin(self, headers: Headers) -> None:
-        if not self._addresses.is_own_origin(headers.get("origin", ""), headers.get("host", "")):
+        if not self.addresses.is_own_origin(headers.get("origin", ""), headers.get("host", "")):
             raise EditorRefusal(403, "This request comes from another page.")
 
     def _check_pass(self, headers: Headers) -> EditorPass:
-        held = self._passes.find(self._cookie_of(headers))
+        held = self.passes.find(self._cookie_of(headers))
         if held is None:
             raise EditorRefusal(401, _REFUSED_HERE)
         return held
 
     def _cookie_of(self, headers: Headers) -> str | None:
         try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+            found = SimpleCookie(headers.get("cookie", "")).get(cookie_name(self.addresses))
         except CookieError:
             return None
         return found.value if found is not None else None

@@ -6,6 +6,7 @@ Its settings are ours alone, too: no file of the person's or the notebook's is r
 from __future__ import annotations
 
 import importlib
+import threading
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from marimo._ast.app import App, InternalApp
@@ -37,7 +38,6 @@ from cellwright.notebook.document import AppOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from threading import Thread
 
     from marimo._server.app_defaults import AppDefaults
     from marimo._server.models.files import FileInfo
@@ -173,7 +173,8 @@ class _KernelProxy:
     def __init__(self, shown: ShownNotebook) -> None:
         self.mode = SessionMode.EDIT
         self._shown = shown
-        self.kernel_task: ProcessLike | Thread | None = _EndlessProcess()
+        # What marimo asks whether it lives: it does for as long as anybody asks.
+        self.kernel_task: ProcessLike | threading.Thread | None = threading.main_thread()
 
     async def start_kernel(self) -> None:
         """It was started by us."""
@@ -203,23 +204,6 @@ class _KernelProxy:
     def kernel_connection(self) -> TypedConnection[KernelMessage]:
         """There is none: nothing is unpickled here."""
         raise Defect("A kernel behind the editor has no connection of marimo's.", hint="Report this.")
-
-
-class _EndlessProcess:
-    """A process that lives for as long as anybody asks."""
-
-    @property
-    def pid(self) -> int | None:
-        return None
-
-    def is_alive(self) -> bool:
-        return True
-
-    def terminate(self) -> None:
-        return
-
-    def join(self, timeout: float | None = None) -> None:
-        return
 
 
 class _CommandListener(EventAwareExtension):

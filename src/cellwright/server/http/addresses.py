@@ -168,19 +168,15 @@ def tls_files(options: WebOptions) -> tuple[str, str] | None:
     """Certificate and key, which go together; None without TLS. Raises `UserError`. Blocking."""
     if not options.certificate:
         return None
-    if _CERTIFICATE not in _read_tls_file(options.certificate, "certificate"):
-        raise UserError(
-            f"{options.certificate!r} is no certificate.",
-            hint=remedy("give_tls_files", file="certificate"),
-        )
-    key = _read_tls_file(options.key, "key")
-    if _KEY not in key:
-        raise UserError(f"{options.key!r} is no key.", hint=remedy("give_tls_files", file="key"))
-    if any(each in key for each in _LOCKED):
-        raise UserError(
-            f"The key {options.key!r} has a password.",
-            hint=remedy("give_tls_files", lead="Nobody is there to type it when the daemon starts.", file="key"),
-        )
+    content = b""
+    for path, what, mark in ((options.certificate, "certificate", _CERTIFICATE), (options.key, "key", _KEY)):
+        content = _read_tls_file(path, what)
+        if mark not in content:
+            raise UserError(f"{path!r} is no {what}.", hint=remedy("give_tls_files", file=what))
+    # The key's, which is read last.
+    if any(each in content for each in _LOCKED):
+        hint = remedy("give_tls_files", lead="Nobody is there to type it when the daemon starts.", file="key")
+        raise UserError(f"The key {options.key!r} has a password.", hint=hint)
     _check_together(options)
     return options.certificate, options.key
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
 from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.middleware import (
@@ -19,39 +18,45 @@ from cellwright.server.http.auth.middleware import (
 from cellwright.server.http.auth.tokens import ActiveRequests, TokenStore
 from cellwright.server.http.problems import RESPONSES, add_error_handlers
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.routes.artifacts import artifacts_routes
-from cellwright.server.http.routes.changes import branches_routes, changes_routes
-from cellwright.server.http.routes.events import events_routes
-from cellwright.server.http.routes.files import files_routes
-from cellwright.server.http.routes.health import doctor_routes, health_routes
-from cellwright.server.http.routes.models import models_routes
-from cellwright.server.http.routes.notebooks import kernels_routes, notebooks_routes
-from cellwright.server.http.routes.onboarding import onboarding_routes
-from cellwright.server.http.routes.page import page_routes
-from cellwright.server.http.routes.questions import questions_routes
-from cellwright.server.http.routes.runs import runs_routes
-from cellwright.server.http.routes.session import session_routes
-from cellwright.server.http.routes.settings import settings_routes
-from cellwright.server.http.routes.usage import usage_routes
-
-_ROUTES: Final[tuple[Callable[[ApiResources], APIRouter], ...]] = (
-    health_routes,
-    runs_routes,
-    changes_routes,
-    branches_routes,
-    events_routes,
-    artifacts_routes,
-    questions_routes,
-    notebooks_routes,
-    kernels_routes,
-    models_routes,
-    usage_routes,
-    files_routes,
-    settings_routes,
-    doctor_routes,
-    onboarding_routes,
+from cellwright.server.http.routes import (
+    artifacts,
+    changes,
+    events,
+    files,
+    health,
+    models,
+    notebooks,
+    onboarding,
+    questions,
+    run_steering,
+    runs,
+    session,
+    settings,
+    usage,
 )
-"""Everything behind /api/v1 that is made from the resources alone."""
+from cellwright.server.http.routes.page import page_routes
+
+_ROUTERS: Final = (
+    health.health_router,
+    runs.router,
+    run_steering.router,
+    changes.router,
+    changes.branches_router,
+    events.router,
+    events.notebook_router,
+    artifacts.router,
+    questions.router,
+    notebooks.router,
+    notebooks.kernels_router,
+    models.router,
+    usage.router,
+    files.router,
+    settings.router,
+    health.doctor_router,
+    onboarding.router,
+    session.router,
+)
+"""Everything behind /api/v1."""
 
 
 def web_application(
@@ -73,7 +78,8 @@ def web_application(
         redoc_url=None,
         redirect_slashes=False,
     )
-    for router in (session_routes(tokens), *(make(resources) for make in _ROUTES)):
+    app.state.resources, app.state.tokens = resources, tokens
+    for router in _ROUTERS:
         app.include_router(router, prefix=API, responses=RESPONSES)
     app.include_router(page_routes(), include_in_schema=False)
 

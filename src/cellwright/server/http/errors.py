@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 
@@ -21,18 +21,26 @@ class Conflict(UserError):
 class TooLarge(UserError):
     """More bytes than are taken."""
 
+    headers: ClassVar = {"connection": "close"}
+    """Of the answer, here and below."""
+
 
 class RequestTimedOut(UserError):
     """A request that took too long to arrive."""
 
+    headers: ClassVar = {"connection": "close"}
+
 
 class NotAdmitted(RefusedByPolicy):
     """Nobody knows who asks."""
+
+    headers: ClassVar = {"www-authenticate": "Bearer"}
 
 
 class TooMany(Unavailable):
     """More requests than are answered."""
 
     def __init__(self, wait_seconds: float) -> None:
-        super().__init__("Too many requests.", hint=f"Try again in {max(1, round(wait_seconds))} s.")
-        self.wait_seconds = wait_seconds
+        seconds = str(max(1, round(wait_seconds)))
+        super().__init__("Too many requests.", hint=f"Try again in {seconds} s.")
+        self.headers = {"retry-after": seconds}

@@ -6,12 +6,10 @@ Files are found by their text; none is run or imported.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import anyio.to_thread
 
@@ -21,7 +19,7 @@ from cellwright.kernel import OpenNotebook
 from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.errors import Conflict, ResourceNotFound
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, shared
 from cellwright.tools.project_files import ProjectFiles
 
 _DEPTH: Final = 5
@@ -68,22 +66,16 @@ class NotebookIndex:
     """Every notebook that can be shown here."""
 
     resources: ApiResources
-
-    def live(self) -> Mapping[str, OpenNotebook]:
-        """Those that are open, by id."""
-        return self.resources.live.notebooks if self.resources.opened is None else self.resources.opened.all()
+    opened: LiveNotebooks
+    """Those that are open."""
 
     def run_of(self, id: str) -> str | None:
         """The run that has the notebook of this id open."""
         return id if id in self.resources.live.notebooks else None
 
-    def find(self, id: str) -> OpenNotebook | None:
-        """The open notebook of this id."""
-        return self.live().get(id) if self.resources.opened is None else self.resources.opened.find(id)
-
     async def get(self, id: str) -> OpenNotebook:
-        """The same. Raises `Conflict` if it is not open, `ResourceNotFound` if there is none."""
-        notebook = self.find(id)
+        """The open notebook of this id. Raises `Conflict` if it is not open, `ResourceNotFound` if there is none."""
+        notebook = self.opened.find(id)
         if notebook is None:
             await self.path_of(id)
             raise Conflict("This notebook is not open.", hint="Open it first, with POST /notebooks.")
@@ -91,7 +83,7 @@ class NotebookIndex:
 
     async def path_of(self, id: str) -> Path:
         """The file of a run's notebook, or of one in the folder. Raises `ResourceNotFound`."""
-        if (goal := await first_goal(self.resources.live.records, id)) is not None:
+        if (goal := await first_goal(self.resources.records, id)) is not None:
             return Path(goal.notebook)
         found = await anyio.to_thread.run_sync(find_notebooks, self.resources.folder)
         for each in found:
@@ -105,27 +97,21 @@ class NotebookIndex:
         Nothing outside the folder, and nothing that looks like a secret, can be opened.
         """
         files = ProjectFiles(self.resources.folder)
-        return await self._opened().open(await anyio.to_thread.run_sync(files.locate, path))
+        return await self.opened.open(await anyio.to_thread.run_sync(files.locate, path))
 
     async def reopen(self, path: Path) -> OpenNotebook:
         """The notebook of this file, open from now on."""
-        opened = self._opened()
-        notebook = opened.find(await opened.open(path))
+        notebook = self.opened.find(await self.opened.open(path))
         if notebook is None:
             raise Unavailable("The notebook was closed at this very moment.", hint="Try again.")
         return notebook
 
-    async def close(self, id: str) -> bool:
-        """Close one that a person opened; whether it was open."""
-        return self.resources.opened is not None and await self.resources.opened.close(id)
 
-    def watching(self, id: str) -> AbstractContextManager[None]:
-        """While this block lasts, the notebook is not taken for forgotten."""
-        return nullcontext() if self.resources.opened is None else self.resources.opened.watching(id)
+def _index(resources: ApiResources) -> NotebookIndex:
+    if resources.opened is None:
+        hint = remedy("open_web", lead="They open in the control room;")
+        raise Unavailable("No notebooks can be opened here.", hint=hint)
+    return NotebookIndex(resources, resources.opened)
 
-    def _opened(self) -> LiveNotebooks:
-        if self.resources.opened is None:
-            raise Unavailable(
-                "No notebooks can be opened here.", hint=remedy("open_web", lead="They open in the control room;")
-            )
-        return self.resources.opened
+
+Index = Annotated[NotebookIndex, shared(_index)]

@@ -56,27 +56,13 @@ def live_outcomes(notebook: OpenNotebook) -> dict[CellId, CellOutcome]:
     return dict(notebook.outcomes) | {outcome.id: outcome for outcome in now}
 
 
-class CellViews:
-    """One notebook's cells, look after look: what has not changed since the last one is not masked again."""
-
-    def __init__(self, masker: Masker) -> None:
-        self._masker = masker
-        self._last: dict[CellId, tuple[Cell, CellOutcome | None, CellShape]] = {}
-
-    def look(self, document: Document, outcomes: Outcomes) -> list[CellShape]:
-        """Every cell as it stands. Compiles what was not compiled before: blocking."""
-        drawn = graph(document)
-        stale, last = _stale(drawn, outcomes), self._last
-        now: dict[CellId, tuple[Cell, CellOutcome | None, CellShape]] = {}
-        for cell in document.cells:
-            outcome, before = outcomes.get(cell.id), last.get(cell.id)
-            if before is not None and before[0] is cell and before[1] is outcome:
-                shape = before[2].model_copy(update={"is_stale": cell.id in stale})
-            else:
-                shape = _cell(cell, drawn.nodes[cell.id], outcome, self._masker, cell.id in stale)
-            now[cell.id] = (cell, outcome, shape)
-        self._last = now
-        return [shape for _, _, shape in now.values()]
+def cell_shapes(document: Document, outcomes: Outcomes, masker: Masker) -> list[CellShape]:
+    """Every cell as it stands. Compiles what was not compiled before: blocking."""
+    drawn = graph(document)
+    stale = _stale(drawn, outcomes)
+    return [
+        _cell(cell, drawn.nodes[cell.id], outcomes.get(cell.id), masker, cell.id in stale) for cell in document.cells
+    ]
 
 
 def _stale(drawn: Graph, outcomes: Outcomes) -> set[CellId]:

@@ -21,13 +21,6 @@ def _limits(arguments: Mapping[str, str]) -> str:
     return "Raise the limit: `cellwright notebook run --limit` in a terminal."
 
 
-def _keep(arguments: Mapping[str, str]) -> str:
-    return (
-        f"To keep them: `cellwright notebook run --limit {arguments['limit']}` in a terminal; to leave them: "
-        "`cellwright notebook run --files drop`."
-    )
-
-
 def _rerun(arguments: Mapping[str, str]) -> str:
     option = f" --limit {arguments['limit']}" if arguments["limit"] else ""
     return f"To have them: `cellwright notebook run{option}` in a terminal."
@@ -44,7 +37,8 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "use_own_python": "Run it on {python} all the same, with `cellwright notebook run --python ours` in a terminal.",
     "allow_uncontained": "“This machine” in the settings says what is missing.",
     "keep_files": "Serve the folder as the owner of its files.",
-    "keep_changes": _keep,
+    "keep_changes": "To keep them: `cellwright notebook run --limit {limit}` in a terminal; to leave them: "
+    "`cellwright notebook run --files drop`.",
     "rerun_notebook": _rerun,
     "without_private": "Start the run without “Private”.",
     "set_key": "Give a key for {provider} in the settings, under “Models and keys”.",

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.remedies import Remedy
+from cellwright.runs.views.branches import NoSuchBranch, NotWaiting
 from cellwright.server.http.errors import (
     REPORT_HEADER,
     Conflict,
@@ -63,7 +64,9 @@ RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
 
 _KINDS: Final[tuple[tuple[type[CellwrightError], int, str], ...]] = (
     (ResourceNotFound, 404, "not_found"),
+    (NoSuchBranch, 404, "not_found"),
     (Conflict, 409, "conflict"),
+    (NotWaiting, 409, "conflict"),
     (TooLarge, 413, "too_large"),
     (RequestTimedOut, 408, "too_slow"),
     (UserError, 400, "user"),
@@ -117,7 +120,7 @@ def error_response(error: CellwrightError, mask: Mask) -> JSONResponse:
     remedy = None if error.remedy is None else error.remedy.changed(mask)
     for cls, status, kind in _KINDS:
         if isinstance(error, cls):
-            return _response(status, kind, message, hint, _headers(error), remedy)
+            return _response(status, kind, message, hint, getattr(error, "headers", None), remedy)
     if isinstance(error, Defect):
         logger.error("defect %s: %s", error.report_id, message)
         return _defect_response(error, message)
@@ -134,18 +137,6 @@ def unknown_error_response(error: Exception) -> JSONResponse:
 def _defect_response(defect: Defect, message: str) -> JSONResponse:
     hint = f"Please report this with its id, {defect.report_id}."
     return _response(500, "defect", message, hint, {REPORT_HEADER: defect.report_id})
-
-
-def _headers(error: CellwrightError) -> dict[str, str]:
-    match error:
-        case TooMany():
-            return {"retry-after": str(max(1, round(error.wait_seconds)))}
-        case NotAdmitted():
-            return {"www-authenticate": "Bearer"}
-        case TooLarge() | RequestTimedOut():
-            return {"connection": "close"}
-        case _:
-            return {}
 
 
 def _response(

@@ -1,4 +1,4 @@
-"""What the routes use: every router is made from `ApiResources`; the model gateway is reached through it.
+"""What the routes use: `ApiResources`, of which each application has one; the model gateway is reached through it.
 
 What the streams of runs add up to is read on from where it was left, however often one asks.
 """
@@ -6,23 +6,27 @@ What the streams of runs add up to is read on from where it was left, however of
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Annotated, Any, Final, Protocol, cast
 
 import anyio
+from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
 
 from cellwright.app.live_notebooks import LiveNotebooks
-from cellwright.background import current_person
-from cellwright.journal import EventLog, stream_of
+from cellwright.journal import EventLog, Records, stream_of
 from cellwright.kernel import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy.masking.masker import Masker
+from cellwright.runs.views.questions import run_inbox
 from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.server.executor import RunExecutor
 from cellwright.settings import Settings
+from cellwright.tools import Inbox
 
 _MAX_RUNS: Final = 1_000
 
@@ -81,19 +85,51 @@ class ApiResources:
     """How the model gateway is started if none runs; None: as the command line does."""
     views: RunProjections = field(init=False)
     """What the events of each run add up to, folded once for all routes."""
+    inbox: Inbox = field(init=False)
+    """What runs ask."""
+    made: dict[object, object] = field(init=False, default_factory=dict[object, object])
+    """What routes have `shared`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "views", RunProjections(self.live.records.log))
+        object.__setattr__(self, "inbox", run_inbox(self.live.records, self.masker))
+
+    @property
+    def records(self) -> Records:
+        """Of the journal."""
+        return self.live.records
+
+
+async def _resources(request: Request) -> ApiResources:
+    return request.app.state.resources
+
+
+Resources = Annotated[ApiResources, Depends(_resources)]
+
+
+def shared(make: Callable[[ApiResources], object]) -> Any:
+    """A dependency: what `make` makes of the resources, once for all requests to an application."""
+
+    async def get(resources: Resources) -> object:
+        if make not in resources.made:
+            resources.made[make] = make(resources)
+        return resources.made[make]
+
+    return Depends(get)
+
+
+class ApiRouter(APIRouter):
+    """A router whose functions document their routes: the name is the operation's, the docstring its summary."""
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        """One route."""
+        options |= {"operation_id": endpoint.__name__, "summary": (endpoint.__doc__ or "").removesuffix(".")}
+        super().add_api_route(path, endpoint, **options)
+        # What stands behind a form feed is no description: else the docstring would be said twice.
+        cast("APIRoute", self.routes[-1]).description = "\f"
 
 
 def open_models(resources: ApiResources) -> AbstractAsyncContextManager[Models]:
     """The models of this person, through their gateway, which is started if need be. Raises `Unavailable`."""
-    settings = resources.settings
-    launch = resources.launch or GatewayLaunch(
-        home=settings.ready_home(),
-        environment=settings.program_environment,
-        connection=settings.connection.variables,
-        person=current_person(),
-        team_rules=settings.team_rules,
-    )
-    return Models.open(settings.home, launch=launch)
+    launch = resources.launch or resources.settings.gateway_launch()
+    return Models.open(resources.settings.home, launch=launch)

@@ -52,32 +52,8 @@ class _Page:
     after: int
     body: bytes = b""
     last: int = 0
-    is_watched: bool = False
-    """Whether somebody looks for all who wait here."""
-    _turns: dict[anyio.Event, None] = field(default_factory=dict[anyio.Event, None])
-
-    async def turn(self) -> None:
-        """Until there is something, or somebody else has to look."""
-        turn, is_taken = anyio.Event(), False
-        self._turns[turn] = None
-        try:
-            await turn.wait()
-            is_taken = True
-        finally:
-            self._turns.pop(turn, None)
-            if turn.is_set() and not is_taken:
-                # Called and gone at once.
-                self.call()
-
-    def call(self) -> None:
-        """Wake all if there is something to be told; else one, to look, if nobody does."""
-        if self.body:
-            for turn in self._turns:
-                turn.set()
-        elif not self.is_watched and self._turns:
-            turn = next(iter(self._turns))
-            del self._turns[turn]
-            turn.set()
+    watch: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held by whoever watches the log for all who wait here; who leaves hands it to the next."""
 
 
 class StreamPages:
@@ -114,15 +90,7 @@ class StreamPages:
         return page
 
     async def _fill(self, page: _Page) -> None:
-        while not page.body:
-            if page.is_watched:
-                await page.turn()
-            else:
-                await self._watch(page)
-
-    async def _watch(self, page: _Page) -> None:
-        page.is_watched = True
-        try:
+        async with page.watch:
             while not page.body:
                 news = self._log.growth.next()
                 if found := await self._log.read(page.stream, page.after, _PAGE):
@@ -130,9 +98,6 @@ class StreamPages:
                     page.body = b"".join(map(_event_bytes, found))
                 else:
                     await news.wait()
-        finally:
-            page.is_watched = False
-            page.call()
 
 
 def _event_bytes(recorded: Recorded) -> bytes:
@@ -141,25 +106,13 @@ def _event_bytes(recorded: Recorded) -> bytes:
 
 
 _MIN_INTERVAL_SECONDS: Final = 0.2
-"""So far apart are two looks at least."""
+"""Minimum interval between two looks."""
 _MAX_ENDED_RUNS: Final = 50
 """Runs that are told of, besides those that go on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _KnownRun:
-    """A run's line, and what it was made of."""
-
-    made_of: tuple[object, ...]
-    line: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RunList:
-    """The house at one look."""
-
-    runs: dict[str, _KnownRun] = field(default_factory=dict[str, _KnownRun])
-    waiting: int = 0
+_RunLines = dict[str, tuple[object, dict[str, Any]]]
+"""Of each run what its line was made of, and the line."""
 
 
 class RunListFeed:
@@ -171,54 +124,51 @@ class RunListFeed:
         self._views = views
         self._turn = anyio.Lock()
         self._mark: anyio.Event | None = None
-        self._state = _RunList()
+        self._last: tuple[_RunLines, int] = {}, 0
 
     async def follow(self) -> AsyncGenerator[bytes]:
         """First everything, then what changed, at most five times a second; for ever."""
         yield HELLO
-        sent, waiting, number = dict[str, dict[str, Any]](), -1, 0
+        sent, were_waiting, number = _RunLines(), -1, 0
         while True:
             grown = self._log.growth.next()
-            state = await self._look()
-            changed = [known.line for run, known in state.runs.items() if sent.get(run) is not known.line]
+            runs, waiting = await self._look()
+            changed = [line for run, (_, line) in runs.items() if run not in sent or sent[run][1] is not line]
             if changed or not number:
                 number += 1
                 yield event_bytes(number, "runs", {"runs": changed})
-            if waiting != state.waiting:
+            if waiting != were_waiting:
                 number += 1
-                yield event_bytes(number, "questions", {"waiting": state.waiting})
-            sent, waiting = {run: known.line for run, known in state.runs.items()}, state.waiting
+                yield event_bytes(number, "questions", {"waiting": waiting})
+            sent, were_waiting = runs, waiting
             with anyio.move_on_after(KEEPALIVE_SECONDS) as quiet:
                 await grown.wait()
             if quiet.cancelled_caught:
                 yield KEEPALIVE
             await anyio.sleep(_MIN_INTERVAL_SECONDS)
 
-    async def _look(self) -> _RunList:
+    async def _look(self) -> tuple[_RunLines, int]:
+        """The runs, and how many questions wait."""
         async with self._turn:
             mark = self._log.growth.next()
             if mark is not self._mark:
-                self._state = await self._look_now(self._state)
+                heads = dict(await self._log.streams())
+                runs = [each for each in await self._records.runs() if each.name == RUN_WORKFLOW]
+                shown = [each for number, each in enumerate(runs) if number < _MAX_ENDED_RUNS or each.is_going]
+                lines: _RunLines = {each.run: await self._line(each, heads) for each in shown}
+                self._last = lines, sum(len(each.questions) for each in runs)
                 # Of before the look: what was written meanwhile is looked at again.
                 self._mark = mark
-            return self._state
+            return self._last
 
-    async def _look_now(self, before: _RunList) -> _RunList:
-        heads = dict(await self._log.streams())
-        runs = [each for each in await self._records.runs() if each.name == RUN_WORKFLOW]
-        shown = [each for number, each in enumerate(runs) if number < _MAX_ENDED_RUNS or each.is_going]
-        known = {each.run: await self._known(each, heads, before.runs.get(each.run)) for each in shown}
-        return _RunList(runs={**known}, waiting=sum(len(each.questions) for each in runs))
-
-    async def _known(self, status: RunStatus, heads: dict[str, int], before: _KnownRun | None) -> _KnownRun:
-        questions = tuple(each.id for each in status.questions)
-        made_of = (status.standing, questions, heads.get(stream_of(status.run), 0))
-        if before is not None and before.made_of == made_of:
+    async def _line(self, status: RunStatus, heads: dict[str, int]) -> tuple[object, dict[str, Any]]:
+        before = self._last[0].get(status.run)
+        made_of = (status.standing, [each.id for each in status.questions], heads.get(stream_of(status.run), 0))
+        if before is not None and before[0] == made_of:
             return before
         line = run_summary_json(status, await self._views.of(status.run))
-        if before is not None and _without_elapsed(before.line) == _without_elapsed(line):
-            line = before.line
-        return _KnownRun(made_of=made_of, line=line)
+        is_same = before is not None and _without_elapsed(before[1]) == _without_elapsed(line)
+        return made_of, before[1] if before is not None and is_same else line
 
 
 def _without_elapsed(line: dict[str, Any]) -> dict[str, Any]:

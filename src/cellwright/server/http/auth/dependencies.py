@@ -15,6 +15,7 @@ from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope
 from cellwright.server.http.errors import Conflict, NotAdmitted, ResourceNotFound
+from cellwright.server.http.resources import Resources
 
 CALLER: Final = "cellwright.caller"
 """Under this name the middleware leaves, in a request's scope, whose token it bears."""
@@ -80,12 +81,26 @@ async def status_of(records: Records, run: str) -> RunStatus:
     return await records.status(run)
 
 
-async def active_run(records: Records, run: str) -> RunStatus:
-    """The same of one that goes on. Raises `ResourceNotFound`, `Conflict` if it has ended."""
-    status = await status_of(records, run)
+async def _known_run(resources: Resources, run: RunName) -> str:
+    await check_run(resources.records, run)
+    return run
+
+
+async def _known_status(resources: Resources, run: RunName) -> RunStatus:
+    return await status_of(resources.records, run)
+
+
+async def _active_run(resources: Resources, run: RunName) -> str:
+    status = await status_of(resources.records, run)
     if not status.is_going:
         raise Conflict(f"The run {run!r} is {status.standing} already.", hint="Resume, retry or fork it.")
-    return status
+    return run
+
+
+# Each raises `ResourceNotFound` for a run that there is not, the last one also `Conflict` for one that has ended.
+KnownRun = Annotated[str, Depends(_known_run)]
+KnownStatus = Annotated[RunStatus, Depends(_known_status)]
+ActiveRun = Annotated[str, Depends(_active_run)]
 
 
 def _no_run(run: str) -> ResourceNotFound:

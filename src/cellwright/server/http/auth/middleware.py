@@ -115,9 +115,10 @@ class ResponseMiddleware:
         self._page_csp = page_csp(editor_origin)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """One request. Only HTTP goes further: a websocket is closed, and our servers tell of nothing else."""
         if scope["type"] != "http":
-            await self._not_http(scope, receive, send)
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
             return
         own, has_begun = self._headers_for(scope["path"]), False
 
@@ -142,12 +143,6 @@ class ResponseMiddleware:
                 raise
             await unknown_error_response(error)(scope, receive, send_with_headers)
 
-    async def _not_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            await self._app(scope, receive, send)
-
     def _headers_for(self, path: str) -> Mapping[str, str]:
         if _is_api(path):
             own = {"content-security-policy": _API_CSP, "cache-control": "no-store", "cellwright-api": API_VERSION}
@@ -164,14 +159,11 @@ class OriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `RefusedByPolicy`."""
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            host = _single_header(headers, "host")
-            if not self._addresses.is_ours(host, scope.get("server")):
-                raise RefusedByPolicy(
-                    "This address is not served here.", hint=f"The page is at {self._addresses.origin}."
-                )
-            self._check_origin(scope, headers, host)
+        headers = Headers(scope=scope)
+        host = _single_header(headers, "host")
+        if not self._addresses.is_ours(host, scope.get("server")):
+            raise RefusedByPolicy("This address is not served here.", hint=f"The page is at {self._addresses.origin}.")
+        self._check_origin(scope, headers, host)
         await self._app(scope, receive, send)
 
     def _check_origin(self, scope: Scope, headers: Headers, host: str) -> None:
@@ -203,9 +195,6 @@ class TokenMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `TooMany`."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         caller = self._caller(Headers(scope=scope))
         if wait_seconds := self._wait_seconds(scope, caller):
             raise TooMany(wait_seconds)
@@ -273,9 +262,6 @@ class BodyLimitMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `TooLarge`; reading its body raises that or `RequestTimedOut`."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         is_file = scope["method"] == "PUT" and scope["path"].startswith(FILES)
         most = self._limits.file_bytes if is_file else self._limits.body_bytes
         length = _single_header(Headers(scope=scope), "content-length")

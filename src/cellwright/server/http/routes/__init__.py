@@ -1,1 +1,1 @@
-"""The API's routes: one module per thing, each a function from `ApiResources` to a router."""
+"""The API's routes: one module per thing, each with a `router`; a route's docstring is its summary."""

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 from urllib.parse import quote
 
 import anyio.to_thread
-from fastapi import APIRouter, Query
 from fastapi import Path as InPath
+from fastapi import Query
 from starlette.responses import Response
 
 from cellwright.errors import UserError
@@ -19,7 +19,7 @@ from cellwright.runs.views.progress import delivery_of
 from cellwright.runs.views.run_view import read_view
 from cellwright.server.http.auth.dependencies import Reader, RunName, status_of
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas.runs import Artifact, ArtifactKind, Artifacts
 
 _MOST_BYTES: Final = 256 << 20
@@ -33,6 +33,8 @@ _OF_FILES: Final = {media.partition(";")[0]: {"schema": {"type": "string"}} for 
 ArtifactName = Annotated[str, InPath(min_length=1, max_length=255, description="As `/artifacts` names it.")]
 Inline = Annotated[bool, Query(description="Of a report: to be looked at, in a sandbox, instead of kept.")]
 
+router = ApiRouter(tags=["artifacts"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ArtifactFile:
@@ -41,36 +43,33 @@ class _ArtifactFile:
     path: Path
 
 
-def artifacts_routes(resources: ApiResources) -> APIRouter:
-    """The files of a run."""
-    router = APIRouter(tags=["artifacts"])
+@router.get("/runs/{run}/artifacts")
+async def list_artifacts(_: Reader, resources: Resources, run: RunName) -> Artifacts:
+    """What a run made."""
+    files = await _artifact_files(resources, run)
+    return Artifacts(artifacts=await anyio.to_thread.run_sync(_sizes, files))
 
-    @router.get("/runs/{run}/artifacts", operation_id="list_artifacts", summary="What a run made")
-    async def list_artifacts(_: Reader, run: RunName) -> Artifacts:
-        files = await _artifact_files(resources, run)
-        return Artifacts(artifacts=await anyio.to_thread.run_sync(_sizes, files))
 
-    @router.get(
-        "/runs/{run}/artifacts/{name}",
-        operation_id="read_artifact",
-        summary="One file of a run",
-        response_class=Response,
-        responses={200: {"description": "The file", "content": _OF_FILES}},
-    )
-    async def read_artifact(_: Reader, run: RunName, name: ArtifactName, inline: Inline = False) -> Response:
-        artifact = next((each for each in await _artifact_files(resources, run) if each.name == name), None)
-        if artifact is None:
-            raise ResourceNotFound(f"The run has no file {name!r}.", hint="See /artifacts for what it has.")
-        content = await anyio.to_thread.run_sync(_read, artifact)
-        return Response(content, headers=_headers(artifact, is_inline=inline and artifact.kind == "report"))
-
-    return router
+@router.get(
+    "/runs/{run}/artifacts/{name}",
+    response_class=Response,
+    responses={200: {"description": "The file", "content": _OF_FILES}},
+)
+async def read_artifact(
+    _: Reader, resources: Resources, run: RunName, name: ArtifactName, inline: Inline = False
+) -> Response:
+    """One file of a run."""
+    artifact = next((each for each in await _artifact_files(resources, run) if each.name == name), None)
+    if artifact is None:
+        raise ResourceNotFound(f"The run has no file {name!r}.", hint="See /artifacts for what it has.")
+    content = await anyio.to_thread.run_sync(_read, artifact)
+    return Response(content, headers=_headers(artifact, is_inline=inline and artifact.kind == "report"))
 
 
 async def _artifact_files(resources: ApiResources, run: str) -> list[_ArtifactFile]:
     """Where the run's files are or will be, as its own stream tells. Raises `ResourceNotFound`."""
-    status = await status_of(resources.live.records, run)
-    view = await read_view(resources.live.records.log.read_all, run)
+    status = await status_of(resources.records, run)
+    view = await read_view(resources.records.log.read_all, run)
     delivery, goal = delivery_of(status.standing, view), view.goal
     if goal is None:
         return []

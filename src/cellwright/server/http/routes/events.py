@@ -13,49 +13,44 @@ from typing import Annotated, Any, Final
 
 import anyio
 from anyio.abc import ObjectReceiveStream
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import Header, Path, Query
 from starlette.responses import StreamingResponse
 
 from cellwright.journal import stream_of
 from cellwright.kernel import Event, OpenNotebook
 from cellwright.server.http import notebook_views as views
-from cellwright.server.http.auth.dependencies import Reader, RunName, check_run
-from cellwright.server.http.notebook_index import NotebookIndex
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.auth.dependencies import KnownRun, Reader, RunName, check_run
+from cellwright.server.http.notebook_index import Index, NotebookIndex
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.schemas.runs import RecordedEvent, Timeline
 from cellwright.server.http.sse import EVENT_STREAM_RESPONSE, RunListFeed, StreamPages, event_stream
 
+router, notebook_router = ApiRouter(tags=["events"]), ApiRouter(tags=["notebooks"])
 _POLL_INTERVAL_SECONDS: Final = 3.0
 _POLLS_PER_KEEPALIVE: Final = 5
+_NOTEBOOK_EVENTS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
 
 
-def notebook_event_routes(resources: ApiResources, index: NotebookIndex) -> APIRouter:
-    """The stream of a notebook's events."""
-    router = APIRouter()
-
-    @router.get(
-        "/notebooks/{id}/events",
-        operation_id="follow_notebook",
-        summary="What happens in a notebook's kernel",
-        response_class=StreamingResponse,
-        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
-    )
-    async def follow_notebook(_: Reader, id: Annotated[str, Path(min_length=1, max_length=200)]) -> StreamingResponse:
-        notebook = await index.get(id)
-        return event_stream(_follow(resources, index, id, notebook))
-
-    return router
+@notebook_router.get("/notebooks/{id}/events", response_class=StreamingResponse, responses=_NOTEBOOK_EVENTS)
+async def follow_notebook(
+    _: Reader, resources: Resources, index: Index, id: Annotated[str, Path(min_length=1, max_length=200)]
+) -> StreamingResponse:
+    """What happens in a notebook's kernel."""
+    notebook = await index.get(id)
+    return event_stream(_follow(resources, index, id, notebook))
 
 
 async def _follow(
     resources: ApiResources, index: NotebookIndex, id: str, notebook: OpenNotebook
 ) -> AsyncGenerator[bytes]:
     """Until whoever reads has gone, or falls far behind, or the notebook is closed."""
-    with index.watching(id):
+    with index.opened.watching(id):
         async with notebook.observe() as events:
             yield _event("state", _state(notebook))
             looks = 0
-            while index.live().get(id) is notebook:
+            while index.opened.all().get(id) is notebook:
                 found = await _next(events)
                 if isinstance(found, bool):
                     looks += 1
@@ -91,6 +86,8 @@ def _event(name: str, view: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(view)}\n\n".encode()
 
 
+Pages = Annotated[StreamPages, shared(lambda resources: StreamPages(resources.records.log))]
+Feed = Annotated[RunListFeed, shared(lambda resources: RunListFeed(resources.records, resources.views))]
 _HIGHEST: Final = (1 << 63) - 1
 After = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only events with a higher number.")]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
@@ -100,41 +97,27 @@ LastEventId = Annotated[
 ]
 
 
-def events_routes(resources: ApiResources) -> APIRouter:
-    """Events."""
-    router = APIRouter(tags=["events"])
-    log = resources.live.records.log
-    pages, news = StreamPages(log), RunListFeed(resources.live.records, resources.views)
+@router.get("/runs/{run}/timeline")
+async def read_timeline(
+    _: Reader, resources: Resources, run: KnownRun, after: After = 0, limit: Limit = 200
+) -> Timeline:
+    """What happened in a run."""
+    found = await resources.records.log.read(stream_of(run), after, limit)
+    events = [RecordedEvent.model_validate(recorded.json()) for recorded in found]
+    return Timeline(events=events, last=events[-1].sequence if events else after)
 
-    @router.get("/runs/{run}/timeline", operation_id="read_timeline", summary="What happened in a run")
-    async def read_timeline(_: Reader, run: RunName, after: After = 0, limit: Limit = 200) -> Timeline:
-        await check_run(resources.live.records, run)
-        found = await log.read(stream_of(run), after, limit)
-        events = [RecordedEvent.model_validate(recorded.json()) for recorded in found]
-        return Timeline(events=events, last=events[-1].sequence if events else after)
 
-    @router.get(
-        "/runs/{run}/events",
-        operation_id="follow_run",
-        summary="What happens in a run, as server-sent events",
-        response_class=StreamingResponse,
-        responses=EVENT_STREAM_RESPONSE,
-    )
-    async def follow_run(
-        _: Reader, run: RunName, after: After = 0, last_event_id: LastEventId = None
-    ) -> StreamingResponse:
-        await check_run(resources.live.records, run)
-        start = after if last_event_id is None else last_event_id
-        return event_stream(pages.follow(stream_of(run), start))
+@router.get("/runs/{run}/events", response_class=StreamingResponse, responses=EVENT_STREAM_RESPONSE)
+async def follow_run(
+    _: Reader, resources: Resources, pages: Pages, run: RunName, after: After = 0, last_event_id: LastEventId = None
+) -> StreamingResponse:
+    """What happens in a run, as server-sent events."""
+    await check_run(resources.records, run)
+    start = after if last_event_id is None else last_event_id
+    return event_stream(pages.follow(stream_of(run), start))
 
-    @router.get(
-        "/events",
-        operation_id="follow_house",
-        summary="Runs and questions of the whole house, as server-sent events",
-        response_class=StreamingResponse,
-        responses=EVENT_STREAM_RESPONSE,
-    )
-    async def follow_house(_: Reader) -> StreamingResponse:
-        return event_stream(news.follow())
 
-    return router
+@router.get("/events", response_class=StreamingResponse, responses=EVENT_STREAM_RESPONSE)
+async def follow_house(_: Reader, news: Feed) -> StreamingResponse:
+    """Runs and questions of the whole house, as server-sent events."""
+    return event_stream(news.follow())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import anyio
-from fastapi import APIRouter
 
-from cellwright.app.doctor import DoctorReport, examine_machine
+from cellwright.app import doctor
+from cellwright.app.doctor import DoctorReport
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.auth.middleware import API_VERSION
 from cellwright.server.http.page_build import is_built
 from cellwright.server.http.page_remedies import page_hint
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.schemas.model import ResponseModel
+
+health_router, doctor_router = ApiRouter(tags=["health"]), ApiRouter(tags=["settings"])
 
 
 class Health(ResponseModel):
@@ -30,21 +32,16 @@ class Health(ResponseModel):
     """Why notebooks cannot be shown in marimo's editor; empty: they can."""
 
 
-def health_routes(resources: ApiResources) -> APIRouter:
-    """Health."""
-    router = APIRouter(tags=["health"])
-
-    @router.get("/health", operation_id="read_health", summary="Whether the door is open")
-    async def read_health() -> Health:
-        return Health(
-            status="ok",
-            version=version("cellwright"),
-            api=API_VERSION,
-            page_built=is_built(),
-            editor_problem=resources.editor_problem,
-        )
-
-    return router
+@health_router.get("/health")
+async def read_health(resources: Resources) -> Health:
+    """Whether the door is open."""
+    return Health(
+        status="ok",
+        version=version("cellwright"),
+        api=API_VERSION,
+        page_built=is_built(),
+        editor_problem=resources.editor_problem,
+    )
 
 
 _FRESH_SECONDS: Final = 30
@@ -81,21 +78,15 @@ class _Doctor:
     async def look(self) -> Findings:
         async with self._examining:
             if self._last is None or anyio.current_time() - self._last[0] > _FRESH_SECONDS:
-                found = _findings(await examine_machine(self._resources.settings, launch=self._resources.launch))
+                found = _findings(await doctor.examine_machine(self._resources.settings, launch=self._resources.launch))
                 self._last = (anyio.current_time(), found)
             return self._last[1]
 
 
-def doctor_routes(resources: ApiResources) -> APIRouter:
-    """What `cellwright doctor` says."""
-    router = APIRouter(tags=["settings"])
-    doctor = _Doctor(resources)
-
-    @router.get("/doctor", operation_id="examine_machine", summary="What this machine can do, and what it lacks")
-    async def examine_machine(_: Reader) -> Findings:
-        return await doctor.look()
-
-    return router
+@doctor_router.get("/doctor")
+async def examine_machine(_: Reader, examination: Annotated[_Doctor, shared(_Doctor)]) -> Findings:
+    """What this machine can do, and what it lacks."""
+    return await examination.look()
 
 
 def _findings(found: DoctorReport) -> Findings:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 import anyio.to_thread
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import BeforeValidator, SecretStr
 
 from cellwright.errors import UserError
 from cellwright.models.client.gateway_client import Models
+from cellwright.models.config import keys
 from cellwright.models.config.configuration import configuration_at
-from cellwright.models.config.keys import Store, remove_key, set_key
+from cellwright.models.config.keys import Store
 from cellwright.models.config.names import TIERS
 from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.http.resources import ApiResources, open_models
+from cellwright.server.http.resources import ApiRouter, Resources, open_models
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
+router = ApiRouter(tags=["models"])
 Health = Literal["closed", "open", "half-open"]
 ProviderName = Annotated[str, Path(min_length=1, max_length=100)]
 Price = Annotated[str | None, BeforeValidator(lambda amount: None if amount is None else f"{amount:f}")]
@@ -84,44 +86,41 @@ class RemovedKey(ResponseModel):
     removed_from: list[Store]
 
 
-def models_routes(resources: ApiResources) -> APIRouter:
-    """Models and their keys."""
-    router = APIRouter(tags=["models"])
-
-    @router.get("/models", operation_id="list_models", summary="Models, their prices, and which are ready")
-    async def list_models(_: Reader) -> ModelsList:
-        configuration = await anyio.to_thread.run_sync(configuration_at, resources.settings.home)
-        async with open_models(resources) as models:
-            listed, providers = await models.listed(), await models.providers()
-        ready = frozenset(provider.name for provider in providers.providers if provider.is_ready)
-        return ModelsList(
-            tiers={tier: [str(name) for name in configuration.chain(tier, ready)] for tier in TIERS},
-            models=[ModelShape.model_validate(model) for model in listed.models],
-            providers=[ProviderShape.model_validate(provider) for provider in providers.providers],
-        )
-
-    @router.put(
-        "/models/keys/{provider}", operation_id="set_key", summary="Keep a provider's API key; it is never shown"
+@router.get("/models")
+async def list_models(_: Reader, resources: Resources) -> ModelsList:
+    """Models, their prices, and which are ready."""
+    configuration = await anyio.to_thread.run_sync(configuration_at, resources.settings.home)
+    async with open_models(resources) as models:
+        listed, providers = await models.listed(), await models.providers()
+    ready = frozenset(provider.name for provider in providers.providers if provider.is_ready)
+    return ModelsList(
+        tiers={tier: [str(name) for name in configuration.chain(tier, ready)] for tier in TIERS},
+        models=[ModelShape.model_validate(model) for model in listed.models],
+        providers=[ProviderShape.model_validate(provider) for provider in providers.providers],
     )
-    async def set_provider_key(_: Admin, provider: ProviderName, body: NewKey) -> KeptKey:
-        value = body.key.get_secret_value()
-        if len(value) > _LONGEST_KEY:
-            raise UserError("That is too long for a key.", hint="Send the key and nothing else.")
-        async with open_models(resources) as models:
-            await _check_provider(models, provider)
-            kept = await anyio.to_thread.run_sync(set_key, resources.settings.ready_home(), provider, value)
-            await models.keys_changed(forget=[provider])
-        return KeptKey(provider=provider, kept_in=kept)
 
-    @router.delete("/models/keys/{provider}", operation_id="remove_key", summary="Forget a provider's API key")
-    async def remove_provider_key(_: Admin, provider: ProviderName) -> RemovedKey:
-        async with open_models(resources) as models:
-            await _check_provider(models, provider)
-            removed = await anyio.to_thread.run_sync(remove_key, resources.settings.home, provider)
-            await models.keys_changed(forget=[provider])
-        return RemovedKey(provider=provider, removed_from=[*removed])
 
-    return router
+@router.put("/models/keys/{provider}")
+async def set_key(_: Admin, resources: Resources, provider: ProviderName, body: NewKey) -> KeptKey:
+    """Keep a provider's API key; it is never shown."""
+    value = body.key.get_secret_value()
+    if len(value) > _LONGEST_KEY:
+        raise UserError("That is too long for a key.", hint="Send the key and nothing else.")
+    async with open_models(resources) as models:
+        await _check_provider(models, provider)
+        kept = await anyio.to_thread.run_sync(keys.set_key, resources.settings.ready_home(), provider, value)
+        await models.keys_changed(forget=[provider])
+    return KeptKey(provider=provider, kept_in=kept)
+
+
+@router.delete("/models/keys/{provider}")
+async def remove_key(_: Admin, resources: Resources, provider: ProviderName) -> RemovedKey:
+    """Forget a provider's API key."""
+    async with open_models(resources) as models:
+        await _check_provider(models, provider)
+        removed = await anyio.to_thread.run_sync(keys.remove_key, resources.settings.home, provider)
+        await models.keys_changed(forget=[provider])
+    return RemovedKey(provider=provider, removed_from=[*removed])
 
 
 async def _check_provider(models: Models, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from cellwright.app.datasets import DATASETS, TUTORIAL_TITLE, Dataset, copy_dataset, dataset_named, write_tutorial
 from cellwright.errors import UserError
@@ -14,11 +14,13 @@ from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks
 from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.http.notebook_index import NotebookIndex
+from cellwright.server.http.notebook_index import Index
 from cellwright.server.http.notebook_views import shown_path
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas.model import ResponseModel
 from cellwright.server.http.schemas.notebooks import NotebookName
+
+router = ApiRouter(tags=["onboarding"])
 
 
 class DatasetShape(ResponseModel):
@@ -47,38 +49,35 @@ class Begun(ResponseModel):
     run: str
 
 
-def onboarding_routes(resources: ApiResources) -> APIRouter:
-    """First steps."""
-    router = APIRouter(tags=["onboarding"])
-    index = NotebookIndex(resources)
-
-    @router.get("/onboarding", operation_id="read_onboarding", summary="What a newcomer is offered")
-    async def read_onboarding(_: Reader) -> Onboarding:
-        return Onboarding(
-            is_first=not any(status.name == RUN_WORKFLOW for status in await resources.live.records.runs()),
-            datasets=[DatasetShape.model_validate(each) for each in DATASETS],
-            tutorial=TUTORIAL_TITLE,
-        )
-
-    # Before the other: a data set cannot be called "tutorial".
-    @router.post(
-        "/onboarding/tutorial", operation_id="open_tutorial", summary="Write the tutorial notebook and open it"
+@router.get("/onboarding")
+async def read_onboarding(_: Reader, resources: Resources) -> Onboarding:
+    """What a newcomer is offered."""
+    return Onboarding(
+        is_first=not any(status.name == RUN_WORKFLOW for status in await resources.records.runs()),
+        datasets=[DatasetShape.model_validate(each) for each in DATASETS],
+        tutorial=TUTORIAL_TITLE,
     )
-    async def open_tutorial(_: Steerer) -> NotebookName:
-        path = await anyio.to_thread.run_sync(write_tutorial, resources.folder)
-        return NotebookName(id=await index.open(shown_path(path, resources.folder)))
 
-    @router.post("/onboarding/{id}", operation_id="try_dataset", summary="Let the analyst work on a bundled data set")
-    async def try_dataset(caller: Steerer, id: Annotated[str, Path(min_length=1, max_length=100)]) -> Begun:
-        try:
-            dataset = dataset_named(id)
-        except UserError as error:
-            raise ResourceNotFound(error.message, hint=error.advice) from None
-        taken = await active_notebooks(resources.live.records)
-        goal = await anyio.to_thread.run_sync(_goal, resources, dataset, caller.person, taken)
-        return Begun(run=await resources.live.start(goal))
 
-    return router
+@router.post("/onboarding/tutorial")
+async def open_tutorial(_: Steerer, resources: Resources, index: Index) -> NotebookName:
+    """Write the tutorial notebook and open it."""
+    path = await anyio.to_thread.run_sync(write_tutorial, resources.folder)
+    return NotebookName(id=await index.open(shown_path(path, resources.folder)))
+
+
+@router.post("/onboarding/{id}")
+async def try_dataset(
+    caller: Steerer, resources: Resources, id: Annotated[str, Path(min_length=1, max_length=100)]
+) -> Begun:
+    """Let the analyst work on a bundled data set."""
+    try:
+        dataset = dataset_named(id)
+    except UserError as error:
+        raise ResourceNotFound(error.message, hint=error.advice) from None
+    taken = await active_notebooks(resources.records)
+    goal = await anyio.to_thread.run_sync(_goal, resources, dataset, caller.person, taken)
+    return Begun(run=await resources.live.start(goal))
 
 
 def _goal(resources: ApiResources, dataset: Dataset, person: str, taken: set[str]) -> Goal:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 
 from cellwright.agents import steering
 from cellwright.errors import UserError
@@ -15,111 +15,118 @@ from cellwright.runs.execute import steering_commands
 from cellwright.runs.goal.request import read_budget
 from cellwright.runs.plan.plan import RetryTask, edited, parse_edit
 from cellwright.runs.views.run_view import read_view
-from cellwright.server.http.auth.dependencies import RunName, Steerer, active_run, status_of
+from cellwright.server.http.auth.dependencies import ActiveRun, KnownStatus, Steerer
 from cellwright.server.http.errors import Conflict, ResourceNotFound
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas import runs as shapes
 
-
-def add_steering(router: APIRouter, resources: ApiResources) -> None:
-    """What can be said to a run."""
-    _add_pausing(router, resources)
-    _add_ending(router, resources)
-    _add_again(router, resources)
-    _add_words(router, resources)
+router = ApiRouter(tags=["runs"])
 
 
-def _add_pausing(router: APIRouter, resources: ApiResources) -> None:
-    @router.post("/runs/{run}/pause", operation_id="pause_run", summary="Pause before the next step")
-    async def pause_run(caller: Steerer, run: RunName, _: shapes.Nothing | None = None) -> shapes.RunNote:
-        await active_run(resources.live.records, run)
-        await steering_commands.pause(resources.live.records, run, caller.as_person)
-        return shapes.RunNote(run=run, note="It pauses before its next step; everything is kept.")
-
-    @router.post("/runs/{run}/resume", operation_id="resume_run", summary="Go on: paused, cancelled or given up")
-    async def resume_run(caller: Steerer, run: RunName, _: shapes.Nothing | None = None) -> shapes.RunNote:
-        status = await status_of(resources.live.records, run)
-        if status.is_going:
-            was_paused = await steering_commands.resume(resources.live.records, run, caller.as_person)
-            return shapes.RunNote(run=run, note="It goes on." if was_paused else "It was not paused; it goes on.")
-        if status.standing not in {"cancelled", "dead"}:
-            raise Conflict(f"The run {run!r} is {status.standing} already.", hint="Retry a task of it, or fork it.")
-        await resources.live.resume(run, person=caller.person)
-        return shapes.RunNote(run=run, note="It goes on from where it was.")
+@router.post("/runs/{run}/pause")
+async def pause_run(
+    caller: Steerer, resources: Resources, run: ActiveRun, _: shapes.Nothing | None = None
+) -> shapes.RunNote:
+    """Pause before the next step."""
+    await steering_commands.pause(resources.records, run, caller.as_person)
+    return shapes.RunNote(run=run, note="It pauses before its next step; everything is kept.")
 
 
-def _add_ending(router: APIRouter, resources: ApiResources) -> None:
-    @router.post("/runs/{run}/cancel", operation_id="cancel_run", summary="Stop at once, for good")
-    async def cancel_run(caller: Steerer, run: RunName, said: shapes.Reason | None = None) -> shapes.RunNote:
-        await active_run(resources.live.records, run)
-        reason = said.reason if said is not None and said.reason else f"stopped by {caller.person}"
-        await resources.live.cancel(run, reason=reason)
-        return shapes.RunNote(run=run, note="It is stopped; what is done stays.")
+@router.post("/runs/{run}/resume")
+async def resume_run(
+    caller: Steerer, resources: Resources, status: KnownStatus, _: shapes.Nothing | None = None
+) -> shapes.RunNote:
+    """Go on: paused, cancelled or given up."""
+    if status.is_going:
+        was_paused = await steering_commands.resume(resources.records, status.run, caller.as_person)
+        return shapes.RunNote(run=status.run, note="It goes on." if was_paused else "It was not paused; it goes on.")
+    if status.standing not in {"cancelled", "dead"}:
+        raise Conflict(
+            f"The status.run {status.run!r} is {status.standing} already.", hint="Retry a task of it, or fork it."
+        )
+    await resources.live.resume(status.run, person=caller.person)
+    return shapes.RunNote(run=status.run, note="It goes on from where it was.")
 
-    @router.post("/runs/{run}/stop", operation_id="stop_run", summary="Hand over what there is, before the next step")
-    async def stop_run(caller: Steerer, run: RunName, said: shapes.Reason | None = None) -> shapes.RunNote:
-        await active_run(resources.live.records, run)
-        reason = said.reason if said is not None else ""
-        await steering.stop(resources.live.records.log, run, caller.as_person, reason)
-        return shapes.RunNote(run=run, note="Its agents stop before their next step and hand over what there is.")
+
+@router.post("/runs/{run}/cancel")
+async def cancel_run(
+    caller: Steerer, resources: Resources, run: ActiveRun, said: shapes.Reason | None = None
+) -> shapes.RunNote:
+    """Stop at once, for good."""
+    reason = said.reason if said is not None and said.reason else f"stopped by {caller.person}"
+    await resources.live.cancel(run, reason=reason)
+    return shapes.RunNote(run=run, note="It is stopped; what is done stays.")
 
 
-def _add_again(router: APIRouter, resources: ApiResources) -> None:
-    @router.post("/runs/{run}/retry", operation_id="retry_run", summary="Do a task again")
-    async def retry_run(caller: Steerer, run: RunName, said: shapes.RetryBody) -> shapes.RunNote:
-        status = await status_of(resources.live.records, run)
-        if said.budget_usd is None:
-            again = await resources.live.retry(run, said.task, person=caller.person)
-        elif status.is_going:
-            raise Conflict(f"The run {run!r} is at work.", hint="Raise its cap when it asks.")
-        else:
-            again = await _continued(resources, run, said.task, read_budget(said.budget_usd))
-        note = f"It does {said.task} again." if again == run else f"A new run continues it with {said.task}."
-        return shapes.RunNote(run=again, note=note)
+@router.post("/runs/{run}/stop")
+async def stop_run(
+    caller: Steerer, resources: Resources, run: ActiveRun, said: shapes.Reason | None = None
+) -> shapes.RunNote:
+    """Hand over what there is, before the next step."""
+    reason = said.reason if said is not None else ""
+    await steering.stop(resources.records.log, run, caller.as_person, reason)
+    return shapes.RunNote(run=run, note="Its agents stop before their next step and hand over what there is.")
 
-    @router.post("/runs/{run}/fork", operation_id="fork_run", summary="A new run with the steps of this one")
-    async def fork_run(_: Steerer, run: RunName, said: shapes.ForkBody | None = None) -> shapes.RunNote:
-        status = await status_of(resources.live.records, run)
-        from_step = None if said is None else said.from_step
-        last = max((step.number for step in status.steps), default=0)
-        if from_step is not None and from_step > last + 1:
-            raise ResourceNotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
-        forked = await resources.live.fork(run, from_step=from_step)
-        return shapes.RunNote(run=forked, note=f"It goes on from {run}.")
+
+@router.post("/runs/{run}/retry")
+async def retry_run(
+    caller: Steerer, resources: Resources, status: KnownStatus, said: shapes.RetryBody
+) -> shapes.RunNote:
+    """Do a task again."""
+    if said.budget_usd is None:
+        again = await resources.live.retry(status.run, said.task, person=caller.person)
+    elif status.is_going:
+        raise Conflict(f"The status.run {status.run!r} is at work.", hint="Raise its cap when it asks.")
+    else:
+        again = await _continued(resources, status.run, said.task, read_budget(said.budget_usd))
+    note = f"It does {said.task} again." if again == status.run else f"A new status.run continues it with {said.task}."
+    return shapes.RunNote(run=again, note=note)
+
+
+@router.post("/runs/{run}/fork")
+async def fork_run(
+    _: Steerer, resources: Resources, status: KnownStatus, said: shapes.ForkBody | None = None
+) -> shapes.RunNote:
+    """A new run with the steps of this one."""
+    from_step = None if said is None else said.from_step
+    last = max((step.number for step in status.steps), default=0)
+    if from_step is not None and from_step > last + 1:
+        raise ResourceNotFound(f"The status.run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
+    forked = await resources.live.fork(status.run, from_step=from_step)
+    return shapes.RunNote(run=forked, note=f"It goes on from {status.run}.")
 
 
 async def _continued(resources: ApiResources, run: str, task: str, cap: Decimal) -> RunId:
     """A new run that goes on from where an ended one stood, under another cap. Raises `UserError`."""
-    seen = await read_view(resources.live.records.log.read_all, run)
+    seen = await read_view(resources.records.log.read_all, run)
     if seen.goal is None or seen.plan is None:
         raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
     plan = edited(seen.plan, RetryTask(task=task))
     return await resources.live.start(replace(seen.goal, plan=plan, continues=run, budget_usd=cap))
 
 
-def _add_words(router: APIRouter, resources: ApiResources) -> None:
-    @router.post("/runs/{run}/say", operation_id="say_to_run", summary="Tell its agents something")
-    async def say_to_run(caller: Steerer, run: RunName, said: shapes.SayBody) -> shapes.RunNote:
-        await active_run(resources.live.records, run)
-        text = said.text if said.cell is None else f"{_about(resources, run, said.cell)}\n{said.text}"
-        await steering.say(resources.live.records.log, run, text, caller.as_person)
-        return shapes.RunNote(run=run, note="They read it before their next step.")
+@router.post("/runs/{run}/say")
+async def say_to_run(caller: Steerer, resources: Resources, run: ActiveRun, said: shapes.SayBody) -> shapes.RunNote:
+    """Tell its agents something."""
+    text = said.text if said.cell is None else f"{_about(resources, run, said.cell)}\n{said.text}"
+    await steering.say(resources.records.log, run, text, caller.as_person)
+    return shapes.RunNote(run=run, note="They read it before their next step.")
 
-    @router.post("/runs/{run}/goal", operation_id="change_goal", summary="Another goal; the rest is planned anew")
-    async def change_goal(caller: Steerer, run: RunName, said: shapes.GoalBody) -> shapes.RunNote:
-        await active_run(resources.live.records, run)
-        await steering_commands.change_goal(resources.live.records, run, said.words, caller.as_person)
-        return shapes.RunNote(run=run, note="It plans anew before its next step; what is done stays.")
 
-    @router.post("/runs/{run}/plan", operation_id="change_plan", summary="One task more, one less, or another one")
-    async def change_plan(
-        caller: Steerer, run: RunName, edit: Annotated[shapes.PlanEditBody, Body()]
-    ) -> shapes.RunNote:
-        await active_run(resources.live.records, run)
-        await steering_commands.change_plan(
-            resources.live.records, run, parse_edit(edit.model_dump()), caller.as_person
-        )
-        return shapes.RunNote(run=run, note="It hears of it before its next task.")
+@router.post("/runs/{run}/goal")
+async def change_goal(caller: Steerer, resources: Resources, run: ActiveRun, said: shapes.GoalBody) -> shapes.RunNote:
+    """Another goal; the rest is planned anew."""
+    await steering_commands.change_goal(resources.records, run, said.words, caller.as_person)
+    return shapes.RunNote(run=run, note="It plans anew before its next step; what is done stays.")
+
+
+@router.post("/runs/{run}/plan")
+async def change_plan(
+    caller: Steerer, resources: Resources, run: ActiveRun, edit: Annotated[shapes.PlanEditBody, Body()]
+) -> shapes.RunNote:
+    """One task more, one less, or another one."""
+    await steering_commands.change_plan(resources.records, run, parse_edit(edit.model_dump()), caller.as_person)
+    return shapes.RunNote(run=run, note="It hears of it before its next task.")
 
 
 def _about(resources: ApiResources, run: str, cell: str) -> str:

@@ -5,14 +5,14 @@ Starting a new one in a notebook of its own, inside the folder that is served.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import anyio
 import anyio.to_thread
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from cellwright.analyst.data_search import project_files
 from cellwright.data.files import split_name
@@ -26,16 +26,16 @@ from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
 from cellwright.runs.verify.proof_status import code_changes, trust_in
 from cellwright.runs.views.progress import delivery_of, run_json_of, run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW, active_notebooks, newest_first
-from cellwright.server.http.auth.dependencies import Reader, RunName, Steerer, status_of
+from cellwright.server.http.auth.dependencies import KnownStatus, Reader, Steerer
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.routes.questions import asked_now
-from cellwright.server.http.routes.run_steering import add_steering
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.server.http.schemas.runs import NewRun, ProofShape
 from cellwright.settings import Settings
 from cellwright.tools.project_files import ProjectFiles
 
+router = ApiRouter(tags=["runs"])
 _MAX_PROOFS: Final = 200
 _Seen = tuple[int, ...]
 """A file as it was; empty: it was not there."""
@@ -46,24 +46,18 @@ class ProofCache:
 
     def __init__(self, settings: Settings, most: int = _MAX_PROOFS) -> None:
         self._settings = settings
-        self._most = most
-        self._known: OrderedDict[tuple[str, str], tuple[tuple[_Seen, ...], ProofShape]] = OrderedDict()
-        self.read = 0
+        self._known = lru_cache(most)(partial(_read_proof, settings=settings))
+
+    @property
+    def read(self) -> int:
         """How often one was really read."""
+        return self._known.cache_info().misses
 
     def of(self, proof: str, notebook: str) -> ProofShape | None:
         """None: the run was not proven. Blocking."""
-        if not proof:
-            return None
         # Looked at before it is read: what changes in between is read again the next time.
         seen = tuple(_seen(path) for path in (Path(proof), Path(notebook), self._settings.home / KEY_FILE))
-        known = self._known.get((proof, notebook))
-        if known is None or known[0] != seen:
-            self.read += 1
-            known = self._known[proof, notebook] = seen, _read_proof(proof, notebook, self._settings)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
-        return known[1]
+        return self._known(proof, notebook, seen) if proof else None
 
 
 def _seen(path: Path) -> _Seen:
@@ -75,7 +69,7 @@ def _seen(path: Path) -> _Seen:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _read_proof(proof: str, notebook: str, settings: Settings) -> ProofShape:
+def _read_proof(proof: str, notebook: str, _seen: tuple[_Seen, ...], *, settings: Settings) -> ProofShape:
     try:
         problem = _problem(Path(proof), Path(notebook), settings)
     except FileNotFoundError:
@@ -110,7 +104,7 @@ class RunStarter:
     async def start(self, asked: NewRun, *, person: str) -> RunId:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
         async with self._starting:
-            taken = await active_notebooks(self._resources.live.records) | self._promised
+            taken = await active_notebooks(self._resources.records) | self._promised
             goal = await anyio.to_thread.run_sync(goal_of_request, asked, self._resources.folder, person, taken)
             run = await self._resources.live.start(goal, run=new_run_id())
             self._promised.add(goal.notebook)
@@ -147,6 +141,8 @@ def _has_data(project: Path) -> bool:
     return bool(project_files(project)[0])
 
 
+Starter = Annotated[RunStarter, shared(RunStarter)]
+Proofs = Annotated[ProofCache, shared(lambda resources: ProofCache(resources.settings))]
 Search = Annotated[str, Query(max_length=200, description="In the goal, the names of run and notebook, the person.")]
 Status = Annotated[
     shapes.StatusFilter,
@@ -159,37 +155,28 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Before = Annotated[str | None, Query(max_length=100, description="`next` of the page before.")]
 
 
-def runs_routes(resources: ApiResources) -> APIRouter:
-    """Runs."""
-    router = APIRouter(tags=["runs"])
-    _add_list(router, resources)
-    _add_show(router, resources, ProofCache(resources.settings))
-    starts = RunStarter(resources)
-
-    @router.post("/runs", operation_id="start_run", summary="Begin a run", status_code=201)
-    async def start_run(caller: Steerer, asked: shapes.NewRun) -> shapes.RunName:
-        return shapes.RunName(run=await starts.start(asked, person=caller.person))
-
-    add_steering(router, resources)
-    return router
+@router.post("/runs", status_code=201)
+async def start_run(caller: Steerer, starts: Starter, asked: shapes.NewRun) -> shapes.RunName:
+    """Begin a run."""
+    return shapes.RunName(run=await starts.start(asked, person=caller.person))
 
 
-def _add_list(router: APIRouter, resources: ApiResources) -> None:
-    @router.get("/runs", operation_id="list_runs", summary="Runs, the newest first")
-    async def list_runs(
-        _: Reader, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
-    ) -> shapes.RunLines:
-        found: list[shapes.RunLine] = []
-        async for line in _lines(resources, before):
-            if _is_meant(line, search, status):
-                found.append(line)
-            if len(found) > limit:
-                break
-        return shapes.RunLines(runs=found[:limit], next=found[limit - 1].run if len(found) > limit else None)
+@router.get("/runs")
+async def list_runs(
+    _: Reader, resources: Resources, search: Search = "", status: Status = "", limit: Limit = 50, before: Before = None
+) -> shapes.RunLines:
+    """Runs, the newest first."""
+    found: list[shapes.RunLine] = []
+    async for line in _lines(resources, before):
+        if _is_meant(line, search, status):
+            found.append(line)
+        if len(found) > limit:
+            break
+    return shapes.RunLines(runs=found[:limit], next=found[limit - 1].run if len(found) > limit else None)
 
 
 async def _lines(resources: ApiResources, before: str | None) -> AsyncIterator[shapes.RunLine]:
-    records = resources.live.records
+    records = resources.records
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     names = [str(each.run) for each in runs]
     if before is not None and before not in names:
@@ -205,19 +192,18 @@ def _is_meant(line: shapes.RunLine, search: str, status: shapes.StatusFilter) ->
     return has_status and all(word in text for word in search.casefold().split())
 
 
-def _add_show(router: APIRouter, resources: ApiResources, proofs: ProofCache) -> None:
-    @router.get("/runs/{run}", operation_id="show_run", summary="Everything about one run")
-    async def show_run(_: Reader, run: RunName) -> shapes.RunDetail:
-        records = resources.live.records
-        status, progress = await status_of(records, run), await resources.views.of(run)
-        delivery = delivery_of(status.standing, progress)
-        view = run_json_of(records, resources.masker, status, progress)
-        proof = None
-        if delivery is not None:
-            proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
-        known = {
-            "questions": asked_now(resources, status.questions),
-            "proof": proof,
-            "notebook_is_live": run in resources.live.notebooks,
-        }
-        return shapes.RunDetail.model_validate({**view, **known})
+@router.get("/runs/{run}")
+async def show_run(_: Reader, resources: Resources, proofs: Proofs, status: KnownStatus) -> shapes.RunDetail:
+    """Everything about one run."""
+    progress = await resources.views.of(status.run)
+    delivery = delivery_of(status.standing, progress)
+    view = run_json_of(resources.records, resources.masker, status, progress)
+    proof = None
+    if delivery is not None:
+        proof = await anyio.to_thread.run_sync(proofs.of, delivery.proof, delivery.notebook)
+    known = {
+        "questions": asked_now(resources, status.questions),
+        "proof": proof,
+        "notebook_is_live": status.run in resources.live.notebooks,
+    }
+    return shapes.RunDetail.model_validate({**view, **known})

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import Depends, Path, Request
+from pydantic import Field
 
 from cellwright.background import current_person
 from cellwright.remedies import remedy
 from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.auth.tokens import Scope, Token, TokenStore
 from cellwright.server.http.errors import NotAdmitted
+from cellwright.server.http.resources import ApiRouter
+from cellwright.server.http.schemas.model import RequestModel
 
+
+async def _token_store(request: Request) -> TokenStore:
+    return request.app.state.tokens
+
+
+router = ApiRouter()
+Tokens = Annotated[TokenStore, Depends(_token_store)]
 _DAY_SECONDS = 86_400
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 TokenId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-f]+$")]
 
 
-class _SessionModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StartSession(_SessionModel):
+class StartSession(RequestModel):
     """What a browser brings."""
 
     one_time: Text
     """The code of the address that `cellwright serve` printed."""
 
 
-class Session(_SessionModel):
+class Session(RequestModel):
     """Who a browser is."""
 
     token_id: str
@@ -46,7 +51,7 @@ class NewSession(Session):
     """As `Authorization: Bearer …`."""
 
 
-class TokenLine(_SessionModel):
+class TokenLine(RequestModel):
     """A token, without itself."""
 
     id: str
@@ -61,13 +66,13 @@ class TokenLine(_SessionModel):
     """Whether this very request bears it."""
 
 
-class TokenList(_SessionModel):
+class TokenList(RequestModel):
     """Every token that counts."""
 
     tokens: list[TokenLine]
 
 
-class NewToken(_SessionModel):
+class NewToken(RequestModel):
     """What a token is to be."""
 
     name: Text
@@ -79,7 +84,7 @@ class NewToken(_SessionModel):
     """None: until it is revoked."""
 
 
-class CreatedToken(_SessionModel):
+class CreatedToken(RequestModel):
     """A new token, this once."""
 
     id: str
@@ -88,59 +93,59 @@ class CreatedToken(_SessionModel):
     expires_ms: int | None
 
 
-class RevokedToken(_SessionModel):
+class RevokedToken(RequestModel):
     """A token that does not count any more."""
 
     id: str
 
 
-def session_routes(tokens: TokenStore) -> APIRouter:
-    """Sessions and tokens."""
-    router = APIRouter()
-    _add_session(router, tokens)
-    _add_tokens(router, tokens)
-    return router
+@router.post("/session", tags=["session"])
+def start_session(body: StartSession, tokens: Tokens) -> NewSession:
+    """A token for a start code."""
+    created = tokens.start_session(body.one_time, person=current_person())
+    if created is None:
+        raise NotAdmitted("This address was used already, or is too old.", hint=remedy("get_address"))
+    return NewSession(token=created.secret, **_session(created.token).model_dump())
 
 
-def _add_session(router: APIRouter, tokens: TokenStore) -> None:
-    @router.post("/session", operation_id="start_session", summary="A token for a start code", tags=["session"])
-    def start_session(body: StartSession) -> NewSession:
-        created = tokens.start_session(body.one_time, person=current_person())
-        if created is None:
-            raise NotAdmitted("This address was used already, or is too old.", hint=remedy("get_address"))
-        return NewSession(token=created.secret, **_session(created.token).model_dump())
-
-    @router.get("/session", operation_id="read_session", summary="Who asks", tags=["session"])
-    def read_session(caller: Reader) -> Session:
-        found = next((token for token in tokens.all() if token.id == caller.token), None)
-        if found is None:
-            raise NotAdmitted("The token does not count any more.")
-        return _session(found)
-
-    @router.delete("/session", operation_id="end_session", summary="Revoke the token that asks", tags=["session"])
-    def end_session(caller: Reader) -> RevokedToken:
-        return RevokedToken(id=tokens.revoke(caller.token).id)
+@router.get("/session", tags=["session"])
+def read_session(caller: Reader, tokens: Tokens) -> Session:
+    """Who asks."""
+    found = next((token for token in tokens.all() if token.id == caller.token), None)
+    if found is None:
+        raise NotAdmitted("The token does not count any more.")
+    return _session(found)
 
 
-def _add_tokens(router: APIRouter, tokens: TokenStore) -> None:
-    @router.get("/tokens", operation_id="list_tokens", summary="Every token that counts", tags=["tokens"])
-    def list_tokens(caller: Admin) -> TokenList:
-        return TokenList(tokens=[TokenLine(**token.json(), is_own=token.id == caller.token) for token in tokens.all()])
+@router.delete("/session", tags=["session"])
+def end_session(caller: Reader, tokens: Tokens) -> RevokedToken:
+    """Revoke the token that asks."""
+    return RevokedToken(id=tokens.revoke(caller.token).id)
 
-    @router.post("/tokens", operation_id="create_token", summary="A new token, shown once", tags=["tokens"])
-    def create_token(caller: Admin, body: NewToken) -> CreatedToken:
-        created = tokens.create(
-            name=body.name,
-            person=body.person or caller.person,
-            scope=body.scope,
-            seconds=None if body.days is None else body.days * _DAY_SECONDS,
-        )
-        token = created.token
-        return CreatedToken(id=token.id, token=created.secret, scope=token.scope, expires_ms=token.expires_ms)
 
-    @router.delete("/tokens/{id}", operation_id="revoke_token", summary="Let a token not count", tags=["tokens"])
-    def revoke_token(_: Admin, id: TokenId) -> RevokedToken:
-        return RevokedToken(id=tokens.revoke(id).id)
+@router.get("/tokens", tags=["tokens"])
+def list_tokens(caller: Admin, tokens: Tokens) -> TokenList:
+    """Every token that counts."""
+    return TokenList(tokens=[TokenLine(**token.json(), is_own=token.id == caller.token) for token in tokens.all()])
+
+
+@router.post("/tokens", tags=["tokens"])
+def create_token(caller: Admin, tokens: Tokens, body: NewToken) -> CreatedToken:
+    """A new token, shown once."""
+    created = tokens.create(
+        name=body.name,
+        person=body.person or caller.person,
+        scope=body.scope,
+        seconds=None if body.days is None else body.days * _DAY_SECONDS,
+    )
+    token = created.token
+    return CreatedToken(id=token.id, token=created.secret, scope=token.scope, expires_ms=token.expires_ms)
+
+
+@router.delete("/tokens/{id}", tags=["tokens"])
+def revoke_token(_: Admin, tokens: Tokens, id: TokenId) -> RevokedToken:
+    """Let a token not count."""
+    return RevokedToken(id=tokens.revoke(id).id)
 
 
 def _session(token: Token) -> Session:

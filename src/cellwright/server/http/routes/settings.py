@@ -8,7 +8,6 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 import anyio.to_thread
-from fastapi import APIRouter
 from pydantic import ConfigDict
 
 from cellwright.agents import read_roles
@@ -21,11 +20,13 @@ from cellwright.policy.rules import Layer, RuleEffect
 from cellwright.policy.serialization import parse_action
 from cellwright.sandbox.host.tiers import probe
 from cellwright.server.http.auth.dependencies import Reader
-from cellwright.server.http.resources import ApiResources
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 from cellwright.tools import standing_rules
 from cellwright.tools.approval.approval_questions import read_grants
 from cellwright.tools.approval.rule_files import rules_view
+
+router = ApiRouter(tags=["settings"])
 
 
 class SettingsShape(ResponseModel):
@@ -135,40 +136,36 @@ class Why(ResponseModel):
     """What would happen, as a person would be asked."""
 
 
-def settings_routes(resources: ApiResources) -> APIRouter:
-    """Settings, roles, skills and rules."""
-    router = APIRouter(tags=["settings"])
-    _add_settings(router, resources)
-    _add_rules(router, resources)
-    return router
+@router.get("/settings")
+async def read_settings(_: Reader, resources: Resources) -> SettingsShape:
+    """Where things are and how code is contained."""
+    settings, report = resources.settings, await anyio.to_thread.run_sync(probe)
+    return SettingsShape(
+        version=version("cellwright"),
+        folder=str(resources.folder),
+        state_directory=str(settings.home),
+        cache=str(settings.cache),
+        team_rules=None if settings.team_rules is None else str(settings.team_rules),
+        private_hosts=sorted(settings.private_hosts),
+        git_name=settings.git_name,
+        git_email=settings.git_email,
+        tier=report.tier,
+    )
 
 
-def _add_settings(router: APIRouter, resources: ApiResources) -> None:
-    @router.get("/settings", operation_id="read_settings", summary="Where things are and how code is contained")
-    async def read_settings(_: Reader) -> SettingsShape:
-        settings, report = resources.settings, await anyio.to_thread.run_sync(probe)
-        return SettingsShape(
-            version=version("cellwright"),
-            folder=str(resources.folder),
-            state_directory=str(settings.home),
-            cache=str(settings.cache),
-            team_rules=None if settings.team_rules is None else str(settings.team_rules),
-            private_hosts=sorted(settings.private_hosts),
-            git_name=settings.git_name,
-            git_email=settings.git_email,
-            tier=report.tier,
-        )
+@router.get("/roles")
+async def list_roles(_: Reader, resources: Resources) -> Roles:
+    """What kinds of agents there are here."""
+    return Roles(roles=await anyio.to_thread.run_sync(_roles, resources))
 
-    @router.get("/roles", operation_id="list_roles", summary="What kinds of agents there are here")
-    async def list_roles(_: Reader) -> Roles:
-        return Roles(roles=await anyio.to_thread.run_sync(_roles, resources))
 
-    @router.get("/skills", operation_id="list_skills", summary="What the folder has written down how to do")
-    async def list_skills(_: Reader) -> Skills:
-        found, mask = await anyio.to_thread.run_sync(read_skills, resources.folder), resources.masker.mask
-        return Skills(
-            skills=[SkillShape.model_validate(asdict(skill) | {"body": mask(skill.body).text}) for skill in found]
-        )
+@router.get("/skills")
+async def list_skills(_: Reader, resources: Resources) -> Skills:
+    """What the folder has written down how to do."""
+    found, mask = await anyio.to_thread.run_sync(read_skills, resources.folder), resources.masker.mask
+    return Skills(
+        skills=[SkillShape.model_validate(asdict(skill) | {"body": mask(skill.body).text}) for skill in found]
+    )
 
 
 def _roles(resources: ApiResources) -> list[RoleShape]:
@@ -181,23 +178,25 @@ def _roles(resources: ApiResources) -> list[RoleShape]:
     ]
 
 
-def _add_rules(router: APIRouter, resources: ApiResources) -> None:
-    @router.get("/rules", operation_id="list_rules", summary="Every rule and limit that holds here")
-    async def list_rules(_: Reader) -> RulesShape:
-        return RulesShape(**await anyio.to_thread.run_sync(lambda: rules_view(**_locations(resources))))
+@router.get("/rules")
+async def list_rules(_: Reader, resources: Resources) -> RulesShape:
+    """Every rule and limit that holds here."""
+    return RulesShape(**await anyio.to_thread.run_sync(lambda: rules_view(**_locations(resources))))
 
-    @router.post("/rules/why", operation_id="explain_rules", summary="What would be said to an action, and why")
-    async def explain_rules(_: Reader, body: WantedAction) -> Why:
-        action = parse_action(body.model_dump())
-        rules = await anyio.to_thread.run_sync(lambda: standing_rules(**_locations(resources)))
-        grants = await read_grants(resources.live.records.log.read_all)
-        verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
-        return Why(
-            verdict=verdict.says,
-            basis=str(verdict.basis),
-            says=verdict.reason,
-            describes=resources.masker.mask(action.describe()).text,
-        )
+
+@router.post("/rules/why")
+async def explain_rules(_: Reader, resources: Resources, body: WantedAction) -> Why:
+    """What would be said to an action, and why."""
+    action = parse_action(body.model_dump())
+    rules = await anyio.to_thread.run_sync(lambda: standing_rules(**_locations(resources)))
+    grants = await read_grants(resources.records.log.read_all)
+    verdict = judge(action, rules, None, [*grants.values()], run="", now=datetime.now(UTC))
+    return Why(
+        verdict=verdict.says,
+        basis=str(verdict.basis),
+        says=verdict.reason,
+        describes=resources.masker.mask(action.describe()).text,
+    )
 
 
 def _locations(resources: ApiResources) -> dict[str, Any]:

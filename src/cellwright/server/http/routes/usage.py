@@ -10,15 +10,16 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from cellwright.models.reports import UsageBy, UsageRow
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.auth.dependencies import Reader
-from cellwright.server.http.resources import ApiResources, open_models
+from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, open_models
 from cellwright.server.http.schemas.model import ResponseModel
 
+router = ApiRouter(tags=["usage"])
 Days = Annotated[int, Query(ge=1, le=366, description="How many days, today (UTC) included")]
 _MICRO: Final = 1_000_000
 _MOST_RUNS: Final = 200
@@ -80,42 +81,35 @@ class Usage(ResponseModel):
     latency: list[Latency]
 
 
-def usage_routes(resources: ApiResources) -> APIRouter:
-    """What models cost, and how fast they are."""
-    router = APIRouter(tags=["usage"])
-
-    @router.get("/usage", operation_id="read_usage", summary="Cost per day, model and run; latency per model")
-    async def read_usage(_: Reader, days: Days = 30) -> Usage:
-        sums = await _sums(resources, _since(days))
-        async with open_models(resources) as models:
-            latency = (await models.latency(since=_since(days))).rows
-        return Usage(
-            since=_since(days),
-            by_day=[SpentOnDay(day=row.what, **_spent(row).model_dump()) for row in reversed(sums["day"])],
-            by_model=[SpentOnModel(model=row.what, **_spent(row).model_dump()) for row in sums["model"]],
-            by_run=[
-                SpentOnRun(run=row.what, goal=await _goal(resources, row.what), **_spent(row).model_dump())
-                for row in sums["run"][:_MOST_RUNS]
-            ],
-            latency=[Latency.model_validate(each) for each in latency],
-        )
-
-    @router.get(
-        "/usage.csv",
-        operation_id="export_usage",
-        summary="The same sums as CSV",
-        response_class=Response,
-        responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+@router.get("/usage")
+async def read_usage(_: Reader, resources: Resources, days: Days = 30) -> Usage:
+    """Cost per day, model and run; latency per model."""
+    sums = await _sums(resources, _since(days))
+    async with open_models(resources) as models:
+        latency = (await models.latency(since=_since(days))).rows
+    return Usage(
+        since=_since(days),
+        by_day=[SpentOnDay(day=row.what, **_spent(row).model_dump()) for row in reversed(sums["day"])],
+        by_model=[SpentOnModel(model=row.what, **_spent(row).model_dump()) for row in sums["model"]],
+        by_run=[
+            SpentOnRun(run=row.what, goal=await _goal(resources, row.what), **_spent(row).model_dump())
+            for row in sums["run"][:_MOST_RUNS]
+        ],
+        latency=[Latency.model_validate(each) for each in latency],
     )
-    async def export_usage(_: Reader, days: Days = 30) -> Response:
-        sums = await _sums(resources, _since(days))
-        return Response(
-            _csv(sums),
-            media_type="text/csv; charset=utf-8",
-            headers={"content-disposition": f'attachment; filename="cellwright-usage-{_since(days)}.csv"'},
-        )
 
-    return router
+
+@router.get(
+    "/usage.csv", response_class=Response, responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+)
+async def export_usage(_: Reader, resources: Resources, days: Days = 30) -> Response:
+    """The same sums as CSV."""
+    sums = await _sums(resources, _since(days))
+    return Response(
+        _csv(sums),
+        media_type="text/csv; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="cellwright-usage-{_since(days)}.csv"'},
+    )
 
 
 async def _sums(resources: ApiResources, since: str) -> dict[UsageBy, Sequence[UsageRow]]:
@@ -124,7 +118,7 @@ async def _sums(resources: ApiResources, since: str) -> dict[UsageBy, Sequence[U
 
 
 async def _goal(resources: ApiResources, run: str) -> str:
-    goal = await first_goal(resources.live.records, run) if run else None
+    goal = await first_goal(resources.records, run) if run else None
     return "" if goal is None else goal.words
 
 
