@@ -6,21 +6,23 @@ woken when the database may have grown.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 
 from cellwright.journal.chain import START, Chain, place_of
-from cellwright.journal.database import Cursor, Database, JournalLocation, Row, SqliteConnection, closed_if_it_fails
-from cellwright.journal.events import Event, EventTypes, Recorded, encode, kind_of, with_text
+from cellwright.journal.database import Cursor, Database, JournalLocation, Row, closed_if_it_fails, open_sqlite
+from cellwright.journal.events import Event, EventTypes, Fact, Recorded, RoomEvent, encode, kind_of, texts_of
 from cellwright.journal.leases import Lease, require_lease
 from cellwright.journal.names import plain
 from cellwright.journal.tables import create_tables
-from cellwright.journal.values import Mask
+from cellwright.journal.values import Mask, adapter, masked_parts
 
 if TYPE_CHECKING:
     import psycopg
@@ -93,18 +95,6 @@ _LISTEN_TIMEOUT_SECONDS: Final = 0.2
 _LISTENS_UNTIL_POLL: Final = 5
 
 
-class GrowthWatch(Protocol):
-    """Somebody who notices what other processes write. Blocking, but never for long."""
-
-    def look(self) -> bool:
-        """Wait a moment; whether there may be news."""
-        ...
-
-    def close(self) -> None:
-        """Stop looking."""
-        ...
-
-
 class Growth:
     """Wakes everyone who waits when there may be news. A wake-up may be late or for nothing: look yourself."""
 
@@ -126,7 +116,7 @@ class Growth:
     async def watch(self) -> None:
         """Notice what other processes write, as soon as somebody wants to know."""
         await self._wanted.wait()
-        watch: GrowthWatch = _SqliteWatch(self._place) if self._place.path is not None else _PostgresWatch(self._place)
+        watch = _SqliteWatch(self._place) if self._place.path is not None else _PostgresWatch(self._place)
         try:
             while True:
                 if await anyio.to_thread.run_sync(watch.look):
@@ -136,17 +126,17 @@ class Growth:
 
 
 class _SqliteWatch:
-    """Asks the file for its version, less often when nothing happens."""
+    """Asks the file for its version, less often when nothing happens. Blocking, but never for long."""
 
     def __init__(self, place: JournalLocation) -> None:
         assert place.path is not None
-        self._connection = SqliteConnection(place.path, "normal")
+        self._connection = open_sqlite(place.path, "normal")
         self._version = -1
         self._quiet_looks = 0
 
     def look(self) -> bool:
         time.sleep(_IDLE_POLL_INTERVAL_SECONDS if self._quiet_looks > _POLLS_UNTIL_IDLE else _POLL_INTERVAL_SECONDS)
-        version: int = self._connection.raw.execute("PRAGMA data_version").fetchone()[0]
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
         is_new = version != self._version
         self._version, self._quiet_looks = version, 0 if is_new else self._quiet_looks + 1
         return is_new
@@ -243,7 +233,7 @@ class EventLog:
             plain(key, "key")
             assert len(events) == 1, "a key names one event"
         if self.mask is not None:
-            events = [with_text(event, self.mask) for event in events]
+            events = [_with_text(event, self.mask) for event in events]
         return append_events(cursor, self.chain, stream, events, key) if events else 0
 
     async def read(self, stream: str, after: int = 0, limit: int = _PAGE) -> list[Recorded]:
@@ -296,3 +286,24 @@ class EventLog:
         stream, sequence, at_ms, kind, body, link, key = row
         event = self._types.decode(kind, body)
         return Recorded(stream=stream, sequence=sequence, at_ms=at_ms, event=event, link=bytes(link).hex(), key=key)
+
+
+def _with_text(event: Event, change: Callable[[str], str]) -> Event:
+    """The event with every text changed, e.g. masked, however deep it stands; ids and names are texts too."""
+    if isinstance(event, RoomEvent):
+        return _with_nested_text(event, change)
+    changed: dict[str, Any] = {name: change(value) for name, value in texts_of(event).items()}
+    if isinstance(event, Fact) and event.numbers:
+        changed["numbers"] = {change(name): number for name, number in event.numbers.items()}
+    return replace(event, **changed)
+
+
+def _with_nested_text(event: RoomEvent, change: Callable[[str], str]) -> RoomEvent | Fact:
+    """Each text, then all of it as one: a secret may be spread over several, or known by the name it stands under."""
+    before = adapter(type(event)).dump_python(event, mode="json")
+    text = change(json.dumps(masked_parts(before, change), ensure_ascii=False))
+    try:
+        return adapter(type(event)).validate_json(text)
+    except ValueError:
+        # What is left of it is no such event any more; it is told all the same.
+        return Fact(topic=kind_of(event), subject="", text=text)

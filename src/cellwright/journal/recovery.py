@@ -22,7 +22,7 @@ import anyio.to_thread
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
 from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import Cursor, JournalLocation, SharedConnection
+from cellwright.journal.database import Cursor, JournalLocation
 from cellwright.journal.engine_tables import WorkflowRow
 from cellwright.journal.events import RunEnded, RunRecovered
 from cellwright.journal.log import EventLog
@@ -67,7 +67,7 @@ class Recovery:
         self._most_attempts = most_attempts
         self._at = at_crash_point
         # A connection of its own: a sign of life must not wait behind a long read.
-        self._lane = SharedConnection(log.database.connect)
+        self._lane = log.database.new_connection()
 
     def beat(self) -> None:
         """Say that this worker lives."""
