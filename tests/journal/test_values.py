@@ -26,7 +26,7 @@ from cellwright.journal import (
     masked_json,
     stream_of,
 )
-from cellwright.journal.events import with_text
+from cellwright.journal.log import with_text
 from cellwright.journal.values import error_json
 from cellwright.policy.masking.masker import Masker, Secret
 from tests.journal.sixty import KEY

@@ -38,7 +38,8 @@ from cellwright.journal import (
     TaskChanged,
     verify,
 )
-from cellwright.journal.events import UnknownEvent, encode, kind_of, with_text
+from cellwright.journal.events import UnknownEvent, encode, kind_of
+from cellwright.journal.log import with_text
 from cellwright.journal.projections import fold, timeline
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison, Delivery, delivery_json
 from cellwright.runs.events import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +16,6 @@ from cellwright.errors import Defect, UserError
 from cellwright.journal import engine_tables
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Synchronous
-from cellwright.journal.effects import Effects
 from cellwright.journal.events import EventTypes
 from cellwright.journal.flow import Workflow
 from cellwright.journal.log import beside
@@ -77,25 +75,9 @@ class Journal:
             at_crash_point=at_crash_point,
         ) as records:
             with only_worker(records.database.place):
-                effects = Effects(records.log, records.questions, at_crash_point)
-                engine = Engine(
-                    log=records.log,
-                    questions=records.questions,
-                    effects=effects,
-                    version=version,
-                    worker=f"worker-{secrets.token_hex(6)}",
-                    at_crash_point=at_crash_point,
-                )
-                recovery = Recovery(
-                    records.log,
-                    engine,
-                    worker=engine.worker,
-                    version=version,
-                    lease_seconds=lease_seconds,
-                    most_attempts=most_recoveries,
-                    at_crash_point=at_crash_point,
-                )
-                async with _working(records, engine, recovery, effects, synchronous, workflows):
+                engine = Engine(records.log, records.questions, version)
+                recovery = Recovery(records.log, engine, lease_seconds=lease_seconds, most_attempts=most_recoveries)
+                async with _working(records, engine, recovery, workflows):
                     yield cls(records, engine)
 
     # ── starting ──
@@ -205,12 +187,7 @@ class Journal:
 
 @asynccontextmanager
 async def _working(
-    records: Records,
-    engine: Engine,
-    recovery: Recovery,
-    effects: Effects,
-    synchronous: Synchronous,
-    workflows: Sequence[Workflow],
+    records: Records, engine: Engine, recovery: Recovery, workflows: Sequence[Workflow]
 ) -> AsyncGenerator[None]:
     """Launch, take over what was lost, keep noticing, and stop in order."""
     loop_token = anyio.lowlevel.current_token()
@@ -225,14 +202,13 @@ async def _working(
     parts: list[Callable[[], object]] = [recovery.beat, recovery.take_over] if is_fleet else []
     try:
         await anyio.to_thread.run_sync(recovery.beat)
-        await engine.launch(records.database.place, synchronous, workflows)
+        await engine.launch(workflows)
         await anyio.to_thread.run_sync(recovery.take_over)
         async with beside(records.questions.watch), heartbeat(*parts, stop_cancelled):
             yield
     finally:
         with anyio.CancelScope(shield=True):
             await engine.close()
-            effects.close()
             await anyio.to_thread.run_sync(recovery.leave)
 
 

@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.journal.chain import START, Chain, place_of
+from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Database, JournalLocation, Row, closed_if_it_fails, open_sqlite
 from cellwright.journal.events import Event, EventTypes, Fact, Recorded, RoomEvent, encode, kind_of, texts_of
 from cellwright.journal.leases import Lease, require_lease
@@ -188,28 +189,32 @@ class EventLog:
     """Everything that was told, in streams."""
 
     def __init__(
-        self, database: Database, *, chain: Chain, mask: Mask | None = None, types: EventTypes | None = None
+        self,
+        database: Database,
+        *,
+        chain: Chain,
+        mask: Mask | None = None,
+        types: EventTypes | None = None,
+        at_crash_point: AtCrashPoint = carry_on,
     ) -> None:
         self.database: Final = database
         self.chain: Final = chain
         self.growth: Final = Growth(database)
         self.mask: Final = mask
         """Takes secrets out of what is told; what else is kept for people to read passes through it too."""
+        self.at: Final = at_crash_point
+        """Called by whatever is written through here, at each point where a process may die."""
         self._types = types or EventTypes()
 
-    @classmethod
     @asynccontextmanager
-    async def open(
-        cls, database: Database, *, chain: Chain, mask: Mask | None = None, types: EventTypes | None = None
-    ) -> AsyncGenerator[EventLog]:
-        """The log of a database, whose tables are made if need be."""
-        await database.write(create_tables)
-        log = cls(database, chain=chain, mask=mask, types=types)
+    async def opened(self) -> AsyncGenerator[None]:
+        """Its tables are made if need be; what other processes write is noticed until the block ends."""
+        await self.database.write(create_tables)
         try:
-            async with beside(log.growth.watch):
-                yield log
+            async with beside(self.growth.watch):
+                yield
         finally:
-            database.close()
+            self.database.close()
 
     async def append(self, stream: str, *events: Event, key: str = "", lease: Lease | None = None) -> int:
         """Add events; gives the number of the last. All of them or, if the lease is lost, none.
@@ -233,7 +238,7 @@ class EventLog:
             plain(key, "key")
             assert len(events) == 1, "a key names one event"
         if self.mask is not None:
-            events = [_with_text(event, self.mask) for event in events]
+            events = [with_text(event, self.mask) for event in events]
         return append_events(cursor, self.chain, stream, events, key) if events else 0
 
     async def read(self, stream: str, after: int = 0, limit: int = _PAGE) -> list[Recorded]:
@@ -288,7 +293,7 @@ class EventLog:
         return Recorded(stream=stream, sequence=sequence, at_ms=at_ms, event=event, link=bytes(link).hex(), key=key)
 
 
-def _with_text(event: Event, change: Callable[[str], str]) -> Event:
+def with_text(event: Event, change: Callable[[str], str]) -> Event:
     """The event with every text changed, e.g. masked, however deep it stands; ids and names are texts too."""
     if isinstance(event, RoomEvent):
         return _with_nested_text(event, change)
