@@ -20,8 +20,8 @@ from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.zygote import Zygote, package_paths
 from cellwright.notebook import Document
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
-from cellwright.sandbox.host.file_changes import KeepReport, without_leftovers
-from cellwright.sandbox.host.keep_terms import KeepQuestion, KeepTerms
+from cellwright.sandbox.host.file_changes import KeepReport, UnkeptChanges, without_leftovers
+from cellwright.sandbox.host.keep_terms import KeepTerms
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.linux import syscalls as machine
 from cellwright.sandbox.linux.volumes import Volumes, mounted_in
@@ -54,7 +54,7 @@ class KernelOptions:
     pythons: Pythons = field(default_factory=Pythons)
     """Which interpreters a header may ask for."""
     on_progress: Callable[[str], None] | None = None
-    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None
+    ask_to_keep: Callable[[UnkeptChanges], Awaitable[bool]] | None = None
     """Who decides about more changed files than the limits let pass; None: they are not kept."""
     egress: Egress | None = None
     """Which hosts the notebook may reach; None: there is no network."""
@@ -123,17 +123,10 @@ class KernelProvisioner:
 
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
-        options, limits = self.options, self.options.limits
+        options = self.options
         if options.files != "keep":
             return None
-        terms = KeepTerms(
-            files=limits.kept_files,
-            megabytes=limits.kept_mb,
-            most_megabytes=limits.disk_mb,
-            seconds=limits.keep_seconds,
-            ask=options.ask_to_keep,
-            on_progress=options.on_progress,
-        )
+        terms = KeepTerms(limits=options.limits, ask=options.ask_to_keep, on_progress=options.on_progress)
         return await kernel.keep(options.project, terms)
 
     def derive(self, kind: type[KernelProvisioner], **options: Any) -> KernelProvisioner:

@@ -89,11 +89,6 @@ class CageControl:
         self._is_closed = False
         self._since_ns = time.time_ns() - _CLOCK_GRAIN_NS
 
-    @property
-    def kernel_end(self) -> KernelExit | None:
-        """How the kernel ended, as far as is known without waiting."""
-        return self._end
-
     async def wait_started(self) -> None:
         """Until the kernel runs confined; `Unavailable` with the reason if it never will."""
         await self._until(lambda: self._is_started)
@@ -190,8 +185,8 @@ class CageControl:
             left,
             since_ns=self._since_ns,
             hidden=hidden,
-            most_bytes=terms.most_megabytes * MEGABYTE,
-            seconds=terms.seconds,
+            most_bytes=terms.limits.disk_mb * MEGABYTE,
+            seconds=terms.limits.keep_seconds,
         )
         try:
             async with progress_lines(terms.on_progress) as progress:
