@@ -131,7 +131,7 @@ class Engine(WorkflowControl):
             workflow_id = dbos.DBOS.workflow_id
             assert workflow_id is not None
             begun = RunStarted(workflow=workflow_id, name=workflow.name, version=self.version)
-            await self._tell(_BEGIN, (begun,))
+            await self.tell((begun,), _BEGIN)
             self._at(CrashPoint.RUN_BEGUN)
             try:
                 result = load(dump(await workflow.body(Flow(self, workflow_id, self._log.read_all), argument)))
@@ -143,7 +143,7 @@ class Engine(WorkflowControl):
                 await self._tell_failure(workflow, workflow_id, error)
                 raise settled(error, self._log.mask) from error
             self._at(CrashPoint.RUN_ENDING)
-            await self._tell(_END, (RunEnded(workflow=workflow_id, name=workflow.name, outcome="done"),))
+            await self.tell((RunEnded(workflow=workflow_id, name=workflow.name, outcome="done"),), _END)
             self._at(CrashPoint.RUN_TOLD)
             self._note_end()
             return result
@@ -153,17 +153,13 @@ class Engine(WorkflowControl):
     async def _tell_failure(self, workflow: Workflow, workflow_id: str, error: Exception) -> None:
         told = RunEnded(workflow=workflow_id, name=workflow.name, outcome="failed", error=headline(error))
         try:
-            await self._tell(_END, (told,))
+            await self.tell((told,), _END)
         except DBOSException:
             # The code went another way than its record, so there is no step to tell it in.
             await self._log.append(stream_of(workflow_id), told)
 
-    async def tell(self, events: Sequence[Event]) -> None:
-        """Append the events to the run's stream unless that is done."""
-        await self._tell(_TELL, events)
-
-    async def _tell(self, name: str, events: Sequence[Event]) -> None:
-        """A step whose only work is to be told."""
+    async def tell(self, events: Sequence[Event], name: str = _TELL) -> None:
+        """Append the events to the run's stream unless that is done: a step whose only work is to be told."""
         await self._record(StepContext(workflow=_here(), name=name, events=tuple(events)), _nothing)
 
     async def step(self, name: str, work: Work, effect: Effect | None) -> Json:
@@ -303,9 +299,14 @@ class Engine(WorkflowControl):
         return self._entries[name]
 
     async def register_queue(
-        self, name: str, *, concurrency: int | None, worker_concurrency: int | None, rate: Rate | None
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        worker_concurrency: int | None = None,
+        rate: Rate | None = None,
     ) -> None:
-        """Make a queue, or change its limits."""
+        """Make a queue, or change its limits: how many at once on all workers, on each, and starts per time."""
         await dbos.DBOS.register_queue_async(
             name,
             global_concurrency=concurrency,

@@ -20,14 +20,12 @@ from cellwright.journal.events import EventTypes
 from cellwright.journal.flow import Workflow
 from cellwright.journal.log import beside
 from cellwright.journal.names import RunId, new_run_id, run_id
-from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records, RunStatus, cancel_run, fork_run, known_run
 from cellwright.journal.recovery import Recovery, heartbeat, only_worker
 from cellwright.journal.values import Json, Mask, from_json, to_json
 
 if TYPE_CHECKING:
     from cellwright.journal.engine import Engine
-    from cellwright.journal.flow import Rate
 
 T = TypeVar("T")
 _POLL_INTERVAL_SECONDS: Final = 0.2
@@ -42,6 +40,11 @@ class Journal:
         self.log: Final = records.log
         self.version: Final = engine.version
         self._engine = engine
+        self.status: Final = records.status
+        """How a run stands."""
+        self.answer: Final = records.questions.answer
+        """Answer a question some run waits for."""
+        self.queue: Final = engine.register_queue
 
     @classmethod
     @asynccontextmanager
@@ -103,24 +106,7 @@ class Journal:
             await self._engine.enqueue(chosen, name, value, queue, priority)
         return chosen
 
-    async def queue(
-        self,
-        name: str,
-        *,
-        concurrency: int | None = None,
-        worker_concurrency: int | None = None,
-        rate: Rate | None = None,
-    ) -> None:
-        """Make a queue, or change its limits: how many at once on all workers, on each, and starts per time."""
-        await self._engine.register_queue(
-            name, concurrency=concurrency, worker_concurrency=worker_concurrency, rate=rate
-        )
-
     # ── looking ──
-
-    async def status(self, run: str) -> RunStatus:
-        """How a run stands."""
-        return await self.records.status(run)
 
     async def result(self, run: str, *, returns: type[T] | None = None) -> T | Any:
         """The run's result, once it has one; its error is raised, and `UserError` if it was cancelled or given up."""
@@ -140,10 +126,6 @@ class Journal:
         return [run for run in await self.records.runs() if run.is_going and run.version != self.version]
 
     # ── steering ──
-
-    async def answer(self, question: str, answer: Json, *, by: str) -> OpenQuestion:
-        """Answer a question some run waits for."""
-        return await self.records.questions.answer(question, answer, by=by)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run and everything inside it; steps in flight are stopped, what is recorded stays."""

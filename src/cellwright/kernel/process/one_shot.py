@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
+from typing import Any
 
 import anyio
 from anyio.abc import UNIXSocketStream
 
 from cellwright.errors import Unavailable
+from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import CageSpec
 
 
@@ -34,6 +38,31 @@ async def run_one_shot(
                 await caged.end(control)
             finally:
                 caged.kernel.close()
+
+
+async def run_one_shot_in_nothing(
+    zygote: Zygote,
+    name: str,
+    command: list[str],
+    question: bytes,
+    *,
+    most_bytes: int,
+    seconds: float,
+    environment: dict[str, str],
+    **spec: Any,
+) -> bytes:
+    """The same in a cage whose project is empty; `spec` is what else `CageSpec` is to say."""
+    with private_directory(name) as nowhere:
+        cage = CageSpec(
+            name=f"cellwright-{name}-{os.getpid()}",
+            project=str(nowhere),
+            files="drop",
+            uid=CAGE_UID,
+            protected=(),
+            environment=environment,
+            **spec,
+        )
+        return await run_one_shot(zygote, cage, command, question, most_bytes=most_bytes, seconds=seconds)
 
 
 async def _converse(kernel: socket.socket, question: bytes, most_bytes: int) -> bytes:
