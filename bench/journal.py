@@ -19,9 +19,13 @@ from bench.failure import BenchFailed
 from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than, told
 from bench.stage import Stage
-from cellwright.journal import Fact, Flow, Journal, Question, Records, StepFinished, Workflow
 from cellwright.journal.database import Database, open_sqlite
+from cellwright.journal.events import Fact, StepFinished
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from cellwright.journal.log import append_events
+from cellwright.journal.questions import Question
+from cellwright.journal.records import Records
 
 _BATCH = 100
 _STEPS = 20

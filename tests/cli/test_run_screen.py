@@ -8,7 +8,7 @@ from rich.console import Console
 
 from cellwright.agents.events import AgentSpoke
 from cellwright.cli.render.run_output import drawn
-from cellwright.journal import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
+from cellwright.journal.events import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
 from cellwright.runs.events import CellReported, GoalSet, PlanAdopted, RunWaiting, StageEntered, task_event
 from cellwright.runs.views.progress import elapsed
 from cellwright.runs.views.run_view import RunView, update_view

@@ -8,7 +8,8 @@ from typing import Any
 
 from inline_snapshot import snapshot
 
-from cellwright.journal import (
+from cellwright.journal.events import (
+    EVENT_TYPES,
     AuditRecorded,
     CostRecorded,
     Event,
@@ -21,7 +22,6 @@ from cellwright.journal import (
     StepStarted,
     TaskChanged,
 )
-from cellwright.journal.events import EVENT_TYPES
 from cellwright.journal.projections import Cost, cost, fold, timeline
 
 AUDITED = AuditRecorded(

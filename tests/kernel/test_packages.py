@@ -13,7 +13,6 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel import KernelOptions, OpenNotebook
 from cellwright.kernel.environments.packages import (
     MissingPackage,
     added_between,
@@ -25,6 +24,8 @@ from cellwright.kernel.environments.packages import (
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.observation import CellFault
 from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import Cell, CreateCell, Document, read
 from cellwright.settings import Settings

@@ -14,7 +14,11 @@ import anyio.to_thread
 from cellwright.analyst.data_search import mounts
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
+from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
+from cellwright.kernel.environments.lookup import UvSettings
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import NotebookFile, read
 from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import UnkeptChanges

@@ -18,7 +18,9 @@ from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.kernel.observation import CellFinishedEvent, CellOutcome, Event, Observation
+from cellwright.kernel.process.call import Call
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.notebook.dataflow import Graph
 from cellwright.sandbox.host.file_changes import FileChange, UnkeptChanges

@@ -12,7 +12,7 @@ from cellwright.errors import UserError
 
 if TYPE_CHECKING:
     from cellwright.app import Files
-    from cellwright.kernel import PythonChoice
+    from cellwright.kernel.environments.interpreters import PythonChoice
     from cellwright.sandbox.spec import FilesMode, Limits, Tier
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]

@@ -9,4 +9,6 @@ files, `egress/` is its one way to the network; `spec` is what a cage is asked t
 zygote and use the standard library only.
 """
 
-from cellwright.sandbox.former_names import __getattr__ as __getattr__
+from cellwright.former_names import former_names
+
+__getattr__ = former_names(__name__)

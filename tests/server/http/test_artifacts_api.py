@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 
-from cellwright.journal import stream_of
+from cellwright.journal.names import stream_of
 from cellwright.runs import Delivery
 from cellwright.runs.events import GoalSet, RunDelivered
 from tests.conftest import notebook_source

@@ -10,7 +10,7 @@ from rich.text import Text
 from cellwright.cli.journal_options import DatabaseOption, JsonOption, KeyOption, with_records
 from cellwright.cli.render import console
 from cellwright.cli.runs.lookup import RunArgument, find_run
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.policy.display_text import shown
 from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import open_choices, read_branch_views

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from cellwright.background import BackgroundProcess, listen
 from cellwright.errors import CellwrightError
-from cellwright.journal import RunId, stream_of
+from cellwright.journal.names import RunId, stream_of
 from cellwright.runs.events import RunCarriedOver
 from cellwright.server.daemon.launch import DaemonStart
 from cellwright.server.daemon.messages import DaemonStatus, DaemonVersion, WebAddress, When

@@ -15,8 +15,9 @@ import anyio
 
 from cellwright.app.live_notebooks import LiveNotebooks
 from cellwright.background import current_person
-from cellwright.journal import EventLog, stream_of
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.log import EventLog
+from cellwright.journal.names import stream_of
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy.masking.masker import Masker

@@ -15,8 +15,8 @@ import anyio.to_thread
 
 from cellwright.app.runs import run_folder
 from cellwright.app.workspaces import EDITOR_FILE
-from cellwright.journal import RunStatus
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.records import RunStatus
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
 from cellwright.policy.approvals import Person
 from cellwright.runs.history.history import FileHistory, move_live

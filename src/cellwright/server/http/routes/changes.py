@@ -13,7 +13,7 @@ from fastapi import APIRouter, Path
 
 from cellwright.agents import steering
 from cellwright.errors import UserError
-from cellwright.journal import stream_of
+from cellwright.journal.names import stream_of
 from cellwright.runs.events import ChangeReviewed
 from cellwright.runs.history.history import (
     REDO_HINT,

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from cellwright.errors import UserError
-from cellwright.journal import OpenQuestion
+from cellwright.journal.questions import OpenQuestion
 from cellwright.policy.approvals import AnswerRefused, Grant
 from cellwright.runs.views.questions import answer_view, open_question_view, run_inbox
 from cellwright.server.http.auth.dependencies import Approver, Reader, RunName, check_run
