@@ -42,8 +42,7 @@ _HOMES = {
 }  # fmt: skip
 
 
-def former_names(room: str) -> Callable[[str], object]:
-    """The `__getattr__` of a room."""
+def _former_names(room: str) -> Callable[[str], object]:
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES[room].items():
@@ -54,3 +53,10 @@ def former_names(room: str) -> Callable[[str], object]:
         raise AttributeError(f"module {room!r} has no attribute {name!r}")
 
     return __getattr__
+
+
+# Each is the `__getattr__` of its room.
+journal = _former_names("cellwright.journal")
+kernel = _former_names("cellwright.kernel")
+policy = _former_names("cellwright.policy")
+sandbox = _former_names("cellwright.sandbox")

@@ -8,6 +8,4 @@ Never:  what is allowed (policy), what things cost (models), model calls, kernel
 `log` keeps them in chained streams; `records` is what any process can read; `maintenance` backs up and prunes.
 """
 
-from cellwright.former_names import former_names
-
-__getattr__ = former_names(__name__)
+from cellwright.former_names import journal as __getattr__  # noqa: F401  for names that were here

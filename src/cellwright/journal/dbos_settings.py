@@ -121,7 +121,9 @@ EXPECTED_OUTCOMES: Final = _Expected()
 class WorkflowControl:
     """Stops and forks workflows, through DBOS's system database."""
 
-    _system: Any
+    @property
+    def _system(self) -> Any:
+        raise NotImplementedError
 
     async def cancel(self, workflow_ids: Sequence[str]) -> None:
         """Let these take no further step; their worker notices within a second and stops the steps they are in."""
@@ -140,7 +142,11 @@ class RemoteEngine(WorkflowControl):
     """Steers workflows that some worker runs, or will run."""
 
     def __init__(self, client: dbos.DBOSClient) -> None:
-        self._system = client._sys_db
+        self._client = client
+
+    @property
+    def _system(self) -> Any:
+        return self._client._sys_db
 
     @classmethod
     @asynccontextmanager

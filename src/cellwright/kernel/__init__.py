@@ -9,6 +9,4 @@ Never:  model calls, approvals, credentials, HTTP, unpickling anything.
 a kernel reports.
 """
 
-from cellwright.former_names import former_names
-
-__getattr__ = former_names(__name__)
+from cellwright.former_names import kernel as __getattr__  # noqa: F401  for names that were here

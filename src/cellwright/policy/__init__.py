@@ -8,6 +8,4 @@ Never:  files, clocks, randomness, processes, HTTP, async: values in, values out
 `budgets` and `money` count; `masking/` finds secrets in text.
 """
 
-from cellwright.former_names import former_names
-
-__getattr__ = former_names(__name__)
+from cellwright.former_names import policy as __getattr__  # noqa: F401  for names that were here

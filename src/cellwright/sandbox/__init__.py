@@ -9,6 +9,4 @@ files, `egress/` is its one way to the network; `spec` is what a cage is asked t
 zygote and use the standard library only.
 """
 
-from cellwright.former_names import former_names
-
-__getattr__ = former_names(__name__)
+from cellwright.former_names import sandbox as __getattr__  # noqa: F401  for names that were here

@@ -195,6 +195,8 @@ class CageSpec:
     @classmethod
     def of(cls, raw: dict[str, Any]) -> CageSpec:
         """The spec of what `asdict` and JSON made of it."""
-        plain = {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
+        plain: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()
+        }
         data = tuple(DataMount(**mount) for mount in raw["data"])
         return cls(**plain | {"limits": Limits(**raw["limits"]), "data": data})
