@@ -26,8 +26,10 @@ from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.styles import Style
 from cellwright.app import open_notebook
-from cellwright.journal import Flow, Journal
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.journal.flow import Flow
+from cellwright.journal.journal import Journal
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook import estimate_tokens

@@ -29,7 +29,8 @@ from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import built_in_roles
 from cellwright.agents.styles import Style
-from cellwright.journal import Flow, Journal
+from cellwright.journal.flow import Flow
+from cellwright.journal.journal import Journal
 from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport

@@ -11,7 +11,8 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import Flow, Journal, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 
 RUN = "chain"
 HELD_STEP = 3

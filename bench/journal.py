@@ -5,7 +5,6 @@ Bare means: the same database file settings (WAL, synchronous=NORMAL), the same 
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -20,9 +19,13 @@ from bench.failure import BenchFailed
 from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than, told
 from bench.stage import Stage
-from cellwright.journal import Fact, Flow, Journal, Question, Records, StepFinished, Workflow
-from cellwright.journal.database import Database, SqliteConnection
+from cellwright.journal.database import Database, open_sqlite
+from cellwright.journal.events import Fact, StepFinished
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from cellwright.journal.log import append_events
+from cellwright.journal.questions import Question
+from cellwright.journal.records import Records
 
 _BATCH = 100
 _STEPS = 20
@@ -69,8 +72,7 @@ class _Bare:
 
     def __init__(self, database: Database) -> None:
         assert database.place.path is not None
-        self._connection = SqliteConnection(database.place.path, "normal")
-        raw: sqlite3.Connection = self._connection.raw
+        self._connection = raw = open_sqlite(database.place.path, "normal")
         columns = "stream TEXT, sequence BIGINT, at_ms BIGINT, kind TEXT, key TEXT, body TEXT, link BLOB"
         raw.execute(f"CREATE TABLE bare ({columns}, PRIMARY KEY (stream, sequence)) WITHOUT ROWID")
         self._rows = raw.execute("SELECT * FROM cellwright_event LIMIT ?", (_BATCH,)).fetchall()
@@ -78,7 +80,7 @@ class _Bare:
 
     async def batch(self) -> float:
         """All in one transaction."""
-        rows, raw = self._numbered(), self._connection.raw
+        rows, raw = self._numbered(), self._connection
 
         def work() -> None:
             raw.execute("BEGIN IMMEDIATE")
@@ -89,7 +91,7 @@ class _Bare:
 
     async def single(self) -> float:
         """Each in its own."""
-        rows, raw = self._numbered(), self._connection.raw
+        rows, raw = self._numbered(), self._connection
 
         def work() -> None:
             for row in rows:

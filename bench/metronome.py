@@ -13,8 +13,8 @@ from typing import Final
 
 import anyio
 
-from cellwright.journal import EventLog, Fact
-from cellwright.journal.log import beside
+from cellwright.journal.events import Fact
+from cellwright.journal.log import EventLog, beside
 from cellwright.server.__main__ import main
 from cellwright.server.executor import RunExecutor, open_executor
 from cellwright.settings import Settings

@@ -23,7 +23,8 @@ from bench.failure import BenchFailed
 from bench.memory import family, proportional_mb
 from bench.stage import Stage
 from cellwright.background import has_ended, running_pid
-from cellwright.journal import Records, stream_of
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.models.client import gateway_process as gateway_launching
 from cellwright.models.config.keys import key_variables
 from cellwright.runs.deliver.delivery import Delivery

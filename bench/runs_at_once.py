@@ -18,7 +18,9 @@ from bench.failure import BenchFailed
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.run_house import PLAN, STORY, WORK, RunHouse, is_planning, is_telling, speaks_of
 from bench.stage import Stage
-from cellwright.journal import OpenQuestion, QuestionAnswered, stream_of
+from cellwright.journal.events import QuestionAnswered
+from cellwright.journal.names import stream_of
+from cellwright.journal.questions import OpenQuestion
 from cellwright.runs.views.run_view import read_view
 from cellwright.testing import CallTool
 

@@ -12,7 +12,9 @@ from bench.failure import BenchFailed
 from bench.peer import Peer, start_peer
 from bench.peer_packages import peers_python
 from cellwright.app import open_notebook
-from cellwright.kernel import KernelPool, Observation, OpenNotebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 
 _HEAD = 'import marimo\n\n__generated_with = "0.25.2"\napp = marimo.App()\n'
 _FOOT = '\n\nif __name__ == "__main__":\n    app.run()\n'

@@ -17,7 +17,8 @@ import sniffio
 from tests.leaping import LEAPING
 
 if TYPE_CHECKING:
-    from cellwright.kernel import KernelPool, OpenNotebook
+    from cellwright.kernel.pool import KernelPool
+    from cellwright.kernel.session.open_notebook import OpenNotebook
     from tests.agents.forked import Forker
     from tests.models.houses import Warm
 
@@ -107,7 +108,7 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 async def pool() -> AsyncGenerator[KernelPool]:
-    from cellwright.kernel import KernelPool
+    from cellwright.kernel.pool import KernelPool
 
     async with KernelPool.open() as opened:
         yield opened

@@ -20,7 +20,7 @@ from bench.rows import Finding, Samples, compare, faster, no_more_than, slope
 from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage, expect_well
 from cellwright.app import open_notebook
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.spec import Limits
 

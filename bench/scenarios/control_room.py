@@ -28,7 +28,8 @@ from bench.rows import Finding, Samples, compare, no_more_than, slope
 from bench.run_house import PLAN
 from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage
-from cellwright.journal import Fact, stream_of
+from cellwright.journal.events import Fact
+from cellwright.journal.names import stream_of
 from cellwright.server.daemon.launch import DaemonLaunch
 from cellwright.server.http.page_build import is_built
 from cellwright.testing import Fault

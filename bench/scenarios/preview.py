@@ -7,7 +7,7 @@ import time
 from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage, expect_well
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import estimate_tokens
 
 _TOKENS = 2_000

@@ -21,9 +21,10 @@ import anyio
 from cellwright.agents.agent_context import PutIntoEffect
 from cellwright.agents.programs import programs
 from cellwright.app import open_notebook
-from cellwright.journal import CrashPoint, EffectFinding, EffectFound, EffectNotFound, crash_at
-from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.journal.crash import AtCrashPoint, CrashPoint, carry_on, crash_at
+from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.policy.actions import Action
 from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings

@@ -20,7 +20,8 @@ from cellwright.agents.repair.failures import (
     find_flickering,
     normalised,
 )
-from cellwright.kernel import CellFault, CellOutcome, KernelEnd, Observation, OpenNotebook
+from cellwright.kernel.observation import CellFault, CellOutcome, KernelEnd, Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, Document, EditCell, apply_edits
 from cellwright.sandbox.egress import Egress
 from cellwright.sandbox.spec import Limits

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.journal import stream_of
+from cellwright.journal.names import stream_of
 from cellwright.policy.approvals import No
 from cellwright.testing import CallTool
 from cellwright.tools.approval.guard import audit_trail

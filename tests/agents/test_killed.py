@@ -10,7 +10,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from cellwright.journal import CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool, CallTools, Fault, Say
 from tests.agents.forked import Forker

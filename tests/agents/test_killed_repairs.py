@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.journal import CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool
 from cellwright.tools.history.timeline import read_timeline

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from cellwright.agents.steering import say, stop
 from cellwright.errors import UserError
-from cellwright.journal import EventLog
+from cellwright.journal.log import EventLog
 from cellwright.testing import CallTool, CallTools, Fault, Say
 from cellwright.tools.tool import Tool, tool
 from tests.agents.workshop import ADA, DONE, SECRET, a_role, an_assignment, finish, open_workshop

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from cellwright.agents.programs import programs
-from cellwright.journal import CrashPoint
-from cellwright.kernel import KernelPool
+from cellwright.journal.crash import CrashPoint
+from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_client import Models
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.actions.steps import ProgramLimits

@@ -12,7 +12,7 @@ from cellwright.agents import Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.prompt.context_providers import DataContext, limits_text, preview_file
 from cellwright.data.files import DataFile
-from cellwright.journal import Flow, Workflow
+from cellwright.journal.flow import Flow, Workflow
 from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, Fault, Received
 from cellwright.tools.notebook.saved_notebook import EditorPoint

@@ -15,8 +15,8 @@ from cellwright.agents.programs import programs
 from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, history_parts
 from cellwright.agents.prompt.prompt import PICTURE_TOKENS
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome, KernelPool
-from cellwright.kernel.observation import CellOutput, VariablePreview
+from cellwright.kernel.observation import CellOutcome, CellOutput, VariablePreview
+from cellwright.kernel.pool import KernelPool
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from cellwright.tools.actions.worker import ActionWorker

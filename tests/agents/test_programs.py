@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from cellwright.agents.programs import programs
-from cellwright.journal import CrashPoint
-from cellwright.kernel import KernelPool
+from cellwright.journal.crash import CrashPoint
+from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_client import Models
 from cellwright.policy.actions import RunCode
 from cellwright.sandbox.host.tiers import probe

@@ -43,7 +43,7 @@ from cellwright.agents.readings import (
     settle,
 )
 from cellwright.agents.repair.choices import AskPerson
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, read
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import read_rules

@@ -20,8 +20,8 @@ from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
-from cellwright.journal import Records
-from cellwright.kernel import KernelPool
+from cellwright.journal.records import Records
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools

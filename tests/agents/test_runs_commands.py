@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 
 from cellwright.agents.steering import SteeringInput, read_steering
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
 from tests.agents.test_loop import counting

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.agents.model_call import OverBudget, limits_after
-from cellwright.journal import EffectFound, EffectNotFound
+from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.gateway.in_flight import GatewayCrash
 from cellwright.policy.actions import UseNetwork

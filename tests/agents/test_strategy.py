@@ -29,7 +29,8 @@ from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, ObservedPass, attempts
 from cellwright.agents.repair.strategy import advise, choose_repair, decide_repairs
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, estimate_tokens
 from cellwright.policy.actions import UseNetwork
 from cellwright.sandbox.egress import Egress

@@ -20,9 +20,11 @@ from cellwright.agents.prompt.context_providers import ContextProvider, Notebook
 from cellwright.agents.prompt.prompt import Prompt
 from cellwright.agents.prompt.prompt_store import JournalTexts, list_contexts, read_prompt
 from cellwright.agents.role import built_in_roles
-from cellwright.journal import Flow, Journal, OpenQuestion, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import OpenQuestion
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import Person
 from cellwright.policy.built_in import BUILT_IN_RULES

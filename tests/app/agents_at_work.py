@@ -15,8 +15,10 @@ from cellwright.agents import AgentReport
 from cellwright.agents.loop import agent_workflow
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.app import WorkspaceOptions, agent_context_opener
-from cellwright.journal import Journal, OpenQuestion, Records
 from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import OpenQuestion
+from cellwright.journal.records import Records
 from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import No, Reply, Yes
 from cellwright.runs.events import EVENT_TYPES, HostVisited

@@ -15,8 +15,7 @@ from typing import Any
 import anyio
 
 from cellwright.app import Network
-from cellwright.journal import CrashPoint, crash_at
-from cellwright.journal.crash import carry_on
+from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from tests.agents.workshop import an_assignment
 from tests.app.agents_at_work import open_agents_at_work
 from tests.models.houses import House, Warm

@@ -13,7 +13,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from cellwright.journal import CrashPoint, Records
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.records import Records
 from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES

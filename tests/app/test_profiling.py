@@ -14,7 +14,7 @@ from cellwright.app import Files
 from cellwright.app.profiling import profile_paths
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook import estimate_tokens
 from cellwright.sandbox.host.tiers import probe

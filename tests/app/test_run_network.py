@@ -11,7 +11,7 @@ import pytest
 
 from cellwright.app.run_network import Network, NetworkPolicy, open_network_access
 from cellwright.errors import Defect
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.policy.actions import RunCode, UseNetwork
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import read_rules

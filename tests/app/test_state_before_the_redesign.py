@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.server.http.auth.tokens import TokenStore

@@ -13,9 +13,9 @@ import pytest
 from cellwright.agents.artifacts import read_artifacts
 from cellwright.agents.role import built_in_roles
 from cellwright.app import Files, Network, WorkspaceOptions, open_agent_context
-from cellwright.journal import Records
-from cellwright.kernel import KernelPool
+from cellwright.journal.records import Records
 from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.pool import KernelPool
 from cellwright.network import NetworkSettings
 from cellwright.notebook import read
 from cellwright.policy.actions import UseNetwork

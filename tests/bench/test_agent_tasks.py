@@ -14,7 +14,7 @@ import pytest
 from bench.agent_tasks import TASKS, Task
 from bench.agent_workshop import STYLES, Workshop
 from bench.failure import BenchFailed
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 
 
 @pytest.fixture(scope="module")

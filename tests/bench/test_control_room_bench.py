@@ -24,7 +24,7 @@ from bench.scenarios.control_room import (
     usual_step,
 )
 from bench.stage import Stage
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.server.daemon.launch import DaemonLaunch
 
 SECONDS = 240

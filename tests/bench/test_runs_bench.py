@@ -14,7 +14,7 @@ from bench.runs import first_event_ms
 from bench.runs_at_once import Door, findings
 from bench.scenarios import SCENARIOS
 from bench.stage import Stage
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.testing import CallTool, Fault
 
 

@@ -10,7 +10,9 @@ import anyio.to_thread
 from dirty_equals import IsInt
 from inline_snapshot import snapshot
 
-from cellwright.journal import Event, Fact, Journal, stream_of
+from cellwright.journal.events import Event, Fact
+from cellwright.journal.journal import Journal
+from cellwright.journal.names import stream_of
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import has_ended, open_told, started

@@ -13,7 +13,8 @@ import pytest
 from dirty_equals import IsStr
 
 from cellwright.cli.terminal_input import person_here
-from cellwright.journal import Journal, Workflow
+from cellwright.journal.flow import Workflow
+from cellwright.journal.journal import Journal
 from cellwright.runs.events import EVENT_TYPES
 from tests.cli.in_process import Said, run_here
 from tests.cli.test_inbox_commands import body

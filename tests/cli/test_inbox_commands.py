@@ -27,7 +27,9 @@ from cellwright.agents.steering import pause_question
 from cellwright.cli.main import app, exit_code
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Journal, Question, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import Question
 from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, Use, UseId, reserve
 from cellwright.policy.money import UnknownPrice
 from cellwright.runs.events import EVENT_TYPES

@@ -18,19 +18,11 @@ from typer.testing import CliRunner
 
 from cellwright.cli import journal
 from cellwright.errors import UserError
-from cellwright.journal import (
-    AuditRecorded,
-    CostRecorded,
-    Flow,
-    Journal,
-    Question,
-    QuestionAsked,
-    Records,
-    RunEnded,
-    StepStarted,
-    TaskChanged,
-    Workflow,
-)
+from cellwright.journal.events import AuditRecorded, CostRecorded, QuestionAsked, RunEnded, StepStarted, TaskChanged
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import Question
+from cellwright.journal.records import Records
 from cellwright.runs.events import EVENT_TYPES
 from tests.sampling import spread
 

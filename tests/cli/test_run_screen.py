@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cellwright.agents.events import AgentSpoke
 from cellwright.cli.render.run_output import drawn
-from cellwright.journal import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
+from cellwright.journal.events import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
 from cellwright.runs.events import CellReported, GoalSet, PlanAdopted, RunWaiting, StageEntered, task_event
 from cellwright.runs.views.run_view import RunView, update_view
 from tests.cli.told_runs import COMPARE, PLAN, READ, a_goal

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.runs.events import EVENT_TYPES
 from tests.cli.terminal import SECONDS, Terminal, on_terminal
 from tests.sampling import some

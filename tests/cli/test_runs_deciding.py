@@ -12,7 +12,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from cellwright.journal import Journal
+from cellwright.journal.journal import Journal
 from cellwright.runs.events import EVENT_TYPES
 from tests.cli.in_process import Said, run_here
 from tests.runs.waiting_branches import WAITS, decided, waits

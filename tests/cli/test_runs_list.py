@@ -13,7 +13,10 @@ import pytest
 from dirty_equals import IsFloat, IsInt
 from inline_snapshot import snapshot
 
-from cellwright.journal import Flow, Journal, StepFailed, Workflow, stream_of
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.names import stream_of
+from cellwright.journal.values import StepFailed
 from cellwright.runs.events import EVENT_TYPES, CellReported, RunWaiting
 from cellwright.runs.goal.goal import goal_json
 from tests.cli.in_process import Said, run_here

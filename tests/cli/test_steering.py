@@ -12,7 +12,7 @@ import pytest
 
 from cellwright.cli.runs.steering import read_edit
 from cellwright.errors import UserError
-from cellwright.journal import Journal
+from cellwright.journal.journal import Journal
 from cellwright.runs.events import NewGoal, PlanChanged
 from cellwright.runs.execute.steering_commands import read_commands
 from cellwright.runs.plan.plan import ChangeTask, DropTask

@@ -16,7 +16,10 @@ import anyio
 
 from cellwright.agents import steering
 from cellwright.agents.steering import SteeringInput
-from cellwright.journal import CostRecorded, Flow, Journal, Question, Workflow
+from cellwright.journal.events import CostRecorded
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import Question
 from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import No
 from cellwright.policy.masking.masker import Masker

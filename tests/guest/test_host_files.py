@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from cellwright.app import Files
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.seeds import seed
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest.host_files import seed_files

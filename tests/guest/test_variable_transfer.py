@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome
 from cellwright.kernel.branches.transfer_plan import plan_transfer
+from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook import Cell, Document
 from cellwright_guest import transfer_wire
 from cellwright_guest.transfer import variable_transfer

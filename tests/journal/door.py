@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import anyio
 
-from cellwright.journal import CrashPoint, Fact, Records, crash_at
+from cellwright.journal.crash import CrashPoint, crash_at
+from cellwright.journal.events import Fact
+from cellwright.journal.records import Records
 from tests.journal.sixty import KEY
 
 GRANTS = "grants"

@@ -8,7 +8,9 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import Journal, OpenQuestion, Workflow
+from cellwright.journal.flow import Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import OpenQuestion
 
 KEY = b"k" * 32
 

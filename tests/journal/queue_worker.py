@@ -9,7 +9,8 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import Flow, Journal, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from tests.journal.sixty import KEY, leave
 
 _WORK_SECONDS = 0.01

@@ -15,19 +15,12 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from cellwright.journal import (
-    AGAIN,
-    HAPPENED,
-    IN_DOUBT,
-    CrashPoint,
-    Effect,
-    Fact,
-    Flow,
-    Journal,
-    Question,
-    Workflow,
-    crash_at,
-)
+from cellwright.journal.crash import CrashPoint, crash_at
+from cellwright.journal.effects import AGAIN, HAPPENED, IN_DOUBT, Effect
+from cellwright.journal.events import Fact
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import Question
 
 RUN = "sixty"
 KEY = b"k" * 32

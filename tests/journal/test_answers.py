@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cellwright.journal import CrashPoint, Fact, Question, QuestionAnswered, QuestionId, Records, stream_of
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.events import Fact, QuestionAnswered
+from cellwright.journal.names import QuestionId, stream_of
+from cellwright.journal.questions import Question
+from cellwright.journal.records import Records
 from tests.journal.door import GRANTS
 from tests.journal.processes import Warm
 from tests.journal.sixty import KEY

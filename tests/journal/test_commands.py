@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from cellwright.cli import journal as commands
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Journal, Question, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import Question
 from tests.journal.sixty import KEY
 
 RUN = "old"

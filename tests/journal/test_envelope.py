@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import CellwrightError, Defect, KernelLost, Unavailable, UserError
-from cellwright.journal import StepFailed
-from cellwright.journal.values import error_json, headline, parse_error, settled
+from cellwright.journal.values import StepFailed, error_json, headline, parse_error, settled
 from cellwright.remedies import remedy
 
 

@@ -9,8 +9,12 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.journal import CrashPoint, Fact, Records, engine_tables, stream_of
+from cellwright.journal import engine_tables
+from cellwright.journal.crash import CrashPoint
 from cellwright.journal.database import Cursor, Database, JournalLocation
+from cellwright.journal.events import Fact
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from tests.journal.processes import Warm
 from tests.journal.sixty import DID, EFFECTS, FACTS, KEY, RUN, STEPS, lines
 

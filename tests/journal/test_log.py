@@ -14,17 +14,19 @@ import psycopg
 import pytest
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import (
+from cellwright.journal.events import (
+    EVENT_TYPES,
     Event,
+    EventTypes,
     Fact,
-    Lease,
-    LeaseConflict,
-    LeaseLost,
     Recorded,
-    Records,
     RunStarted,
+    UnknownEvent,
+    encode,
+    kind_of,
 )
-from cellwright.journal.events import EVENT_TYPES, EventTypes, UnknownEvent, encode, kind_of
+from cellwright.journal.leases import Lease, LeaseConflict, LeaseLost
+from cellwright.journal.records import Records
 from tests.journal.processes import Warm
 from tests.journal.sixty import KEY
 from tests.sampling import some

@@ -9,9 +9,10 @@ import anyio
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.journal import Fact, Records
 from cellwright.journal.database import JournalLocation
+from cellwright.journal.events import Fact
 from cellwright.journal.maintenance import back_up, check, restore
+from cellwright.journal.records import Records
 from cellwright.journal.verify import verify
 
 

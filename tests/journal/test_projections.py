@@ -8,7 +8,8 @@ from typing import Any
 
 from inline_snapshot import snapshot
 
-from cellwright.journal import (
+from cellwright.journal.events import (
+    EVENT_TYPES,
     AuditRecorded,
     CostRecorded,
     Event,
@@ -21,8 +22,7 @@ from cellwright.journal import (
     StepStarted,
     TaskChanged,
 )
-from cellwright.journal.events import EVENT_TYPES
-from cellwright.journal.projections import Cost, audit, cost, fold, timeline
+from cellwright.journal.projections import Cost, cost, fold, timeline
 
 AUDITED = AuditRecorded(
     run="r", person="ada", action_kind="write-file", what="write a.csv", verdict="allow", basis="default", result="done"
@@ -85,12 +85,7 @@ def test_costs_add_up_and_are_told_apart() -> None:
     )
 
 
-def test_the_audit_is_the_entries_with_their_places() -> None:
-    (line,) = fold(audit, (), recorded(*STORY))
-    assert (line.stream, line.sequence, line.entry) == ("run:r", 15, AUDITED)
-
-
-def test_every_event_has_words_and_no_projection_trips_over_it() -> None:
+def test_every_event_has_words() -> None:
     fields: dict[str, Any] = {"workflow": "w", "outcome": "done", "state": "done", "numbers": {}}
     numbers: dict[str, int] = dict.fromkeys(("attempt", "from_step", "step", "milliseconds", "microdollars"), 1)
     makers: list[Callable[..., Event]] = list(EVENT_TYPES)
@@ -101,4 +96,3 @@ def test_every_event_has_words_and_no_projection_trips_over_it() -> None:
         ]
     )
     assert all(moment.text for moment in fold(timeline, (), events))
-    assert len(fold(audit, (), events)) == 1

@@ -12,8 +12,11 @@ import psycopg
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Question, Rate, RunEnded, stream_of
 from cellwright.journal.database import Database, JournalLocation
+from cellwright.journal.events import RunEnded
+from cellwright.journal.flow import Flow, Rate
+from cellwright.journal.names import stream_of
+from cellwright.journal.questions import Question
 from tests.journal.durable import asked, giving, standing, working
 
 

@@ -14,20 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
-from cellwright.journal import (
-    Fact,
-    Flow,
-    Journal,
-    Question,
-    QuestionId,
-    Records,
-    StepFailed,
-    Workflow,
-    masked_json,
-    stream_of,
-)
-from cellwright.journal.events import with_text
-from cellwright.journal.values import error_json
+from cellwright.journal.events import Fact
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.log import with_text
+from cellwright.journal.names import QuestionId, stream_of
+from cellwright.journal.questions import Question
+from cellwright.journal.records import Records
+from cellwright.journal.values import StepFailed, error_json, masked_json
 from cellwright.policy.masking.masker import Masker, Secret
 from tests.journal.sixty import KEY
 from tests.policy.strategies import PROPERTY

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.journal import Fact, Flow, Journal, Records, Workflow
 from cellwright.journal.database import Cursor
+from cellwright.journal.events import Fact
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from cellwright.journal.maintenance import Pruned, prune
+from cellwright.journal.records import Records
 from cellwright.journal.verify import Damage, verify
 from tests.journal.sixty import KEY
 

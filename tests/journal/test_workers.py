@@ -12,7 +12,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import CrashPoint, Journal, Records, RunRecovered, StepFinished, stream_of
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.events import RunRecovered, StepFinished
+from cellwright.journal.journal import Journal
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from tests.journal import queue_worker
 from tests.journal.processes import Warm, eventually
 from tests.journal.sixty import KEY, lines

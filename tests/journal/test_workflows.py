@@ -12,20 +12,12 @@ import psycopg.errors
 import pytest
 
 from cellwright.errors import Defect, KernelLost, UserError
-from cellwright.journal import (
-    AGAIN,
-    HAPPENED,
-    IN_DOUBT,
-    Effect,
-    EffectFound,
-    Fact,
-    Flow,
-    Question,
-    RunEnded,
-    StepFailed,
-    StepFinished,
-    stream_of,
-)
+from cellwright.journal.effects import AGAIN, HAPPENED, IN_DOUBT, Effect, EffectFound
+from cellwright.journal.events import Fact, RunEnded, StepFinished
+from cellwright.journal.flow import Flow
+from cellwright.journal.names import stream_of
+from cellwright.journal.questions import Question
+from cellwright.journal.values import StepFailed
 from tests.journal.durable import asked, giving, working
 
 

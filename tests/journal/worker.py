@@ -11,7 +11,10 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import CrashPoint, Effect, EffectNotFound, Flow, Journal, Workflow
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.effects import Effect, EffectNotFound
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from tests.journal.sixty import KEY, leave
 
 RUN = "chain"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import anyio
 
-from cellwright.journal import Fact, Records
+from cellwright.journal.events import Fact
+from cellwright.journal.records import Records
 from tests.journal.sixty import KEY
 
 

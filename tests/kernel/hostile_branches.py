@@ -6,7 +6,8 @@ of a branch; `LOOK` is a cell of the parent, and says the same before and after.
 
 from __future__ import annotations
 
-from cellwright.kernel import Observation, OpenNotebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 
 PARENT = (

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

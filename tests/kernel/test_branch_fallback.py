@@ -8,8 +8,9 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import CommitRefused, Committed
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
 from cellwright.sandbox.spec import Limits
 

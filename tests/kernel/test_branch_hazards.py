@@ -15,8 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.egress import AllowedHost, Egress
 from cellwright.settings import Settings

@@ -17,11 +17,13 @@ import psutil
 import pytest
 
 from cellwright.app import open_notebook
-from cellwright.kernel import ConsoleText, KernelPool, Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits
 from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.branches.notebook_session import NotebookSession
+from cellwright.kernel.observation import ConsoleText, Observation
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import BRANCH_SLOTS
@@ -365,7 +367,7 @@ COMMITTING_HOST = """
 import sys, anyio
 from pathlib import Path
 from cellwright.app import open_notebook
-from cellwright.kernel import ConsoleText
+from cellwright.kernel.observation import ConsoleText
 from cellwright.notebook import CreateCell
 from cellwright.settings import Settings
 

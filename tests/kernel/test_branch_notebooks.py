@@ -12,8 +12,8 @@ import anyio
 import marimo
 import pytest
 
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.branch import Committed
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Cell, CreateCell, read
 from tests.conftest import notebook_source
 

@@ -11,11 +11,12 @@ import anyio
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import CommitRefused, Committed, Differs, Promoted
 from cellwright.kernel.branches.branch_kernel import BranchLimits
 from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.branches.runtime import NoFork
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

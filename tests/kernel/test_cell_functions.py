@@ -13,7 +13,6 @@ import pytest
 from inline_snapshot import snapshot
 
 import cellwright
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.functions.cell_functions import (
     BadCall,
     CallFailed,
@@ -26,6 +25,7 @@ from cellwright.kernel.functions.cell_functions import (
     value_of,
 )
 from cellwright.kernel.process.side_calls import SideCall
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, graph
 from cellwright_guest import wire
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier

@@ -10,9 +10,10 @@ import anyio
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellSelection, Observation, OpenNotebook
 from cellwright.kernel.branches.checkpoints import Checkpoint, CheckpointBudget
-from cellwright.kernel.observation import CellFinishedEvent, CellStartedEvent, ConsoleText, Event
+from cellwright.kernel.observation import CellFinishedEvent, CellStartedEvent, ConsoleText, Event, Observation
+from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import ConfigureCell, DeleteCell, Edit, EditCell
 from tests.sampling import every
 

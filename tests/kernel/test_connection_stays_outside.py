@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.egress import Egress

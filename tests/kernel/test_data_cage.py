@@ -8,7 +8,7 @@ import pytest
 
 from cellwright.analyst.profile import Profile, ProfileRequest
 from cellwright.errors import Unavailable
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.data_cage import DataCage, merge_profiles
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import DataMount, Limits, Tier

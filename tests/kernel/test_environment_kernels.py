@@ -18,7 +18,8 @@ from packaging.requirements import Requirement
 from cellwright.app import Files
 from cellwright.app.notebooks import kernel_options
 from cellwright.errors import UserError
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import CreateCell, read
 from cellwright.sandbox.host.tiers import probe

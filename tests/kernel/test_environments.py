@@ -15,7 +15,6 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import anyio
@@ -32,8 +31,6 @@ from cellwright.kernel.environments.lookup import (
     Environment,
     UvSettings,
     environment_for,
-    hold_environment,
-    prune_environments,
 )
 from cellwright.kernel.environments.script_header import (
     DEPENDENCIES_LIMIT,
@@ -707,43 +704,3 @@ async def test_a_builder_killed_in_the_middle_leaves_nothing_that_is_taken_for_c
     assert finished(cache) == [built[0].key]
     assert half_built(cache) == []
     assert not list(built[0].path.rglob("half.py"))
-
-
-# --- removal --------------------------------------------------------------------------------------------------------
-
-
-def age(environment: Environment) -> None:
-    os.utime(environment.path.parent / "last-used", (0, 0))
-
-
-async def test_unused_environments_are_pruned_and_used_ones_kept(cache: Path, uv: UvSettings) -> None:
-    old = await environment_for(asking_for("tool"), cache=cache, uv=uv)
-    new = await environment_for(asking_for(), cache=cache, uv=uv)
-    age(old)
-    (cache / "building" / "dead").mkdir()
-    assert await prune_environments(cache, older_than=timedelta(days=30)) == (old.key,)
-    assert finished(cache) == [new.key]
-    assert half_built(cache) == []
-
-
-async def test_asking_for_an_environment_counts_as_use(cache: Path, uv: UvSettings) -> None:
-    environment = await environment_for(asking_for("tool"), cache=cache, uv=uv)
-    age(environment)
-    await environment_for(asking_for("tool"), cache=cache, uv=uv)
-    assert await prune_environments(cache, older_than=timedelta(days=30)) == ()
-
-
-async def test_a_held_environment_is_never_pruned(cache: Path, uv: UvSettings) -> None:
-    environment = await environment_for(asking_for("tool"), cache=cache, uv=uv)
-    with hold_environment(environment), hold_environment(environment):
-        age(environment)
-        assert await prune_environments(cache, older_than=timedelta(0)) == ()
-    assert await prune_environments(cache, older_than=timedelta(days=30)) == ()
-    age(environment)
-    assert await prune_environments(cache, older_than=timedelta(days=30)) == (environment.key,)
-    with pytest.raises(Unavailable, match="just removed"), hold_environment(environment):
-        pass
-
-
-async def test_pruning_a_cache_that_does_not_exist_removes_nothing(cache: Path) -> None:
-    assert await prune_environments(cache, older_than=timedelta(0)) == ()

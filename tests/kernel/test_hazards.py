@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.hazards import Safe, SafeAfter, Unsafe, judge_fork
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright_guest.report_wire import (
     MOST_LISTED,
     ChildProcess,

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from tests.conftest import notebook_source
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

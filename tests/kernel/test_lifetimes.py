@@ -16,7 +16,8 @@ import anyio
 import psutil
 import pytest
 
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from tests.cgroups import groups
 from tests.sampling import some

@@ -18,7 +18,9 @@ import pytest
 from dirty_equals import IsPositiveFloat, IsPositiveInt
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.kernel import CellOutcome, KernelPool, OpenNotebook
+from cellwright.kernel.observation import CellOutcome
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.spec import PROXY_PORT

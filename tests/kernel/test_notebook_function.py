@@ -11,8 +11,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

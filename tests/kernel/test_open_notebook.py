@@ -13,15 +13,15 @@ from inline_snapshot import snapshot
 from marimo._runtime.commands import ExecuteCellsCommand
 from marimo._types.ids import CellId_t
 
-from cellwright.kernel import (
+from cellwright.kernel.observation import (
     CellFinishedEvent,
     CellOutcome,
     CellProgress,
     CellStartedEvent,
     ConsoleText,
     Observation,
-    OpenNotebook,
 )
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import ConfigureCell, CreateCell, DeleteCell, EditCell
 from cellwright.notebook.document import CellConfig
 from cellwright.sandbox.spec import Limits

@@ -13,19 +13,19 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel import KernelOptions, OpenNotebook
 from cellwright.kernel.environments.packages import (
     MissingPackage,
     added_between,
     for_module,
     missing_package,
-    missing_packages,
     packages_used,
     with_package,
 )
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.observation import CellFault
 from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import Cell, CreateCell, Document, read
 from cellwright.settings import Settings
@@ -163,6 +163,8 @@ def test_a_header_gains_one_line_and_keeps_all_others() -> None:
         ("dependencies = [ 'a[b]>=1', \"c]\" ]".replace("c]", "c"), ("a[b]>=1", "c", "loud")),
         ('dependencies = ["Loud==0.9", "x"]', ("loud>=1", "x")),
         ("requires-python = '>=3.11'", ("loud",)),
+        ('"dependencies" = ["x"]', ("loud", "x")),
+        ("[tool.mine]\n# colour = 'red'", ("loud",)),
     ],
 )
 def test_every_way_to_write_dependencies_is_understood(listed: str, after: tuple[str, ...]) -> None:
@@ -186,7 +188,8 @@ def test_only_names_with_versions_can_be_asked_for(requirement: str) -> None:
 
 
 def test_a_header_we_cannot_change_safely_is_left_alone() -> None:
-    odd = document('# /// script\n# "dependencies" = [\n#   "x",\n# ]\n# ///\n')
+    # Both are `# /// script` blocks to PEP 723, which ends a block at its last `# ///`.
+    odd = document('# /// script\n# x = """\n# ///\n# """\n# ///\n')
     with pytest.raises(UserError, match="cannot be added"):
         with_package(odd, "loud")
 
@@ -201,7 +204,8 @@ async def test_a_missing_package_is_installed_and_what_had_run_and_what_failed_r
     cells = ("import narwhals\nx = 20", "import loud\ny = loud.shout('hi') * (x // 20)", "z = y + '!'")
     async with opened(*cells, settings=settings) as notebook:
         observation = await notebook.run("all")
-        [package] = missing_packages(observation)
+        package = missing_package(observation.cells[1].error)
+        assert package is not None
         assert package.requirement == "loud"
         installed = await notebook.install(package.requirement)
         assert installed.way in ("replayed", "continued")

@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.factory import open_parallel_session
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, NotebookFile, SaveConflict, new, read, save
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

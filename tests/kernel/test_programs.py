@@ -10,7 +10,8 @@ import anyio.lowlevel
 import pytest
 
 from cellwright.errors import KernelLost
-from cellwright.kernel import OpenNotebook, ProgramEnd
+from cellwright.kernel.process.side_calls import ProgramEnd
+from cellwright.kernel.session.open_notebook import OpenNotebook
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

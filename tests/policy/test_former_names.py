@@ -11,6 +11,8 @@ FORMER = {
         Actor ApprovalQuestion BUILT_IN_RULES BudgetLedger Masker ModelOrigin Money Pending Person QuestionId RuleText
         Secret Use UseId UseNetwork Yes answer grant_of judge read_rules reserve settle
     """,
+    "cellwright.journal": "CostRecorded Effect Flow Journal Question Records Workflow",
+    "cellwright.kernel": "BadCall CallFailed Committed KernelPool Returned call_notebook",
     "cellwright.sandbox": "AllowedHost Egress EgressRecord Limits probe",
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_client import Models
 from tests.models.houses import House, Warm
 from tests.runs.factory import Kernels

@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from cellwright.app.runs import RunOptions, Runs, open_runs
-from cellwright.journal import OpenQuestion
-from cellwright.kernel import KernelPool
+from cellwright.journal.questions import OpenQuestion
+from cellwright.kernel.pool import KernelPool
 from cellwright.policy.approvals import No, Person, Reply, Yes
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery, parse_delivery

@@ -12,8 +12,7 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import CrashPoint, crash_at
-from cellwright.journal.crash import carry_on
+from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.runs.deliver.delivery import delivery_json
 from tests.models.houses import House, Warm
 from tests.runs.factory import open_factory

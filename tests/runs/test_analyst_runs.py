@@ -11,7 +11,8 @@ import pytest
 from cellwright.agents.role import built_in_roles
 from cellwright.app.doctor import has_model
 from cellwright.app.runs import run_folder
-from cellwright.journal import AuditRecorded, StepStarted, stream_of
+from cellwright.journal.events import AuditRecorded, StepStarted
+from cellwright.journal.names import stream_of
 from cellwright.models.client.gateway_client import Models
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.plan.plan import DropTask

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document
 from cellwright.runs.execute.analyst_sections import DataOverview, read_data_overview

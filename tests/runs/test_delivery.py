@@ -9,7 +9,7 @@ import pytest
 
 from cellwright.app import Files
 from cellwright.app.verification import check_outcome, verify_notebook
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.network import NetworkSettings
 from cellwright.runs.deliver.delivery import CheckOutcome, DeliveredCheck, with_plan_checks
 from cellwright.runs.plan.plan import Check, Plan, Task

@@ -23,12 +23,12 @@ from cellwright.agents.events import (
     StopAsked,
     UnpauseAsked,
 )
-from cellwright.journal import (
+from cellwright.journal import verify
+from cellwright.journal.events import (
     Event,
     Fact,
     QuestionAnswered,
     Recorded,
-    Records,
     RoomEvent,
     RunEnded,
     RunRecovered,
@@ -36,10 +36,13 @@ from cellwright.journal import (
     StepFinished,
     StepStarted,
     TaskChanged,
-    verify,
+    UnknownEvent,
+    encode,
+    kind_of,
 )
-from cellwright.journal.events import UnknownEvent, encode, kind_of, with_text
+from cellwright.journal.log import with_text
 from cellwright.journal.projections import fold, timeline
+from cellwright.journal.records import Records
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison, Delivery, delivery_json
 from cellwright.runs.events import (
     EVENT_TYPES,

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import Recorded, stream_of
-from cellwright.journal.events import encode
+from cellwright.journal.events import Recorded, encode
+from cellwright.journal.names import stream_of
 from cellwright.runs.deliver.report.report import report_text
 from cellwright.runs.events import FilesNotKept
 from cellwright.runs.views.progress import progress_line

@@ -13,7 +13,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from cellwright.journal import CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import Fault
 from tests.agents.forked import Forker

@@ -10,7 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import StepStarted, stream_of
+from cellwright.journal.events import StepStarted
+from cellwright.journal.names import stream_of
 from cellwright.runs.deliver.delivery import Delivery, parse_delivery
 from cellwright.runs.events import StageEntered
 from cellwright.runs.execute.slots import SlotLimits

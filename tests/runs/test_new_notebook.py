@@ -19,7 +19,7 @@ from inline_snapshot import snapshot
 from cellwright.app.notebooks import Files
 from cellwright.data.files import DataFile, parse_data, place_data
 from cellwright.errors import UserError
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, check, read
 from cellwright.notebook.marimo_file import parse_notebook
 from cellwright.notebook.source_text import variable_name

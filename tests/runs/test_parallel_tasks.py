@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.runs.execute.parallel_tasks import AGAIN, CLASH, LEAVE_OUT, independent_tasks
 from cellwright.runs.plan.plan import Plan, Task

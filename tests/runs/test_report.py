@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellFault, CellOutcome, CellOutput, KernelPool, OpenNotebook
+from cellwright.kernel.observation import CellFault, CellOutcome, CellOutput
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
 from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery
 from cellwright.runs.deliver.report.outputs import clean_output, output_html

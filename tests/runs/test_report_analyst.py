@@ -16,8 +16,9 @@ from cellwright.analyst.sections import charts
 from cellwright.analyst.sections.attribution import _chart as explaining_chart
 from cellwright.analyst.sections.charts import chart_functions, finding_chart
 from cellwright.analyst.sections.selection import ReportedFinding
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.runs.deliver.report.outputs import Charts, output_html
 from cellwright.runs.deliver.report.report import draw_charts
 from cellwright.sandbox.host.tiers import probe

@@ -15,7 +15,8 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome, CellOutput, KernelPool, VariablePreview
+from cellwright.kernel.observation import CellOutcome, CellOutput, VariablePreview
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.notebook import CreateCell, Document, apply_edits
 from cellwright.runs.deliver.delivery import Delivery

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, read
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove
 from cellwright.tools.history.timeline import read_timeline, write_timeline

@@ -12,7 +12,7 @@ import pytest
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
 from cellwright.runs.history.history import FileHistory, changes_of
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, UndoCell

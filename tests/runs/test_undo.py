@@ -14,7 +14,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import Defect, Unavailable, UserError
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import (
     CreateCell,
     DeleteCell,

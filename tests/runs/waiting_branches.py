@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import anyio
 
-from cellwright.journal import Flow, Journal, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from cellwright.tools.notebook.trial_records import TrialRecord, TrialVariable, ask_which
 
 

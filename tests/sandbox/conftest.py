@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -61,7 +61,7 @@ class Cage:
     pidfd: int
     control: CageControl
     kernel: socket.socket
-    how: tuple[int | None, int | None, str | None] | None = None
+    how: int | None = None
 
     async def result(self) -> dict[str, Any]:
         """What the program printed and how it failed, if it did."""
@@ -116,7 +116,7 @@ class Zygote:
         kernel, kernel_end = socket.socketpair()
         control, control_end = socket.socketpair()
         kernel.settimeout(PATIENCE_SECONDS)
-        request = json.dumps({"spec": spec.to_json().decode(), "program": program}).encode()
+        request = json.dumps({"spec": asdict(spec), "program": program}).encode()
         socket.send_fds(self.requests, [request], [kernel_end.fileno(), control_end.fileno()])
         kernel_end.close()
         control_end.close()
@@ -137,15 +137,15 @@ class Zygote:
             answer = cast("dict[str, Any]", json.loads(message))
             if "ended" not in answer:
                 return answer, fds
-            self.cages.pop(answer["ended"]).how = tuple(answer["how"])
+            self.cages.pop(answer["ended"]).how = answer["how"]
 
-    async def ended(self, cage: Cage) -> tuple[int | None, int | None, str | None]:
-        """Exit code, signal and limit, once the zygote has cleaned up after a cage."""
+    async def ended(self, cage: Cage) -> int:
+        """The exit code of its first process, negative for a signal, once the zygote has cleaned up after a cage."""
 
         def wait() -> None:
             while cage.how is None:
                 answer = cast("dict[str, Any]", json.loads(self.requests.recv(1 << 16)))
-                self.cages.pop(answer["ended"]).how = tuple(answer["how"])
+                self.cages.pop(answer["ended"]).how = answer["how"]
 
         await anyio.to_thread.run_sync(wait)
         assert cage.how is not None

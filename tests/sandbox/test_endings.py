@@ -69,7 +69,7 @@ async def test_the_kill_handle_takes_daemons_too(starter: CageStarter) -> None:
         cage.kill()
         await gone(cage)
         assert members(namespace) == set()
-        assert await starter.zygote.ended(cage) == (None, 9, None)
+        assert await starter.zygote.ended(cage) == -9
 
 
 async def test_a_killed_cage_is_told_as_killed(starter: CageStarter) -> None:

@@ -52,7 +52,6 @@ def test_a_group_holds_what_is_put_into_it(user: str) -> None:
     group = cgroups.create("unit", within=cgroups.own())
     try:
         group.limit(Limits(memory_mb=64, processes=5))
-        assert group.out_of_memory_kills() == 0
         pid = os.fork()
         if pid == 0:
             os.read(os.pipe()[0], 1)

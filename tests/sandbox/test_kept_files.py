@@ -15,8 +15,9 @@ import pytest
 
 from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, LeftFiles, UnkeptChanges
-from cellwright.sandbox.host.keep_terms import KeepProgress, KeepQuestion, KeepTerms, keep_changes
+from cellwright.sandbox.host.keep_terms import KeepProgress, KeepTerms, keep_changes
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
+from cellwright.sandbox.spec import Limits
 from tests.sandbox.conftest import USERS, WEAK_USERS, CageStarterFor, User
 
 HOLDS_ON = """
@@ -141,7 +142,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_them_is_said(desk: Desk) -> None:
-    report = await desk.keep(KeepTerms(files=99))
+    report = await desk.keep(KeepTerms(limits=Limits(kept_files=99)))
     assert report == KeepReport(
         kept=(),
         refused=(),
@@ -158,8 +159,8 @@ async def test_of_more_files_than_are_kept_unasked_none_is_kept_and_how_to_keep_
 
 def test_bytes_count_as_well() -> None:
     changes = [FileChange(path="big", kind="created", bytes=3 << 20)]
-    assert KeepTerms(megabytes=3).question(changes) is None
-    question = KeepTerms(megabytes=2).question(changes)
+    assert KeepTerms(limits=Limits(kept_mb=3)).question(changes) is None
+    question = KeepTerms(limits=Limits(kept_mb=2)).question(changes)
     assert question is not None
     assert question.reason == "1 changed files, 3.0 MB: more than 2.0 MB are kept only if you say so"
     assert question.option == "kept_size=4m"
@@ -167,13 +168,13 @@ def test_bytes_count_as_well() -> None:
 
 @pytest.mark.parametrize("answer", [True, False])
 async def test_a_person_who_is_asked_decides(desk: Desk, answer: bool) -> None:
-    asked: list[KeepQuestion] = []
+    asked: list[UnkeptChanges] = []
 
-    async def ask(question: KeepQuestion) -> bool:
+    async def ask(question: UnkeptChanges) -> bool:
         asked.append(question)
         return answer
 
-    report = await desk.keep(KeepTerms(files=10, ask=ask))
+    report = await desk.keep(KeepTerms(limits=Limits(kept_files=10), ask=ask))
     assert [question.files for question in asked] == [100]
     assert len(report.kept) == (100 if answer else 0)
     assert desk.is_as_it_was() is not answer

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.sandbox import private_directory
 from tests.sandbox.conftest import PLAIN_UID, SOURCE, WEAK_USERS, CageStarterFor
 
@@ -32,7 +32,7 @@ with private_directory("test") as directory:
 _HOLD_POOL = """
 import glob, os, sys
 import anyio
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 async def main():
     async with KernelPool.open():
         print(*glob.glob(f"/tmp/cellwright-pool-{os.getpid()}-*"), flush=True)

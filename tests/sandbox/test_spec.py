@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -103,4 +104,4 @@ def test_a_spec_survives_the_way_to_the_zygote() -> None:
         environment={"A": "b"},
         cwd="/project/x",
     )
-    assert CageSpec.from_json(spec.to_json()) == spec
+    assert CageSpec.of(json.loads(json.dumps(asdict(spec)))) == spec

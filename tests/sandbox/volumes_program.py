@@ -14,7 +14,8 @@ import anyio
 
 import cellwright
 from cellwright.ids import CellId
-from cellwright.kernel import Committed, Observation
+from cellwright.kernel.branches.branch import Committed
+from cellwright.kernel.observation import Observation
 from cellwright.notebook import CreateCell
 from cellwright.settings import Settings
 

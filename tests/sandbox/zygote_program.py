@@ -51,8 +51,8 @@ def serve(requests: socket.socket) -> None:
             reaped, status = os.waitpid(pid, os.WNOHANG)
             if reaped:
                 del cages[pid]
-                ended = launcher.finish(caged, status)
-                requests.send(json.dumps({"ended": pid, "how": [ended.exit_code, ended.signal, ended.limit]}).encode())
+                launcher.finish(caged)
+                requests.send(json.dumps({"ended": pid, "how": os.waitstatus_to_exitcode(status)}).encode())
         if requests not in ready:
             continue
         message, fds, _, _ = socket.recv_fds(requests, 1 << 20, 2)
@@ -60,7 +60,7 @@ def serve(requests: socket.socket) -> None:
             return
         request = json.loads(message)
         try:
-            spec = CageSpec.from_json(request["spec"].encode())
+            spec = CageSpec.of(request["spec"])
             caged = launcher.start(spec, body_of(request["program"]), kernel_fd=fds[0], control_fd=fds[1])
         except OSError as error:
             requests.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())

@@ -16,8 +16,12 @@ import anyio
 
 from cellwright.app import open_notebook, open_pool
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Journal, Question, RunId, Workflow
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.names import RunId
+from cellwright.journal.questions import Question
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.server.__main__ import main

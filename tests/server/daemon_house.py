@@ -16,7 +16,8 @@ from typing import Any, Self, TypeVar
 import anyio
 
 from cellwright.background import BackgroundProcess, running_pid
-from cellwright.journal import Records, read_key
+from cellwright.journal.chain import read_key
+from cellwright.journal.records import Records
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.goal.goal import Goal
 from cellwright.server import DaemonLaunch

@@ -20,7 +20,8 @@ from inline_snapshot import snapshot
 
 from cellwright.background import READY, listen
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import Recorded, RunEnded, RunStarted, stream_of
+from cellwright.journal.events import Recorded, RunEnded, RunStarted
+from cellwright.journal.names import stream_of
 from cellwright.server import DaemonClient, DaemonLaunch, connect, runs_here_or_there
 from cellwright.server.daemon.connection import DaemonConnection
 from cellwright.server.daemon.launch import DaemonStart, daemon_at, start_message

@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from cellwright.errors import Unavailable
-from cellwright.journal import RunForked, stream_of
+from cellwright.journal.events import RunForked
+from cellwright.journal.names import stream_of
 from cellwright.runs.events import RunCarriedOver
 from cellwright.server import connect, runs_here_or_there
 from tests.server.a_daemon import STEPS

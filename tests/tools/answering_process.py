@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import anyio
 
-from cellwright.journal import CrashPoint, Records, crash_at
+from cellwright.journal.crash import CrashPoint, crash_at
+from cellwright.journal.records import Records
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Inbox

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 
 from cellwright.app import open_notebook
-from cellwright.journal import CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.settings import Settings
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint

@@ -11,8 +11,8 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import CrashPoint, EffectFinding, EffectFound, EffectNotFound, crash_at
-from cellwright.journal.crash import carry_on
+from cellwright.journal.crash import CrashPoint, carry_on, crash_at
+from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
 from cellwright.tools.tool import CallContext, Done, Tool, result_json, result_text, tool
 from tests.tools.office import SECRET
 from tests.tools.workshop import open_workshop

@@ -10,8 +10,10 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import AuditRecorded, Flow, Journal, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.journal.events import AuditRecorded
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from cellwright.policy.actions import Action, UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope, Person
 from cellwright.policy.audit import Actor

@@ -8,7 +8,9 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from cellwright.journal import CrashPoint, QuestionAnswered, Records
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.events import QuestionAnswered
+from cellwright.journal.records import Records
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Inbox

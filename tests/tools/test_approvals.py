@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Question, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.questions import Question
 from cellwright.policy.actions import RunShell, UseNetwork, WriteFile
 from cellwright.policy.approvals import (
     Answered,

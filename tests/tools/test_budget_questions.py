@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cellwright.journal import Flow, Workflow
+from cellwright.journal.flow import Flow, Workflow
 from cellwright.policy.approvals import AnswerRefused, No, Yes
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Use, UseId, Within, reserve, settle
 from cellwright.policy.money import Money, Price, UnknownPrice

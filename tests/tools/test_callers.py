@@ -13,7 +13,9 @@ import pytest
 
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import CrashPoint, Question, Records
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.questions import Question
+from cellwright.journal.records import Records
 from cellwright.policy.actions import ReadFile, RunShell, UseNetwork
 from cellwright.policy.approvals import No, Yes
 from cellwright.tools.approval.guard import audit_trail

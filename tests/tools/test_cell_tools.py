@@ -10,8 +10,8 @@ from typing import Any
 from inline_snapshot import snapshot
 
 from cellwright.app import Files
-from cellwright.journal import EffectFinding, EffectNotFound, EffectUnknown
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.policy.approvals import No
 from cellwright.sandbox.spec import FilesMode
 from cellwright.tools.approval.guard import audit_trail

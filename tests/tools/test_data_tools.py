@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from cellwright.data.files import DataFile, parse_data
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import read
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.approval.guard import audit_trail

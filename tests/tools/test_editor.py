@@ -13,8 +13,8 @@ import anyio.to_thread
 import pytest
 
 from cellwright.errors import Unavailable
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.observation import ConsoleText
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
 from cellwright.notebook.edits import AtStart
 from cellwright.tools.history.moves import NothingToMove, NotMoved

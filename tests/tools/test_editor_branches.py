@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, read
 from cellwright.tools.history.moves import NothingToMove
 from cellwright.tools.notebook.editor import NotebookEditor

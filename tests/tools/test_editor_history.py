@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.checkpoints import CheckpointBudget
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell, read
 from cellwright.tools.history.moves import MoveRefused
 from cellwright.tools.notebook.editor import NotebookEditor

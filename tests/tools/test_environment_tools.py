@@ -11,9 +11,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
-from cellwright.journal import EffectFound, EffectNotFound
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
 from cellwright.notebook import read
 from cellwright.policy.approvals import No, Yes

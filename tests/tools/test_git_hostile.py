@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.tool import result_text
 from tests.sampling import spread

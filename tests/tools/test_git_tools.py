@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Workflow
 from cellwright.journal.effects import EffectFound, EffectNotFound
-from cellwright.kernel import KernelPool
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.kernel.pool import KernelPool
 from cellwright.policy.actions import GitCommit, ReadFile
 from cellwright.policy.approvals import No, Yes
 from cellwright.tools.callers import standard

@@ -14,7 +14,8 @@ from dirty_equals import IsStr
 from inline_snapshot import snapshot
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Flow, Question, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.questions import Question
 from cellwright.policy.actions import ReadFile, RunCode, RunShell, UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope, AnswerRefused, ModelOrigin, No, Person, Yes
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Use, UseId, reserve

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import assume, given
 from pydantic import TypeAdapter
 
-from cellwright.journal import Event, Fact, Recorded, TaskChanged
-from cellwright.journal.events import encode, kind_of
+from cellwright.journal.events import Event, Fact, Recorded, TaskChanged, encode, kind_of
 from cellwright.policy.actions import Action, Spend
 from cellwright.policy.approvals import Answered, ApprovalQuestion, Grant, QuestionId, Yes, grant_of
 from cellwright.policy.serialization import action_json

@@ -14,8 +14,9 @@ import anyio.to_thread
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.journal import CrashPoint, EffectFound, EffectNotFound
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.effects import EffectFound, EffectNotFound
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import read
 from cellwright.policy.approvals import No
 from cellwright.tools.approval.guard import audit_trail

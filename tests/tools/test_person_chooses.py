@@ -10,8 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.journal import OpenQuestion, Records
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.questions import OpenQuestion
+from cellwright.journal.records import Records
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import EditCell, read
 from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches

@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from cellwright.app import Files
-from cellwright.journal import EffectNotFound, EffectUnknown
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.effects import EffectNotFound, EffectUnknown
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.tools.environment_tools import shell_tools
 from cellwright.tools.tool import Done, Refusal, Tool, ToolError, ToolResult
 from tests.tools.workshop import open_workshop

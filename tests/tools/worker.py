@@ -11,8 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from cellwright.journal import CrashPoint, crash_at
-from cellwright.journal.crash import carry_on
+from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.policy.actions import Action
 from tests.tools.office import RATES, open_office
 

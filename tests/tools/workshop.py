@@ -10,8 +10,10 @@ from typing import Any
 
 import anyio
 
-from cellwright.journal import Flow, Journal, StepFinished, Workflow
 from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.journal.events import StepFinished
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.runs.events import EVENT_TYPES

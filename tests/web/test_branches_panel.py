@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from cellwright.cli.journal_options import open_records
-from cellwright.journal import stream_of
+from cellwright.journal.names import stream_of
 from cellwright.policy.masking.masker import Masker
 from cellwright.testing import Fault
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable

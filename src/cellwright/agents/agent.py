@@ -37,7 +37,9 @@ from cellwright.agents.styles import (
     parse_reply,
     reply_text,
 )
-from cellwright.journal import CostRecorded, Flow, Question
+from cellwright.journal.events import CostRecorded
+from cellwright.journal.flow import Flow
+from cellwright.journal.questions import Question
 from cellwright.policy.budgets import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller

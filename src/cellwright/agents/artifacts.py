@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cellwright.agents.events import ArtifactWritten
-from cellwright.journal import Recorded, stream_of
+from cellwright.journal.events import Recorded
+from cellwright.journal.names import stream_of
 from cellwright.tools.text_store import TextStore
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
-from cellwright.journal import Fact, RoomEvent
-from cellwright.journal.events import FormerFact
+from cellwright.journal.events import Fact, FormerFact, RoomEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,8 +34,10 @@ from cellwright.agents.repair.failures import ObservedFailure, ObservedPass, att
 from cellwright.agents.repair.strategy import decide_repairs, focused_advice
 from cellwright.errors import Defect, Unavailable
 from cellwright.ids import CellId
-from cellwright.journal import Flow, Json, Question
-from cellwright.kernel import VariablePreview
+from cellwright.journal.flow import Flow
+from cellwright.journal.questions import Question
+from cellwright.journal.values import Json
+from cellwright.kernel.observation import VariablePreview
 from cellwright.notebook import Edit, EditCell, graph
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused

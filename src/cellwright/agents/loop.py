@@ -19,7 +19,7 @@ from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.prompt.composition import AssignmentContext
 from cellwright.agents.role import Role, role_named
 from cellwright.agents.styles import choose_style
-from cellwright.journal import Flow, Workflow
+from cellwright.journal.flow import Flow, Workflow
 
 
 async def work(flow: Flow, assignment: Assignment, context: AgentContext) -> AgentReport:

@@ -37,7 +37,8 @@ from cellwright.agents.prompt.prompt import Prompt, PromptSpan
 from cellwright.agents.role import Role
 from cellwright.agents.styles import Style
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import Flow, Json
+from cellwright.journal.flow import Flow
+from cellwright.journal.values import Json
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.calls import (
     AnswerUnknown,

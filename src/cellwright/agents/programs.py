@@ -17,7 +17,8 @@ from pydantic import Field
 from cellwright.agents.agent_context import MakeProgram
 from cellwright.agents.styles import PROGRAM, program_tools
 from cellwright.errors import Defect, Unavailable
-from cellwright.journal import Flow, Json
+from cellwright.journal.flow import Flow
+from cellwright.journal.values import Json
 from cellwright.notebook import clip
 from cellwright.tools.actions.steps import (
     CallFailure,

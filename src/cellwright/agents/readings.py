@@ -21,7 +21,7 @@ from cellwright.agents.reading_answers import (
     evaluate_answer,
 )
 from cellwright.agents.repair.choices import AskPerson
-from cellwright.journal import Json
+from cellwright.journal.values import Json
 from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import CallContext, Caller, Done, Tool, ToolCall, ToolResult, result_text, tool
 

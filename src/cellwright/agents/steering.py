@@ -14,8 +14,10 @@ import anyio
 from cellwright.agents.events import HandOverAsked, PauseAsked, PersonSaid, StopAsked, UnpauseAsked
 from cellwright.agents.prompt.conversation import PersonMessage
 from cellwright.errors import UserError
-from cellwright.journal import EventLog, Question, Recorded, RoomEvent
+from cellwright.journal.events import Recorded, RoomEvent
+from cellwright.journal.log import EventLog
 from cellwright.journal.names import run_of, stream_of
+from cellwright.journal.questions import Question
 from cellwright.policy.approvals import Person
 
 _LOOK_SECONDS: Final = 0.5

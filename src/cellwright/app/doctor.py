@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.journal.database import SQLITE_VERSION
-from cellwright.kernel import Zygote
+from cellwright.kernel.process.zygote import Zygote
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.configuration import Endpoint, configuration_at

@@ -21,7 +21,8 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from cellwright.app.notebooks import open_notebook, open_pool
 from cellwright.errors import CellwrightError, Unavailable
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import SaveConflict, render
 from cellwright.notebook.atomic_write import write_new
 from cellwright.settings import Settings

@@ -14,10 +14,14 @@ import anyio.to_thread
 from cellwright.analyst.data_search import mounts
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook, PythonChoice, Pythons, UvSettings
+from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
+from cellwright.kernel.environments.lookup import UvSettings
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import NotebookFile, read
 from cellwright.remedies import remedy
-from cellwright.sandbox.host.keep_terms import KeepQuestion
+from cellwright.sandbox.host.file_changes import UnkeptChanges
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux import syscalls
@@ -65,7 +69,7 @@ async def open_notebook(
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
-    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
+    ask_to_keep: Callable[[UnkeptChanges], Awaitable[bool]] | None = None,
 ) -> AsyncGenerator[OpenNotebook]:
     """A marimo notebook with a live, sandboxed kernel.
 
@@ -104,7 +108,7 @@ def kernel_options(
     python: PythonChoice = "header",
     egress: Egress | None = None,
     on_progress: Callable[[str], None] | None = None,
-    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None,
+    ask_to_keep: Callable[[UnkeptChanges], Awaitable[bool]] | None = None,
 ) -> KernelOptions:
     """Where this notebook's kernels run."""
     if egress is not None and tier in {"C", "D"}:

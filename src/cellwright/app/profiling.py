@@ -11,7 +11,7 @@ import anyio.to_thread
 from cellwright.analyst.profile import Profile
 from cellwright.app.notebooks import contained, open_pool
 from cellwright.data.files import DataFile
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier

@@ -22,7 +22,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import Defect
-from cellwright.journal import Records, stream_of
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
 from cellwright.notebook.atomic_write import write_atomically, write_new

@@ -24,10 +24,13 @@ from cellwright.app.workspaces import (
     open_workspace,
 )
 from cellwright.errors import UserError
-from cellwright.journal import Journal, Records, RunId, stream_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
-from cellwright.journal.names import new_run_id, run_id
-from cellwright.kernel import CellFinishedEvent, KernelPool, OpenNotebook
+from cellwright.journal.journal import Journal
+from cellwright.journal.names import RunId, new_run_id, run_id, stream_of
+from cellwright.journal.records import Records
+from cellwright.kernel.observation import CellFinishedEvent
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook.atomic_write import write_atomically

@@ -17,8 +17,9 @@ from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings

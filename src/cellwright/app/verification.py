@@ -11,7 +11,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from cellwright.app.notebooks import Files, contained, kernel_options
-from cellwright.kernel import KernelPool, PythonChoice
+from cellwright.kernel.environments.interpreters import PythonChoice
+from cellwright.kernel.pool import KernelPool
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import sentence_of

@@ -30,9 +30,11 @@ from cellwright.app.notebooks import Files, contained, mounted_data, open_notebo
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
 from cellwright.data.files import DataFile, place_data
-from cellwright.journal import Flow, Records
+from cellwright.journal.flow import Flow
 from cellwright.journal.names import run_of
-from cellwright.kernel import KernelPool, PythonChoice
+from cellwright.journal.records import Records
+from cellwright.kernel.environments.interpreters import PythonChoice
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch

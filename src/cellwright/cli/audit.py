@@ -11,7 +11,7 @@ from cellwright.cli.journal_options import JournalOptions
 from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.errors import UserError
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.policy.actions import KINDS
 from cellwright.policy.audit import AuditFilter, parse_since
 from cellwright.tools.approval.guard import AuditTrailLine, audit_trail

@@ -24,9 +24,10 @@ from cellwright.cli.journal_options import (
 from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console, journal_tables
 from cellwright.errors import UserError
-from cellwright.journal import Records, RunStatus, maintenance, stream_of, verify
+from cellwright.journal import maintenance, verify
+from cellwright.journal.names import stream_of
 from cellwright.journal.projections import fold, timeline
-from cellwright.journal.records import cancel_run, fork_run, known_run
+from cellwright.journal.records import Records, RunStatus, cancel_run, fork_run, known_run
 from cellwright.policy.audit import parse_since
 from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.tools.approval.guard import audit_trail

@@ -13,9 +13,9 @@ import anyio
 import typer
 
 from cellwright.errors import UserError
-from cellwright.journal import Records
 from cellwright.journal.chain import read_existing_key
 from cellwright.journal.database import JournalLocation
+from cellwright.journal.records import Records
 from cellwright.journal.tables import is_journal
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.events import EVENT_TYPES

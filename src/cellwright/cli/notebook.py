@@ -19,11 +19,12 @@ from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
 from cellwright.cli.terminal_input import ask_line, is_interactive
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Call, CellFinishedEvent, CellOutcome, Event, Observation, OpenNotebook
+from cellwright.kernel.observation import CellFinishedEvent, CellOutcome, Event, Observation
+from cellwright.kernel.process.call import Call
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.notebook.dataflow import Graph
-from cellwright.sandbox.host.file_changes import FileChange
-from cellwright.sandbox.host.keep_terms import KeepQuestion
+from cellwright.sandbox.host.file_changes import FileChange, UnkeptChanges
 
 app = GroupedCommands(help="Open a marimo notebook without a browser.", no_args_is_help=True)
 
@@ -128,7 +129,7 @@ async def _apply(file: Path, edits: object, options: NotebookOptions, is_for_peo
 
 
 def _opened(file: Path, options: NotebookOptions) -> Any:
-    async def ask_to_keep(question: KeepQuestion) -> bool:
+    async def ask_to_keep(question: UnkeptChanges) -> bool:
         answer = await ask_line(f"The notebook left {question.reason}. Keep them? [y/N] ")
         return answer is not None and answer.lower() in {"y", "yes"}
 

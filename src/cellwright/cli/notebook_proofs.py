@@ -19,10 +19,10 @@ from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
 from cellwright.errors import CellwrightError, Unavailable, UserError
-from cellwright.kernel import KernelOptions
 from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically

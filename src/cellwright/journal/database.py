@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -109,28 +109,6 @@ class JournalLocation:
         return cls(url=f"sqlite:///{path}", dialect="sqlite", path=path)
 
 
-class DatabaseConnection(Protocol):
-    """One connection, used by one thread at a time."""
-
-    dialect: Dialect
-
-    def begin(self, *, is_writing: bool) -> Cursor:
-        """Start a transaction."""
-        ...
-
-    def commit(self) -> None:
-        """Make it so."""
-        ...
-
-    def rollback(self) -> None:
-        """As if it had not begun."""
-        ...
-
-    def close(self) -> None:
-        """Let go."""
-        ...
-
-
 def tune_sqlite(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
     """WAL, an explicit promise per commit, and patience with other writers."""
     connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
@@ -153,83 +131,36 @@ def _unixepoch(when: str) -> float | int:
             raise ValueError(when)
 
 
-class SqliteConnection:
-    """A connection to the file."""
-
-    dialect: Dialect = "sqlite"
-
-    def __init__(self, path: Path, synchronous: Synchronous) -> None:
-        try:
-            # Before SQLite makes it: its -wal and -shm files take over who may read it.
-            path.touch(mode=0o600)
-            self._raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            tune_sqlite(self._raw, synchronous)
-        except (sqlite3.Error, OSError) as error:
-            raise Unavailable(f"Cannot open the journal {str(path)!r}: {error}.", hint="Is it a journal?") from error
-
-    def begin(self, *, is_writing: bool) -> Cursor:
-        """Start a transaction; a writing one waits for its turn now, so that it cannot fail later."""
-        self._raw.execute("BEGIN IMMEDIATE" if is_writing else "BEGIN")
-        return Cursor(self._raw.cursor(), "sqlite")
-
-    def commit(self) -> None:
-        """Make it so."""
-        self._raw.execute("COMMIT")
-
-    def rollback(self) -> None:
-        """As if it had not begun."""
-        if self._raw.in_transaction:
-            self._raw.execute("ROLLBACK")
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._raw.close()
-
-    @property
-    def raw(self) -> sqlite3.Connection:
-        """For what only SQLite has: online backup and its own checks."""
-        return self._raw
+def open_sqlite(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
+    """A connection to the file, which begins no transaction by itself."""
+    try:
+        # Before SQLite makes it: its -wal and -shm files take over who may read it.
+        path.touch(mode=0o600)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        tune_sqlite(connection, synchronous)
+    except (sqlite3.Error, OSError) as error:
+        raise Unavailable(f"Cannot open the journal {str(path)!r}: {error}.", hint="Is it a journal?") from error
+    return connection
 
 
-class PostgresConnection:
-    """A connection to the server."""
+def _open_postgres(url: str) -> psycopg.Connection:
+    import psycopg  # 0.3 s that a journal in a file need not pay
 
-    dialect: Dialect = "postgres"
-
-    def __init__(self, url: str) -> None:
-        import psycopg  # 0.3 s that a journal in a file need not pay
-
-        try:
-            self._raw = psycopg.connect(url, connect_timeout=10)
-            # A frozen worker must not hold a stream's head, or its own runs, against those who take over.
-            patience = (str(IDLE_TRANSACTION_TIMEOUT_SECONDS * 1000),)
-            with closed_if_it_fails(self._raw):
-                self._raw.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
-                self._raw.commit()
-        except psycopg.ProgrammingError:
-            # Without the driver's words: they may quote a part of the address, and that may be its password.
-            raise UserError(
-                "That is no address of a Postgres database.", hint="Write postgresql://user@host:5432/name."
-            ) from None
-        except psycopg.Error as error:
-            raise Unavailable(f"Cannot reach the journal's Postgres: {error}.", hint="Check the URL.") from error
-
-    def begin(self, *, is_writing: bool) -> Cursor:
-        """Start a transaction."""
-        return Cursor(self._raw.cursor(), "postgres")
-
-    def commit(self) -> None:
-        """Make it so."""
-        self._raw.commit()
-
-    def rollback(self) -> None:
-        """As if it had not begun."""
-        if not self._raw.closed:
-            self._raw.rollback()
-
-    def close(self) -> None:
-        """Hang up."""
-        self._raw.close()
+    try:
+        connection = psycopg.connect(url, connect_timeout=10)
+        # A frozen worker must not hold a stream's head, or its own runs, against those who take over.
+        patience = (str(IDLE_TRANSACTION_TIMEOUT_SECONDS * 1000),)
+        with closed_if_it_fails(connection):
+            connection.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", patience)
+            connection.commit()
+    except psycopg.ProgrammingError:
+        # Without the driver's words: they may quote a part of the address, and that may be its password.
+        raise UserError(
+            "That is no address of a Postgres database.", hint="Write postgresql://user@host:5432/name."
+        ) from None
+    except psycopg.Error as error:
+        raise Unavailable(f"Cannot reach the journal's Postgres: {error}.", hint="Check the URL.") from error
+    return connection
 
 
 @contextmanager
@@ -249,9 +180,11 @@ class BrokenUnused(Unavailable):
 class SharedConnection:
     """One connection and its queue of users; opened again after it broke."""
 
-    def __init__(self, connect: Callable[[], DatabaseConnection]) -> None:
-        self._connect = connect
-        self._connection: DatabaseConnection | None = None
+    def __init__(self, place: JournalLocation, synchronous: Synchronous) -> None:
+        self._place = place
+        self._synchronous: Synchronous = synchronous
+        self._connection: Any = None
+        """A driver's; both drivers' are used alike."""
         self._is_closed = False
         self._threads = threading.Lock()
         self._tasks = anyio.Lock()
@@ -264,7 +197,10 @@ class SharedConnection:
             connection = kept or self._connect()
             cursor: Cursor | None = None
             try:
-                cursor = connection.begin(is_writing=is_writing)
+                cursor = Cursor(connection.cursor(), self._place.dialect)
+                if self._place.dialect == "sqlite":
+                    # A writing one waits for its turn now, so that it cannot fail later.
+                    connection.execute("BEGIN IMMEDIATE" if is_writing else "BEGIN")
                 yield cursor
                 connection.commit()
             except BaseException as error:
@@ -296,17 +232,23 @@ class SharedConnection:
                 self._connection.close()
                 self._connection = None
 
-    def _give_back(self, connection: DatabaseConnection, error: BaseException, *, is_unused: bool) -> None:
+    def _connect(self) -> Any:
+        path = self._place.path
+        return _open_postgres(self._place.url) if path is None else open_sqlite(path, self._synchronous)
+
+    def _give_back(self, connection: Any, error: BaseException, *, is_unused: bool) -> None:
         """Keep the connection if it is still good."""
         if not _broken_by(error):
-            connection.rollback()
+            # SQLite knows no closed ones, and a server may have hung up.
+            if not getattr(connection, "closed", False):
+                connection.rollback()
             self._keep(connection)
             return
         connection.close()
         kind = BrokenUnused if is_unused else Unavailable
         raise kind(f"The journal's database failed: {error}.", hint="Try again.") from error
 
-    def _keep(self, connection: DatabaseConnection) -> None:
+    def _keep(self, connection: Any) -> None:
         """For whoever comes next, if anybody should."""
         if self._is_closed:
             connection.close()
@@ -325,15 +267,13 @@ class Database:
     def __init__(self, place: JournalLocation, *, synchronous: Synchronous = "normal") -> None:
         self.place: Final = place
         self.dialect: Final[Dialect] = place.dialect
-        self._synchronous: Synchronous = synchronous
-        self._writing = SharedConnection(self.connect)
-        self._reading = SharedConnection(self.connect)
+        self.synchronous: Final[Synchronous] = synchronous
+        self._writing = self.new_connection()
+        self._reading = self.new_connection()
 
-    def connect(self) -> DatabaseConnection:
-        """One more connection, closed by whoever asked for it."""
-        if self.place.path is not None:
-            return SqliteConnection(self.place.path, self._synchronous)
-        return PostgresConnection(self.place.url)
+    def new_connection(self) -> SharedConnection:
+        """One more, closed by whoever asked for it."""
+        return SharedConnection(self.place, self.synchronous)
 
     def lasting(self) -> Database:
         """The same database with commits that survive a power failure."""

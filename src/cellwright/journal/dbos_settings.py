@@ -18,9 +18,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cellwright.errors import Unavailable
 from cellwright.journal.blobs import Blobs
-from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import IDLE_TRANSACTION_TIMEOUT_SECONDS, JournalLocation, Synchronous, tune_sqlite
-from cellwright.journal.values import Mask, dump, error_json, load, parse_error
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.database import (
+    IDLE_TRANSACTION_TIMEOUT_SECONDS,
+    Database,
+    JournalLocation,
+    Synchronous,
+    tune_sqlite,
+)
+from cellwright.journal.log import EventLog
+from cellwright.journal.values import dump, error_json, load, parse_error
 
 APPLICATION: Final = "cellwright"
 POLL_INTERVAL_SECONDS: Final = 0.2
@@ -39,18 +46,17 @@ _BLOB_CHARACTERS: Final = 64_000
 class JsonSerializer(dbos.Serializer):
     """JSON for everything; large values as blobs, errors in their envelope."""
 
-    def __init__(self, blobs: Blobs, at_crash_point: AtCrashPoint, mask: Mask | None) -> None:
-        self._blobs = blobs
-        self._at = at_crash_point
-        self._mask = mask
+    def __init__(self, log: EventLog) -> None:
+        self._blobs = Blobs(log.database)
+        self._log = log
 
     def serialize(self, data: Any) -> str:
         """The text that is kept."""
-        text = dump({"error": error_json(data, self._mask)} if isinstance(data, BaseException) else {"value": data})
+        text = dump({"error": error_json(data, self._log.mask)} if isinstance(data, BaseException) else {"value": data})
         if len(text) <= _BLOB_CHARACTERS:
             return text
         kept = dump({"blob": self._blobs.put(text), "characters": len(text)})
-        self._at(CrashPoint.BLOB_WRITTEN)
+        self._log.at(CrashPoint.BLOB_WRITTEN)
         return kept
 
     def deserialize(self, serialized_data: str) -> Any:
@@ -68,10 +74,9 @@ class JsonSerializer(dbos.Serializer):
 # ── its configuration ──
 
 
-def engine_config(
-    place: JournalLocation, synchronous: Synchronous, serializer: JsonSerializer, version: str, worker: str
-) -> dbos.DBOSConfig:
-    """The configuration for the journal at this place."""
+def engine_config(database: Database, serializer: JsonSerializer, version: str, worker: str) -> dbos.DBOSConfig:
+    """The configuration for the journal in this database."""
+    place = database.place
     config: dbos.DBOSConfig = {
         "name": APPLICATION,
         "system_database_url": place.url,
@@ -84,13 +89,8 @@ def engine_config(
         "log_level": "WARNING",
     }
     if place.dialect == "sqlite":
-        config["system_database_engine"] = sqlite_engine(place, synchronous)
+        config["system_database_engine"] = sqlite_engine(place, database.synchronous)
     return config
-
-
-def fork_workflow(system: Any, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
-    """Put a copy of the old one's steps in the queue, for workers of this version. Blocking."""
-    system.fork_workflow([old], [new], [from_step], application_version=version, replacement_children=dict(children))
 
 
 def sqlite_engine(place: JournalLocation, synchronous: Synchronous) -> sqlalchemy.Engine:
@@ -118,11 +118,35 @@ EXPECTED_OUTCOMES: Final = _Expected()
 # ── the engine from outside ──
 
 
-class RemoteEngine:
+class WorkflowControl:
+    """Stops and forks workflows, through DBOS's system database."""
+
+    @property
+    def _system(self) -> Any:
+        raise NotImplementedError
+
+    async def cancel(self, workflow_ids: Sequence[str]) -> None:
+        """Let these take no further step; their worker notices within a second and stops the steps they are in."""
+        await anyio.to_thread.run_sync(self._system.cancel_workflows, list(workflow_ids))
+
+    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
+        """Put a copy of the old one's steps below `from_step` in the queue, for workers of this version.
+
+        It may take these children for its own.
+        """
+        fork = partial(self._system.fork_workflow, application_version=version, replacement_children=dict(children))
+        await anyio.to_thread.run_sync(fork, [old], [new], [from_step])
+
+
+class RemoteEngine(WorkflowControl):
     """Steers workflows that some worker runs, or will run."""
 
     def __init__(self, client: dbos.DBOSClient) -> None:
-        self._system: Any = client._sys_db
+        self._client = client
+
+    @property
+    def _system(self) -> Any:
+        return self._client._sys_db
 
     @classmethod
     @asynccontextmanager
@@ -148,11 +172,3 @@ class RemoteEngine:
             client.destroy()
             if engine is not None:
                 engine.dispose()
-
-    async def cancel(self, workflow_ids: Sequence[str]) -> None:
-        """Let these take no further step; their worker notices within a second and stops the steps they are in."""
-        await anyio.to_thread.run_sync(self._system.cancel_workflows, list(workflow_ids))
-
-    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
-        """Put a copy of the old one's steps in the queue, for workers of this version."""
-        await anyio.to_thread.run_sync(partial(fork_workflow, self._system, old, new, from_step, children, version))

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import anyio
 
 from cellwright.journal import engine_tables
-from cellwright.journal.crash import AtCrashPoint, CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.journal.database import Cursor, Database
 from cellwright.journal.events import EffectInDoubt
 from cellwright.journal.log import EventLog
@@ -72,10 +72,10 @@ class _EffectRow:
 class Effects:
     """All effects of a journal."""
 
-    def __init__(self, log: EventLog, questions: Questions, at_crash_point: AtCrashPoint) -> None:
+    def __init__(self, log: EventLog, questions: Questions) -> None:
         self._log = log
         self._questions = questions
-        self._at = at_crash_point
+        self._at = log.at
         # An intent that a power failure takes back would let the effect happen twice.
         self._lasting: Database = log.database.lasting()
 

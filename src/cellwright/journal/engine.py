@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
-from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -26,15 +26,13 @@ from dbos._error import DBOSException, DBOSWorkflowCancelledError, DBOSWorkflowC
 from sqlalchemy.exc import SQLAlchemyError
 
 from cellwright.errors import Defect, Unavailable, UserError
-from cellwright.journal.blobs import Blobs
-from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import JournalLocation, Synchronous
+from cellwright.journal.crash import CrashPoint
 from cellwright.journal.dbos_settings import (
     EXPECTED_OUTCOMES,
     POLL_INTERVAL_SECONDS,
     JsonSerializer,
+    WorkflowControl,
     engine_config,
-    fork_workflow,
 )
 from cellwright.journal.effects import Effect, Effects
 from cellwright.journal.engine_tables import QUEUE
@@ -53,26 +51,17 @@ _END: Final = "end"
 _TELL: Final = "tell"
 
 
-class Engine:
+class Engine(WorkflowControl):
     """One per process: DBOS is a singleton."""
 
-    def __init__(
-        self,
-        *,
-        log: EventLog,
-        questions: Questions,
-        effects: Effects,
-        version: str,
-        worker: str,
-        at_crash_point: AtCrashPoint,
-    ) -> None:
+    def __init__(self, log: EventLog, questions: Questions, version: str) -> None:
         self.version: Final = version
-        self.worker: Final = worker
-        self.serializer: Final = JsonSerializer(Blobs(log.database), at_crash_point, log.mask)
+        self.worker: Final = f"worker-{secrets.token_hex(6)}"
+        self.serializer: Final = JsonSerializer(log)
         self._log = log
         self._questions = questions
-        self._effects = effects
-        self._at = at_crash_point
+        self._effects = Effects(log, questions)
+        self._at = log.at
         self._entries: dict[str, Callable[[Json], Coroutine[Any, Any, Json]]] = {}
         self._scopes: dict[RunId, set[anyio.CancelScope]] = {}
         self._ended = anyio.Event()
@@ -80,35 +69,28 @@ class Engine:
 
     # ── its life ──
 
-    async def launch(self, place: JournalLocation, synchronous: Synchronous, workflows: Sequence[Workflow]) -> None:
-        """Start DBOS on this place, with these workflows."""
+    async def launch(self, workflows: Sequence[Workflow]) -> None:
+        """Start DBOS on the journal's database, with these workflows."""
         if dbos._dbos._dbos_global_instance is not None:
             raise UserError("This process runs a journal already.", hint="Close it first; only one can run workflows.")
         logging.getLogger("dbos").addFilter(EXPECTED_OUTCOMES)
         dbos.DBOS.destroy(destroy_registry=True)
         loop = asyncio.get_running_loop()
-        await anyio.to_thread.run_sync(self._launch, place, synchronous, workflows, loop)
+        await anyio.to_thread.run_sync(self._launch, workflows, loop)
 
-    def _launch(
-        self,
-        place: JournalLocation,
-        synchronous: Synchronous,
-        workflows: Sequence[Workflow],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        instance = dbos.DBOS(config=engine_config(place, synchronous, self.serializer, self.version, self.worker))
+    def _launch(self, workflows: Sequence[Workflow], loop: asyncio.AbstractEventLoop) -> None:
+        config = engine_config(self._log.database, self.serializer, self.version, self.worker)
+        instance = dbos.DBOS(config=config)
         for workflow in workflows:
-            entry = self._entry(workflow)
-            self._entries[workflow.name] = dbos.DBOS.workflow(name=workflow.name, max_recovery_attempts=_NO_LIMIT)(
-                entry
-            )
+            durable = dbos.DBOS.workflow(name=workflow.name, max_recovery_attempts=_NO_LIMIT)
+            self._entries[workflow.name] = durable(self._entry(workflow))
         # Recovery, resume and fork go through this queue; one second of waiting is its default.
         instance._registry._register_internal_queue(QUEUE, polling_interval_sec=POLL_INTERVAL_SECONDS)
         dbos._core.DEFAULT_POLLING_INTERVAL = POLL_INTERVAL_SECONDS
         instance._background_event_loop._main_loop = loop
         self._instance = instance
         try:
-            with StepTransactions(self._log, self._at).attached():
+            with StepTransactions(self._log).attached():
                 dbos.DBOS.launch()
         except (DBOSException, SQLAlchemyError) as error:
             raise Unavailable(
@@ -138,6 +120,7 @@ class Engine:
             pool.dispose()
             database.engine.dispose()
         self._instance = None
+        self._effects.close()
         # DBOS made its own pool the loop's default and has just shut it down.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="cellwright"))
 
@@ -148,7 +131,7 @@ class Engine:
             workflow_id = dbos.DBOS.workflow_id
             assert workflow_id is not None
             begun = RunStarted(workflow=workflow_id, name=workflow.name, version=self.version)
-            await self._tell(_BEGIN, (begun,))
+            await self.tell((begun,), _BEGIN)
             self._at(CrashPoint.RUN_BEGUN)
             try:
                 result = load(dump(await workflow.body(Flow(self, workflow_id, self._log.read_all), argument)))
@@ -160,7 +143,7 @@ class Engine:
                 await self._tell_failure(workflow, workflow_id, error)
                 raise settled(error, self._log.mask) from error
             self._at(CrashPoint.RUN_ENDING)
-            await self._tell(_END, (RunEnded(workflow=workflow_id, name=workflow.name, outcome="done"),))
+            await self.tell((RunEnded(workflow=workflow_id, name=workflow.name, outcome="done"),), _END)
             self._at(CrashPoint.RUN_TOLD)
             self._note_end()
             return result
@@ -170,17 +153,13 @@ class Engine:
     async def _tell_failure(self, workflow: Workflow, workflow_id: str, error: Exception) -> None:
         told = RunEnded(workflow=workflow_id, name=workflow.name, outcome="failed", error=headline(error))
         try:
-            await self._tell(_END, (told,))
+            await self.tell((told,), _END)
         except DBOSException:
             # The code went another way than its record, so there is no step to tell it in.
             await self._log.append(stream_of(workflow_id), told)
 
-    async def tell(self, events: Sequence[Event]) -> None:
-        """Append the events to the run's stream unless that is done."""
-        await self._tell(_TELL, events)
-
-    async def _tell(self, name: str, events: Sequence[Event]) -> None:
-        """A step whose only work is to be told."""
+    async def tell(self, events: Sequence[Event], name: str = _TELL) -> None:
+        """Append the events to the run's stream unless that is done: a step whose only work is to be told."""
         await self._record(StepContext(workflow=_here(), name=name, events=tuple(events)), _nothing)
 
     async def step(self, name: str, work: Work, effect: Effect | None) -> Json:
@@ -320,9 +299,14 @@ class Engine:
         return self._entries[name]
 
     async def register_queue(
-        self, name: str, *, concurrency: int | None, worker_concurrency: int | None, rate: Rate | None
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        worker_concurrency: int | None = None,
+        rate: Rate | None = None,
     ) -> None:
-        """Make a queue, or change its limits."""
+        """Make a queue, or change its limits: how many at once on all workers, on each, and starts per time."""
         await dbos.DBOS.register_queue_async(
             name,
             global_concurrency=concurrency,
@@ -334,7 +318,7 @@ class Engine:
 
     async def cancel(self, workflow_ids: Sequence[str]) -> None:
         """Let these workflows take no further step, and stop the steps they are in."""
-        await anyio.to_thread.run_sync(self._system.cancel_workflows, list(workflow_ids))
+        await super().cancel(workflow_ids)
         self.stop_steps({run_of(workflow_id) for workflow_id in workflow_ids})
 
     def stop_steps(self, runs: set[RunId]) -> None:
@@ -346,11 +330,6 @@ class Engine:
     def runs_here(self) -> set[RunId]:
         """The runs with a step going on in this process."""
         return set(self._scopes)
-
-    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
-        """A workflow that has the old one's steps below `from_step`; it may take these children for its own."""
-        fork_now = partial(fork_workflow, self._system, old, new, from_step, children, version)
-        await anyio.to_thread.run_sync(fork_now)
 
     def put_back(self, workflow_id: str, lost_worker: str) -> bool:
         """Give a lost worker's workflow to whoever takes it; whether it was still that worker's. Blocking."""

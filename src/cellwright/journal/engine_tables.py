@@ -69,40 +69,23 @@ def exists(cursor: Cursor) -> bool:
 
 def workflow(cursor: Cursor, workflow_id: str) -> WorkflowRow | None:
     """One workflow."""
-    if not exists(cursor):
-        return None
-    select = f"SELECT {_COLUMNS} FROM {_table(cursor.dialect, 'workflow_status')} WHERE workflow_uuid = ?"
-    row = cursor.execute(select, (workflow_id,)).one()
-    return None if row is None else _workflow(row)
+    return next(iter(_workflows(cursor, "WHERE workflow_uuid = ?", (workflow_id,))), None)
 
 
 def family(cursor: Cursor, workflow_id: str) -> list[WorkflowRow]:
     """A workflow and everything below it."""
-    if not exists(cursor):
-        return []
-    select = (
-        f"SELECT {_COLUMNS} FROM {_table(cursor.dialect, 'workflow_status')} "
-        "WHERE workflow_uuid = ? OR substr(workflow_uuid, 1, ?) = ? ORDER BY workflow_uuid"
-    )
-    below = f"{workflow_id}/"
-    return [_workflow(row) for row in cursor.execute(select, (workflow_id, len(below), below)).all()]
+    return _workflows(cursor, f"WHERE {_WITHIN} ORDER BY workflow_uuid", _within(workflow_id))
 
 
 def top_level(cursor: Cursor) -> list[WorkflowRow]:
     """Every run, newest first."""
-    if not exists(cursor):
-        return []
-    select = (
-        f"SELECT {_COLUMNS} FROM {_table(cursor.dialect, 'workflow_status')} ORDER BY created_at DESC, workflow_uuid"
-    )
-    rows = [_workflow(row) for row in cursor.execute(select).all()]
+    rows = _workflows(cursor, "ORDER BY created_at DESC, workflow_uuid")
     return [row for row in rows if row.workflow == run_of(row.workflow)]
 
 
 def running(cursor: Cursor) -> list[WorkflowRow]:
     """Every workflow some worker has taken on."""
-    select = f"SELECT {_COLUMNS} FROM {_table(cursor.dialect, 'workflow_status')} WHERE status = 'PENDING'"
-    return [_workflow(row) for row in cursor.execute(f"{select} ORDER BY workflow_uuid").all()]
+    return _workflows(cursor, "WHERE status = 'PENDING' ORDER BY workflow_uuid")
 
 
 def steps(cursor: Cursor, workflow_id: str) -> list[StepRow]:
@@ -119,12 +102,8 @@ def steps(cursor: Cursor, workflow_id: str) -> list[StepRow]:
 
 def count_steps(cursor: Cursor, run: str) -> int:
     """How many steps are recorded in a run, children included."""
-    select = (
-        f"SELECT count(*) FROM {_table(cursor.dialect, 'operation_outputs')} "
-        "WHERE workflow_uuid = ? OR substr(workflow_uuid, 1, ?) = ?"
-    )
-    below = f"{run}/"
-    row = cursor.execute(select, (run, len(below), below)).one()
+    select = f"SELECT count(*) FROM {_table(cursor.dialect, 'operation_outputs')} WHERE {_WITHIN}"
+    row = cursor.execute(select, _within(run)).one()
     return int(row[0]) if row else 0
 
 
@@ -163,6 +142,21 @@ def kept_texts(cursor: Cursor) -> set[str]:
         for row in cursor.execute(f"SELECT {columns} FROM {_table(cursor.dialect, table)}").all():
             texts.update(text for text in row if text is not None and text.startswith('{"blob":'))
     return texts
+
+
+_WITHIN: Final = "(workflow_uuid = ? OR substr(workflow_uuid, 1, ?) = ?)"
+
+
+def _within(workflow_id: str) -> tuple[str, int, str]:
+    below = f"{workflow_id}/"
+    return workflow_id, len(below), below
+
+
+def _workflows(cursor: Cursor, which: str, values: tuple[object, ...] = ()) -> list[WorkflowRow]:
+    if not exists(cursor):
+        return []
+    select = f"SELECT {_COLUMNS} FROM {_table(cursor.dialect, 'workflow_status')} {which}"
+    return [_workflow(row) for row in cursor.execute(select, values).all()]
 
 
 def _workflow(row: Row) -> WorkflowRow:

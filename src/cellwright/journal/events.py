@@ -10,14 +10,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 import msgspec
 
 from cellwright.errors import Defect
-from cellwright.journal.values import adapter, masked_parts
+from cellwright.journal.values import adapter
 from cellwright.remedies import remedy
 
 Outcome = Literal["done", "failed", "cancelled", "dead"]
@@ -25,18 +25,32 @@ Outcome = Literal["done", "failed", "cancelled", "dead"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class _TimelineEvent:
+    """What can be said in one line of a timeline."""
+
+    LINE: ClassVar[str] = ""
+    """`str.format` with the event as `{0}`."""
+
+    def line(self) -> str:
+        """The event in one line of a timeline."""
+        return self.LINE.format(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(_TimelineEvent):
     """A run, or a workflow inside one, began."""
 
+    LINE: ClassVar[str] = "{0.name} started"
     workflow: str
     name: str
     version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecovered:
+class RunRecovered(_TimelineEvent):
     """The worker that ran it is gone; it continues at the first step without a result."""
 
+    LINE: ClassVar[str] = "taken over from {0.lost_worker}"
     workflow: str
     lost_worker: str
     attempt: int
@@ -44,9 +58,10 @@ class RunRecovered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunForked:
+class RunForked(_TimelineEvent):
     """This run goes on from another one's steps."""
 
+    LINE: ClassVar[str] = "forked from {0.forked_from} at step {0.from_step}"
     workflow: str
     forked_from: str
     from_step: int
@@ -54,15 +69,19 @@ class RunForked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed:
+class RunResumed(_TimelineEvent):
     """A person, or a program for them, let it go on."""
 
     workflow: str
     by: str
 
+    def line(self) -> str:
+        """With whoever did it, if that is known."""
+        return f"resumed{f' by {self.by}' if self.by else ''}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnded:
+class RunEnded(_TimelineEvent):
     """A run, or a workflow inside one, came to its end."""
 
     workflow: str
@@ -70,20 +89,26 @@ class RunEnded:
     outcome: Outcome
     error: str = ""
 
+    def line(self) -> str:
+        """With its error, if there is one."""
+        return f"{self.name} {self.outcome}{f': {self.error}' if self.error else ''}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted:
+class StepStarted(_TimelineEvent):
     """A step is about to do its work. A second one for the same step means the first was cut off."""
 
+    LINE: ClassVar[str] = "{0.name} …"
     workflow: str
     step: int
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished:
+class StepFinished(_TimelineEvent):
     """A step's result is recorded; told in the same transaction."""
 
+    LINE: ClassVar[str] = "{0.name} done in {0.milliseconds} ms"
     workflow: str
     step: int
     name: str
@@ -93,9 +118,10 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepErred:
+class StepErred(_TimelineEvent):
     """A step's error is recorded; told in the same transaction."""
 
+    LINE: ClassVar[str] = "{0.name} failed: {0.error}"
     workflow: str
     step: int
     name: str
@@ -104,9 +130,10 @@ class StepErred:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectInDoubt:
+class EffectInDoubt(_TimelineEvent):
     """A change of the world was begun and never confirmed: it may or may not have happened."""
 
+    LINE: ClassVar[str] = "{0.name} may or may not have happened"
     workflow: str
     name: str
     effect: str
@@ -114,9 +141,10 @@ class EffectInDoubt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked:
+class QuestionAsked(_TimelineEvent):
     """A run waits for a person."""
 
+    LINE: ClassVar[str] = "asked: {0.text}"
     workflow: str
     question: str
     topic: str
@@ -124,26 +152,29 @@ class QuestionAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAnswered:
+class QuestionAnswered(_TimelineEvent):
     """The person said."""
 
+    LINE: ClassVar[str] = "{0.by} answered: {0.answer}"
     question: str
     answer: str
     by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionWithdrawn:
+class QuestionWithdrawn(_TimelineEvent):
     """Nobody needs to answer any more."""
 
+    LINE: ClassVar[str] = "question withdrawn: {0.reason}"
     question: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskChanged:
+class TaskChanged(_TimelineEvent):
     """A task of a plan was planned, begun, or came to its end."""
 
+    LINE: ClassVar[str] = "task {0.title}: {0.state}"
     task: str
     title: str
     state: Literal["planned", "running", "done", "failed", "dropped"]
@@ -151,7 +182,7 @@ class TaskChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostRecorded:
+class CostRecorded(_TimelineEvent):
     """What something cost, as measured."""
 
     what: str
@@ -164,11 +195,16 @@ class CostRecorded:
     is_price_known: bool = True
     """If not, `microdollars` says nothing."""
 
+    def line(self) -> str:
+        """In dollars."""
+        return f"{self.what} cost ${self.microdollars / 1e6:.4f}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRecorded:
+class AuditRecorded(_TimelineEvent):
     """Who did what, under which rule, with which result."""
 
+    LINE: ClassVar[str] = "{0.person}: {0.what} [{0.verdict}] {0.result}"
     run: str
     person: str
     action_kind: str
@@ -188,13 +224,17 @@ class AuditRecorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(_TimelineEvent):
     """Anything else somebody wants told, without a type of its own."""
 
     topic: str
     subject: str
     text: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def line(self) -> str:
+        """With its text, if there is one."""
+        return f"{self.topic}: {self.subject}{f' {self.text}' if self.text else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,16 +250,14 @@ class FormerFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomEvent:
+class RoomEvent(_TimelineEvent):
     """An event of an upper room. Its fields may be any values pydantic can write as JSON and read again."""
 
-    LINE: ClassVar[str] = ""
-    """The event in one line of a timeline: `str.format` with the event as `{0}`; empty: its kind and its texts."""
     WAS: ClassVar[FormerFact | None] = None
 
     def line(self) -> str:
-        """The event in one line of a timeline."""
-        return self.LINE.format(self) if self.LINE else " ".join([f"{kind_of(self)}:", *_texts(self).values()])
+        """By its `LINE`; without one its kind and its texts."""
+        return self.LINE.format(self) if self.LINE else " ".join([f"{kind_of(self)}:", *texts_of(self).values()])
 
     @classmethod
     def upcast(cls, fact: Fact, was: FormerFact) -> Self:
@@ -231,9 +269,10 @@ class RoomEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownEvent:
+class UnknownEvent(_TimelineEvent):
     """An event this version has no type for, or cannot read as the type it has."""
 
+    LINE: ClassVar[str] = "{0.kind}: {0.body}"
     kind: str
     body: str
     """The JSON as it is stored."""
@@ -350,27 +389,7 @@ class EventTypes:
             return fact
 
 
-def with_text(event: Event, change: Callable[[str], str]) -> Event:
-    """The event with every text changed, e.g. masked, however deep it stands; ids and names are texts too."""
-    if isinstance(event, RoomEvent):
-        return _with_nested_text(event, change)
-    changed: dict[str, Any] = {name: change(value) for name, value in _texts(event).items()}
-    if isinstance(event, Fact) and event.numbers:
-        changed["numbers"] = {change(name): number for name, number in event.numbers.items()}
-    return dataclasses.replace(event, **changed)
-
-
-def _with_nested_text(event: RoomEvent, change: Callable[[str], str]) -> RoomEvent | Fact:
-    """Each text, then all of it as one: a secret may be spread over several, or known by the name it stands under."""
-    before = adapter(type(event)).dump_python(event, mode="json")
-    text = change(json.dumps(masked_parts(before, change), ensure_ascii=False))
-    try:
-        return adapter(type(event)).validate_json(text)
-    except ValueError:
-        # What is left of it is no such event any more; it is told all the same.
-        return Fact(topic=kind_of(event), subject="", text=text)
-
-
-def _texts(event: Event) -> dict[str, str]:
+def texts_of(event: Event) -> dict[str, str]:
+    """Its texts by their fields, but for empty ones."""
     values = ((item.name, getattr(event, item.name)) for item in dataclasses.fields(event))
     return {name: value for name, value in values if isinstance(value, str) and value}

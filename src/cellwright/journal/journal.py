@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,19 +16,16 @@ from cellwright.errors import Defect, UserError
 from cellwright.journal import engine_tables
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Synchronous
-from cellwright.journal.effects import Effects
 from cellwright.journal.events import EventTypes
 from cellwright.journal.flow import Workflow
 from cellwright.journal.log import beside
 from cellwright.journal.names import RunId, new_run_id, run_id
-from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records, RunStatus, cancel_run, fork_run, known_run
 from cellwright.journal.recovery import Recovery, heartbeat, only_worker
 from cellwright.journal.values import Json, Mask, from_json, to_json
 
 if TYPE_CHECKING:
     from cellwright.journal.engine import Engine
-    from cellwright.journal.flow import Rate
 
 T = TypeVar("T")
 _POLL_INTERVAL_SECONDS: Final = 0.2
@@ -44,6 +40,11 @@ class Journal:
         self.log: Final = records.log
         self.version: Final = engine.version
         self._engine = engine
+        self.status: Final = records.status
+        """How a run stands."""
+        self.answer: Final = records.questions.answer
+        """Answer a question some run waits for."""
+        self.queue: Final = engine.register_queue
 
     @classmethod
     @asynccontextmanager
@@ -77,25 +78,9 @@ class Journal:
             at_crash_point=at_crash_point,
         ) as records:
             with only_worker(records.database.place):
-                effects = Effects(records.log, records.questions, at_crash_point)
-                engine = Engine(
-                    log=records.log,
-                    questions=records.questions,
-                    effects=effects,
-                    version=version,
-                    worker=f"worker-{secrets.token_hex(6)}",
-                    at_crash_point=at_crash_point,
-                )
-                recovery = Recovery(
-                    records.log,
-                    engine,
-                    worker=engine.worker,
-                    version=version,
-                    lease_seconds=lease_seconds,
-                    most_attempts=most_recoveries,
-                    at_crash_point=at_crash_point,
-                )
-                async with _working(records, engine, recovery, effects, synchronous, workflows):
+                engine = Engine(records.log, records.questions, version)
+                recovery = Recovery(records.log, engine, lease_seconds=lease_seconds, most_attempts=most_recoveries)
+                async with _working(records, engine, recovery, workflows):
                     yield cls(records, engine)
 
     # ── starting ──
@@ -121,24 +106,7 @@ class Journal:
             await self._engine.enqueue(chosen, name, value, queue, priority)
         return chosen
 
-    async def queue(
-        self,
-        name: str,
-        *,
-        concurrency: int | None = None,
-        worker_concurrency: int | None = None,
-        rate: Rate | None = None,
-    ) -> None:
-        """Make a queue, or change its limits: how many at once on all workers, on each, and starts per time."""
-        await self._engine.register_queue(
-            name, concurrency=concurrency, worker_concurrency=worker_concurrency, rate=rate
-        )
-
     # ── looking ──
-
-    async def status(self, run: str) -> RunStatus:
-        """How a run stands."""
-        return await self.records.status(run)
 
     async def result(self, run: str, *, returns: type[T] | None = None) -> T | Any:
         """The run's result, once it has one; its error is raised, and `UserError` if it was cancelled or given up."""
@@ -158,10 +126,6 @@ class Journal:
         return [run for run in await self.records.runs() if run.is_going and run.version != self.version]
 
     # ── steering ──
-
-    async def answer(self, question: str, answer: Json, *, by: str) -> OpenQuestion:
-        """Answer a question some run waits for."""
-        return await self.records.questions.answer(question, answer, by=by)
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run and everything inside it; steps in flight are stopped, what is recorded stays."""
@@ -205,12 +169,7 @@ class Journal:
 
 @asynccontextmanager
 async def _working(
-    records: Records,
-    engine: Engine,
-    recovery: Recovery,
-    effects: Effects,
-    synchronous: Synchronous,
-    workflows: Sequence[Workflow],
+    records: Records, engine: Engine, recovery: Recovery, workflows: Sequence[Workflow]
 ) -> AsyncGenerator[None]:
     """Launch, take over what was lost, keep noticing, and stop in order."""
     loop_token = anyio.lowlevel.current_token()
@@ -225,14 +184,13 @@ async def _working(
     parts: list[Callable[[], object]] = [recovery.beat, recovery.take_over] if is_fleet else []
     try:
         await anyio.to_thread.run_sync(recovery.beat)
-        await engine.launch(records.database.place, synchronous, workflows)
+        await engine.launch(workflows)
         await anyio.to_thread.run_sync(recovery.take_over)
         async with beside(records.questions.watch), heartbeat(*parts, stop_cancelled):
             yield
     finally:
         with anyio.CancelScope(shield=True):
             await engine.close()
-            effects.close()
             await anyio.to_thread.run_sync(recovery.leave)
 
 

@@ -6,21 +6,24 @@ woken when the database may have grown.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 
 from cellwright.journal.chain import START, Chain, place_of
-from cellwright.journal.database import Cursor, Database, JournalLocation, Row, SqliteConnection, closed_if_it_fails
-from cellwright.journal.events import Event, EventTypes, Recorded, encode, kind_of, with_text
+from cellwright.journal.crash import AtCrashPoint, carry_on
+from cellwright.journal.database import Cursor, Database, JournalLocation, Row, closed_if_it_fails, open_sqlite
+from cellwright.journal.events import Event, EventTypes, Fact, Recorded, RoomEvent, encode, kind_of, texts_of
 from cellwright.journal.leases import Lease, require_lease
 from cellwright.journal.names import plain
 from cellwright.journal.tables import create_tables
-from cellwright.journal.values import Mask
+from cellwright.journal.values import Mask, adapter, masked_parts
 
 if TYPE_CHECKING:
     import psycopg
@@ -93,18 +96,6 @@ _LISTEN_TIMEOUT_SECONDS: Final = 0.2
 _LISTENS_UNTIL_POLL: Final = 5
 
 
-class GrowthWatch(Protocol):
-    """Somebody who notices what other processes write. Blocking, but never for long."""
-
-    def look(self) -> bool:
-        """Wait a moment; whether there may be news."""
-        ...
-
-    def close(self) -> None:
-        """Stop looking."""
-        ...
-
-
 class Growth:
     """Wakes everyone who waits when there may be news. A wake-up may be late or for nothing: look yourself."""
 
@@ -126,7 +117,7 @@ class Growth:
     async def watch(self) -> None:
         """Notice what other processes write, as soon as somebody wants to know."""
         await self._wanted.wait()
-        watch: GrowthWatch = _SqliteWatch(self._place) if self._place.path is not None else _PostgresWatch(self._place)
+        watch = _SqliteWatch(self._place) if self._place.path is not None else _PostgresWatch(self._place)
         try:
             while True:
                 if await anyio.to_thread.run_sync(watch.look):
@@ -136,17 +127,17 @@ class Growth:
 
 
 class _SqliteWatch:
-    """Asks the file for its version, less often when nothing happens."""
+    """Asks the file for its version, less often when nothing happens. Blocking, but never for long."""
 
     def __init__(self, place: JournalLocation) -> None:
         assert place.path is not None
-        self._connection = SqliteConnection(place.path, "normal")
+        self._connection = open_sqlite(place.path, "normal")
         self._version = -1
         self._quiet_looks = 0
 
     def look(self) -> bool:
         time.sleep(_IDLE_POLL_INTERVAL_SECONDS if self._quiet_looks > _POLLS_UNTIL_IDLE else _POLL_INTERVAL_SECONDS)
-        version: int = self._connection.raw.execute("PRAGMA data_version").fetchone()[0]
+        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
         is_new = version != self._version
         self._version, self._quiet_looks = version, 0 if is_new else self._quiet_looks + 1
         return is_new
@@ -198,28 +189,32 @@ class EventLog:
     """Everything that was told, in streams."""
 
     def __init__(
-        self, database: Database, *, chain: Chain, mask: Mask | None = None, types: EventTypes | None = None
+        self,
+        database: Database,
+        *,
+        chain: Chain,
+        mask: Mask | None = None,
+        types: EventTypes | None = None,
+        at_crash_point: AtCrashPoint = carry_on,
     ) -> None:
         self.database: Final = database
         self.chain: Final = chain
         self.growth: Final = Growth(database)
         self.mask: Final = mask
         """Takes secrets out of what is told; what else is kept for people to read passes through it too."""
+        self.at: Final = at_crash_point
+        """Called by whatever is written through here, at each point where a process may die."""
         self._types = types or EventTypes()
 
-    @classmethod
     @asynccontextmanager
-    async def open(
-        cls, database: Database, *, chain: Chain, mask: Mask | None = None, types: EventTypes | None = None
-    ) -> AsyncGenerator[EventLog]:
-        """The log of a database, whose tables are made if need be."""
-        await database.write(create_tables)
-        log = cls(database, chain=chain, mask=mask, types=types)
+    async def opened(self) -> AsyncGenerator[None]:
+        """Its tables are made if need be; what other processes write is noticed until the block ends."""
+        await self.database.write(create_tables)
         try:
-            async with beside(log.growth.watch):
-                yield log
+            async with beside(self.growth.watch):
+                yield
         finally:
-            database.close()
+            self.database.close()
 
     async def append(self, stream: str, *events: Event, key: str = "", lease: Lease | None = None) -> int:
         """Add events; gives the number of the last. All of them or, if the lease is lost, none.
@@ -296,3 +291,24 @@ class EventLog:
         stream, sequence, at_ms, kind, body, link, key = row
         event = self._types.decode(kind, body)
         return Recorded(stream=stream, sequence=sequence, at_ms=at_ms, event=event, link=bytes(link).hex(), key=key)
+
+
+def with_text(event: Event, change: Callable[[str], str]) -> Event:
+    """The event with every text changed, e.g. masked, however deep it stands; ids and names are texts too."""
+    if isinstance(event, RoomEvent):
+        return _with_nested_text(event, change)
+    changed: dict[str, Any] = {name: change(value) for name, value in texts_of(event).items()}
+    if isinstance(event, Fact) and event.numbers:
+        changed["numbers"] = {change(name): number for name, number in event.numbers.items()}
+    return replace(event, **changed)
+
+
+def _with_nested_text(event: RoomEvent, change: Callable[[str], str]) -> RoomEvent | Fact:
+    """Each text, then all of it as one: a secret may be spread over several, or known by the name it stands under."""
+    before = adapter(type(event)).dump_python(event, mode="json")
+    text = change(json.dumps(masked_parts(before, change), ensure_ascii=False))
+    try:
+        return adapter(type(event)).validate_json(text)
+    except ValueError:
+        # What is left of it is no such event any more; it is told all the same.
+        return Fact(topic=kind_of(event), subject="", text=text)

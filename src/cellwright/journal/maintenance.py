@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
-from cellwright.journal.database import Cursor, JournalLocation, SqliteConnection
+from cellwright.journal.database import Cursor, JournalLocation, open_sqlite
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import stream_of
 from cellwright.journal.records import own_key
@@ -37,9 +37,9 @@ async def back_up(place: JournalLocation, target: Path) -> int:
         if not target.absolute().parent.is_dir():
             raise UserError(f"There is no folder {str(target.parent)!r}.", hint="Make it first.")
         partial = target.with_name(f"{target.name}.partial")
-        source, copy = SqliteConnection(path, "normal"), sqlite3.connect(partial)
+        source, copy = open_sqlite(path, "normal"), sqlite3.connect(partial)
         try:
-            source.raw.backup(copy, pages=1_000)
+            source.backup(copy, pages=1_000)
         finally:
             copy.close()
             source.close()

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.journal.crash import AtCrashPoint, CrashPoint, carry_on
+from cellwright.journal.crash import CrashPoint
 from cellwright.journal.database import Cursor, Row
 from cellwright.journal.events import Event, QuestionAnswered, QuestionAsked, QuestionWithdrawn
 from cellwright.journal.log import EventLog
@@ -68,10 +68,9 @@ class Withdrawn(Exception):
 class Questions:
     """All questions of a journal."""
 
-    def __init__(self, log: EventLog, at_crash_point: AtCrashPoint = carry_on) -> None:
+    def __init__(self, log: EventLog) -> None:
         self._log = log
         self._database = log.database
-        self._at = at_crash_point
         self._waiting: dict[QuestionId, anyio.Event] = {}
         self._somebody_waits = anyio.Event()
 
@@ -127,11 +126,11 @@ class Questions:
                 self._log.append_inside(cursor, stream, [event])
             answered = _get(cursor, question_id)
             assert answered is not None
-            self._at(CrashPoint.ANSWER_COMMITTING)
+            self._log.at(CrashPoint.ANSWER_COMMITTING)
             return answered
 
         answered = await self._database.write(work)
-        self._at(CrashPoint.ANSWER_COMMITTED)
+        self._log.at(CrashPoint.ANSWER_COMMITTED)
         self._wake(answered.id)
         self._log.growth.hint()
         return answered

@@ -4,11 +4,11 @@ stop runs, and carry them over to other code.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
@@ -25,6 +25,9 @@ from cellwright.journal.recovery import forget_attempts
 from cellwright.journal.tables import is_journal
 from cellwright.journal.values import Mask
 from cellwright.remedies import remedy
+
+if TYPE_CHECKING:
+    from cellwright.journal.dbos_settings import WorkflowControl
 
 Standing = RunState | Literal["waiting"]
 """`waiting`: it goes on when a person answers. `dead`: given up after too many recoveries; `resume` tries again."""
@@ -57,10 +60,10 @@ class RunStatus:
 class Records:
     """A journal's records."""
 
-    def __init__(self, log: EventLog, at_crash_point: AtCrashPoint = carry_on) -> None:
+    def __init__(self, log: EventLog) -> None:
         self.log: Final = log
         self.database: Final = log.database
-        self.questions: Final = Questions(log, at_crash_point)
+        self.questions: Final = Questions(log)
         self.leases: Final = Leases(log.database)
 
     @classmethod
@@ -83,8 +86,9 @@ class Records:
         place = JournalLocation.of(where)
         database = Database(place, synchronous=synchronous)
         chain = Chain(chain_key or own_key(place))
-        async with EventLog.open(database, chain=chain, mask=mask, types=types) as log:
-            yield cls(log, at_crash_point)
+        log = EventLog(database, chain=chain, mask=mask, types=types, at_crash_point=at_crash_point)
+        async with log.opened():
+            yield cls(log)
 
     async def status(self, run: str) -> RunStatus:
         """How a run stands. Raises `UserError` if there is none of that name."""
@@ -167,18 +171,6 @@ def _status(
 
 
 # ── stopping runs and carrying them over ──
-
-
-class WorkflowControl(Protocol):
-    """What the engine does with workflows, whether it runs in this process or not."""
-
-    async def cancel(self, workflow_ids: Sequence[str]) -> None:
-        """Let these take no further step."""
-        ...
-
-    async def fork(self, old: str, new: str, from_step: int, children: Mapping[str, str], version: str) -> None:
-        """A workflow that has the old one's steps below `from_step`; it may take these children for its own."""
-        ...
 
 
 async def known_run(records: Records, run: str) -> WorkflowRow:

@@ -11,63 +11,41 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import groupby
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
 
 from cellwright.errors import UserError
 from cellwright.journal import engine_tables
-from cellwright.journal.crash import AtCrashPoint, CrashPoint
-from cellwright.journal.database import Cursor, JournalLocation, SharedConnection
+from cellwright.journal.crash import CrashPoint
+from cellwright.journal.database import Cursor, JournalLocation
 from cellwright.journal.engine_tables import WorkflowRow
 from cellwright.journal.events import RunEnded, RunRecovered
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import RunId, run_of, stream_of
+
+if TYPE_CHECKING:
+    from cellwright.journal.engine import Engine
 
 logger = logging.getLogger(__name__)
 _HEARTBEAT_INTERVAL_SECONDS: Final = 0.5
 _LAST_BEAT_TIMEOUT_SECONDS: Final = 10
 
 
-class Takeover(Protocol):
-    """What the engine can do with a lost worker's workflows."""
-
-    def put_back(self, workflow_id: str, lost_worker: str) -> bool:
-        """Let somebody take it up; whether it was still that worker's."""
-        ...
-
-    def give_up(self, workflow_ids: Sequence[str]) -> None:
-        """Let nobody take these up until a person says so."""
-        ...
-
-
 class Recovery:
     """One worker's part in noticing lost ones. Blocking: in a thread, so that a busy loop does not look dead."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        takeover: Takeover,
-        *,
-        worker: str,
-        version: str,
-        lease_seconds: float,
-        most_attempts: int,
-        at_crash_point: AtCrashPoint,
-    ) -> None:
+    def __init__(self, log: EventLog, engine: Engine, *, lease_seconds: float, most_attempts: int) -> None:
         self._log = log
-        self._takeover = takeover
-        self._worker = worker
-        self._version = version
+        self._engine = engine
         self._lease_ms = int(lease_seconds * 1000)
         self._most_attempts = most_attempts
-        self._at = at_crash_point
         # A connection of its own: a sign of life must not wait behind a long read.
-        self._lane = SharedConnection(log.database.connect)
+        self._lane = log.database.new_connection()
 
     def beat(self) -> None:
         """Say that this worker lives."""
@@ -75,13 +53,13 @@ class Recovery:
             cursor.execute(
                 "INSERT INTO cellwright_worker (id, version, beat_ms) VALUES (?, ?, ?) "
                 "ON CONFLICT (id) DO UPDATE SET beat_ms = excluded.beat_ms",
-                (self._worker, self._version, cursor.now_ms()),
+                (self._engine.worker, self._engine.version, cursor.now_ms()),
             )
 
     def leave(self) -> None:
         """Say that this worker goes, so that nobody has to wait for its silence."""
         with self._lane.transaction(is_writing=True) as cursor:
-            cursor.execute("DELETE FROM cellwright_worker WHERE id = ?", (self._worker,))
+            cursor.execute("DELETE FROM cellwright_worker WHERE id = ?", (self._engine.worker,))
         self._lane.close()
 
     def take_over(self) -> list[RunId]:
@@ -95,12 +73,12 @@ class Recovery:
         return recovered
 
     def _lost(self, cursor: Cursor) -> list[WorkflowRow]:
-        alive = {self._worker}
+        alive = {self._engine.worker}
         if cursor.dialect == "postgres":
             select = "SELECT id FROM cellwright_worker WHERE beat_ms > ?"
             alive |= {row[0] for row in cursor.execute(select, (cursor.now_ms() - self._lease_ms,)).all()}
         rows = engine_tables.running(cursor)
-        return [row for row in rows if row.worker not in alive and row.version == self._version]
+        return [row for row in rows if row.worker not in alive and row.version == self._engine.version]
 
     def _take_over(self, run: RunId, rows: list[WorkflowRow]) -> bool:
         lost_worker = rows[0].worker
@@ -111,9 +89,9 @@ class Recovery:
             return False
         is_ours = False
         for row in rows:
-            if self._takeover.put_back(row.workflow, row.worker):
+            if self._engine.put_back(row.workflow, row.worker):
                 is_ours = True
-                self._at(CrashPoint.RECOVERY_CLAIMED)
+                self._log.at(CrashPoint.RECOVERY_CLAIMED)
         if is_ours:
             self._tell(run, RunRecovered(workflow=run, lost_worker=lost_worker, attempt=attempts))
         return is_ours
@@ -121,7 +99,7 @@ class Recovery:
     def _give_up(self, run: RunId, attempts: int) -> None:
         with self._lane.transaction(is_writing=False) as cursor:
             family = engine_tables.family(cursor, run)
-        self._takeover.give_up([row.workflow for row in family if row.is_going])
+        self._engine.give_up([row.workflow for row in family if row.is_going])
         reason = f"Given up after {attempts - 1} recoveries in a row without a finished step."
         self._tell(run, RunEnded(workflow=run, name=family[0].name, outcome="dead", error=reason))
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from dbos._sys_db import SystemDatabase
 from sqlalchemy.exc import DBAPIError
 
-from cellwright.journal.crash import AtCrashPoint, CrashPoint
+from cellwright.journal.crash import CrashPoint
 from cellwright.journal.database import Cursor
 from cellwright.journal.effects import record_effect
 from cellwright.journal.events import Event, StepErred, StepFinished, StepStarted
@@ -47,9 +47,8 @@ STEP_CONTEXT: Final[ContextVar[StepContext | None]] = ContextVar("cellwright_ste
 class StepTransactions:
     """What we add to the engine's transactions."""
 
-    def __init__(self, log: EventLog, at_crash_point: AtCrashPoint) -> None:
+    def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._at = at_crash_point
 
     @contextmanager
     def attached(self) -> Generator[None]:
@@ -93,7 +92,7 @@ class StepTransactions:
             ):
                 with _known_to_the_engine():
                     self._recorded(conn, ticket)
-                self._at(CrashPoint.STEP_COMMITTING)
+                self._log.at(CrashPoint.STEP_COMMITTING)
 
         system._check_operation_execution_txn = looked_up
         system._record_operation_result_txn = recorded

@@ -130,16 +130,9 @@ def _tombstones(cursor: Cursor, chain: Chain, stream: str, first: int, before: b
         "SELECT first, last, before, link, pruned_ms, seal FROM cellwright_tombstone WHERE stream = ? ORDER BY first"
     )
     next_first, next_before = 1, START
-    for row in cursor.execute(select, (stream,)).all():
-        start, last, old_before, link, pruned_ms, seal = (
-            row[0],
-            row[1],
-            bytes(row[2]),
-            bytes(row[3]),
-            row[4],
-            bytes(row[5]),
-        )
-        is_sealed = chain.seal(tombstone_text(stream, start, last, old_before, link, pruned_ms)) == seal
+    for start, last, *kept, pruned_ms, seal in cursor.execute(select, (stream,)).all():
+        old_before, link = map(bytes, kept)
+        is_sealed = chain.seal(tombstone_text(stream, start, last, old_before, link, pruned_ms)) == bytes(seal)
         if not is_sealed or (start, old_before) != (next_first, next_before):
             return "false tombstone"
         next_first, next_before = last + 1, link

@@ -17,8 +17,10 @@ def unwrap_single_error() -> Generator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        alone = _only_one(group)
-        if alone is None:
+        alone: BaseException = group
+        while isinstance(alone, BaseExceptionGroup) and len(alone.exceptions) == 1:
+            alone = alone.exceptions[0]
+        if isinstance(alone, BaseExceptionGroup):
             raise
         raise alone from alone.__cause__
 
@@ -33,10 +35,3 @@ async def wait_for_any(*events: anyio.Event) -> None:
 
         for event in events:
             tasks.start_soon(wait, event)
-
-
-def _only_one(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    if len(group.exceptions) != 1:
-        return None
-    first = group.exceptions[0]
-    return _only_one(first) if isinstance(first, BaseExceptionGroup) else first

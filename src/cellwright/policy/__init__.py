@@ -8,4 +8,4 @@ Never:  files, clocks, randomness, processes, HTTP, async: values in, values out
 `budgets` and `money` count; `masking/` finds secrets in text.
 """
 
-from cellwright.policy.former_names import __getattr__ as __getattr__
+from cellwright.former_names import policy as __getattr__  # noqa: F401  for names that were here

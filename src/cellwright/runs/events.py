@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from cellwright.agents.events import AGENT_EVENT_TYPES
-from cellwright.journal import RoomEvent, TaskChanged
-from cellwright.journal.events import EventTypes, FormerFact
+from cellwright.journal.events import EventTypes, FormerFact, RoomEvent, TaskChanged
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task

@@ -9,4 +9,4 @@ files, `egress/` is its one way to the network; `spec` is what a cage is asked t
 zygote and use the standard library only.
 """
 
-from cellwright.sandbox.former_names import __getattr__ as __getattr__
+from cellwright.former_names import sandbox as __getattr__  # noqa: F401  for names that were here

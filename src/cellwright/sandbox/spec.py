@@ -5,11 +5,10 @@ Plain values that travel as JSON from the host to the zygote; nothing here acts.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from cellwright.errors import UserError
 from cellwright.remedies import remedy
@@ -193,15 +192,11 @@ class CageSpec:
             if not path.startswith("/"):
                 raise UserError(f"{path!r} is not an absolute path.", hint="Give it from the root on.")
 
-    def to_json(self) -> bytes:
-        """The spec as bytes for the zygote."""
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
-
     @classmethod
-    def from_json(cls, data: bytes) -> CageSpec:
-        """The spec back from `to_json`."""
-        raw = cast("dict[str, Any]", json.loads(data))
-        for name in ("hidden", "left_out", "software", "protected", "volumes", "mounted_files"):
-            raw[name] = tuple(raw[name])
-        data_mounts = tuple(DataMount(**mount) for mount in raw.pop("data"))
-        return cls(limits=Limits(**raw.pop("limits")), data=data_mounts, **raw)
+    def of(cls, raw: dict[str, Any]) -> CageSpec:
+        """The spec of what `asdict` and JSON made of it."""
+        plain: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()
+        }
+        data = tuple(DataMount(**mount) for mount in raw["data"])
+        return cls(**plain | {"limits": Limits(**raw["limits"]), "data": data})

@@ -7,12 +7,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from cellwright.journal import Records, RunId
+from cellwright.journal.names import RunId
+from cellwright.journal.records import Records
 from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
-    from cellwright.kernel import OpenNotebook
+    from cellwright.kernel.session.open_notebook import OpenNotebook
     from cellwright.tools.notebook.editor import NotebookEditor
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cellwright.journal import Json
+from cellwright.journal.values import Json
 from cellwright.notebook import EditRefused, apply_edits, clip
 from cellwright.policy.actions import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of

@@ -18,7 +18,9 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import Effect, EffectFinding, EffectFound, Flow, Json, masked_json
+from cellwright.journal.effects import Effect, EffectFinding, EffectFound
+from cellwright.journal.flow import Flow
+from cellwright.journal.values import Json, masked_json
 from cellwright.policy.actions import Action
 from cellwright.policy.audit import Actor
 from cellwright.policy.masking.masker import Masker

@@ -16,20 +16,20 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import UserError
-from cellwright.journal import EffectFinding, EffectNotFound, EffectUnknown, Json
-from cellwright.kernel import (
+from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
+from cellwright.journal.values import Json
+from cellwright.kernel.functions.cell_functions import (
     BadCall,
     CallFailed,
     CallOutcome,
     CallStopped,
     CellFunction,
-    NotebookAnswer,
     NotebookValue,
-    Observation,
-    OpenNotebook,
     Returned,
-    call_notebook,
 )
+from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, clip, graph, read
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.notebook.cell_changes import Seconds

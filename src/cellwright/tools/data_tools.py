@@ -22,7 +22,8 @@ from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
-from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
+from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
+from cellwright.journal.values import Json
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document, clip, parse_edits
 from cellwright.notebook.source_text import literal, variable_name

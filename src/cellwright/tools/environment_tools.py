@@ -12,10 +12,11 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import UserError
-from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
-from cellwright.kernel import OpenNotebook, PackageInstall, ProgramEnd
-from cellwright.kernel.environments.packages import for_module, with_package
+from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
+from cellwright.kernel.environments.packages import PackageInstall, for_module, with_package
 from cellwright.kernel.environments.script_header import normal_requirement
+from cellwright.kernel.process.side_calls import ProgramEnd
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.policy.actions import Action, InstallPackage, RunShell
 from cellwright.tools.cell_tools import cage_finder
 from cellwright.tools.notebook.editor import NotebookEditor

@@ -12,7 +12,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal import EffectFinding, EffectFound, EffectNotFound
+from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
 from cellwright.policy.actions import Action, ReadFile, WriteFile
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.journal import Json, Question
-from cellwright.kernel import CellSelection
+from cellwright.journal.questions import Question
+from cellwright.journal.values import Json
+from cellwright.kernel.process.call import CellSelection
 from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     # Late: whoever only guards actions must not wait for kernels to load.
-    from cellwright.kernel import CellOutcome
+    from cellwright.kernel.observation import CellOutcome
 
 MOST_BYTES: Final = 1 << 18
 """A larger one is not shown to a model."""

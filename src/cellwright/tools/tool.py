@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never, g
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Flow, Json
 from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
+from cellwright.journal.flow import Flow
+from cellwright.journal.values import Json
 from cellwright.policy.actions import Action
 from cellwright.tools.result_images import ResultImage
 from cellwright.tools.stubs import ToolSignature, signature_of

@@ -12,7 +12,8 @@ from typing import Any
 from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.profile import Profile, ProfileRequest, profile_json, read_profile
 from cellwright.data.files import parse_data
-from cellwright.kernel import CellOutcome, Observation, OpenNotebook
+from cellwright.kernel.observation import CellOutcome, Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import AtEnd, AtStart, CellConfig, CreateCell, check
 from cellwright.notebook.marimo_check import tests_code, tests_in
 from cellwright.notebook.source_text import variable_name

@@ -15,7 +15,7 @@ from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.runs import Runs, run_folder
 from cellwright.app.verification import check_outcome, verify_notebook
 from cellwright.app.workspaces import WorkspaceOptions, open_workspace
-from cellwright.journal import Journal
+from cellwright.journal.journal import Journal
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.events import EVENT_TYPES

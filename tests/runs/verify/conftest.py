@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.network import NetworkSettings
 from cellwright.settings import Settings
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of

@@ -6,7 +6,7 @@ import pandas
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome, CellOutput
+from cellwright.kernel.observation import CellOutcome, CellOutput
 from cellwright.runs.verify.comparison import OutputDifference, comparable_output, difference, normalised
 
 

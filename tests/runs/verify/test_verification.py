@@ -11,7 +11,7 @@ import pytest
 from dirty_equals import IsPartialDict, IsStr
 from inline_snapshot import snapshot
 
-from cellwright.kernel import CellOutcome
+from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import Remedy, sentence_of

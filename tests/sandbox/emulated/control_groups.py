@@ -170,10 +170,11 @@ def run_cage(body: Callable[[], None], limits: Limits) -> dict[str, Any]:
     event = last_event(control)
     control.close()
     kernel.close()
-    ended = launcher.finish(caged, os.waitpid(caged.pid, 0)[1])
+    os.waitpid(caged.pid, 0)
+    launcher.finish(caged)
     place = caged.group.directories["memory"]
     assert not Path(place).exists()
-    return {"limit": event.get("limit") or ended.limit, "exit_code": event.get("exit_code"), "group": place}
+    return {"limit": event.get("limit"), "exit_code": event.get("exit_code"), "group": place}
 
 
 def last_event(control: socket.socket) -> dict[str, Any]:

@@ -18,7 +18,9 @@ import anyio.to_thread
 
 from cellwright.app import Files, open_notebook
 from cellwright.errors import CellwrightError
-from cellwright.kernel import ConsoleText, KernelPool, Observation, OpenNotebook
+from cellwright.kernel.observation import ConsoleText, Observation
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings

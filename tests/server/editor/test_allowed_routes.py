@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from cellwright.errors import Unavailable
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.editor import Editor, allowed_routes, open_editor
 from cellwright.server.editor.marimo_app import addresses_of, marimo_app
 from cellwright.server.editor.sessions import Sessions

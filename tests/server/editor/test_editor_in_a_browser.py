@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Response, Route, async_playwright, expect
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
 from cellwright.server.editor import Editor, open_editor
 

@@ -10,7 +10,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.editor import Editor
 from cellwright.server.editor.passes import EditorPasses
 from tests.server.editor.visitor import Visitor, Visits

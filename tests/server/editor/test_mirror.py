@@ -12,7 +12,8 @@ from marimo._messaging.notebook.document import NotebookCell
 from marimo._types.ids import CellId_t
 
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Cell, CellConfig, CreateCell, DeleteCell, EditCell
 from cellwright.server.editor import Editor, open_editor
 from cellwright.server.editor.document_sync import config_of

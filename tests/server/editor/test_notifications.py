@@ -10,7 +10,7 @@ import pytest
 from marimo._messaging.notification import NotificationMessage
 from marimo._session.state.session_view import SessionView
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.editor.notifications import MAX_BYTES, SPOKEN, RetainedOutput, admitted
 from tests.server.editor.visitor import Visits
 

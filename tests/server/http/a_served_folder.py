@@ -16,8 +16,8 @@ import keyring
 from keyring.backends.fail import Keyring
 
 from cellwright.app.live_notebooks import LiveNotebookLimits, LiveNotebooks, open_live_notebooks
-from cellwright.journal import read_key
-from cellwright.kernel import KernelPool
+from cellwright.journal.chain import read_key
+from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.server.daemon.web_server import serve_http

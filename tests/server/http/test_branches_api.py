@@ -11,7 +11,8 @@ import pytest
 from dirty_equals import IsInt
 from inline_snapshot import snapshot
 
-from cellwright.journal import Journal, stream_of
+from cellwright.journal.journal import Journal
+from cellwright.journal.names import stream_of
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.settings import Settings
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable

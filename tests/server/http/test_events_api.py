@@ -9,7 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellwright.journal import Fact, Records, stream_of
+from cellwright.journal.events import Fact
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.runs.events import GoalSet, StageEntered
 from cellwright.server.http.sse import HELLO, KEEPALIVE, StreamPages
 from tests.server.a_daemon import ASK

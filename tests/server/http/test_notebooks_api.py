@@ -14,7 +14,8 @@ import pytest
 
 from cellwright.app import open_notebook
 from cellwright.app.live_notebooks import LiveNotebookLimits, notebook_id
-from cellwright.kernel import KernelPool, OpenNotebook
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import EditCell
 from cellwright.policy.masking.masker import Secret
 from tests.conftest import notebook_source

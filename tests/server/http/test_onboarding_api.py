@@ -11,7 +11,7 @@ import pytest
 
 from cellwright.app.datasets import DATASETS, TUTORIAL_TITLE, copy_dataset, dataset_named, write_tutorial
 from cellwright.app.runs import RunOptions, Runs, open_runs
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.notebook import check, read
 from cellwright.runs.views.run_view import first_goal

@@ -22,8 +22,8 @@ from schemathesis.checks import CHECKS
 from schemathesis.core.failures import FailureGroup
 
 from cellwright.app.live_notebooks import notebook_id
-from cellwright.journal import stream_of
-from cellwright.kernel import KernelPool
+from cellwright.journal.names import stream_of
+from cellwright.kernel.pool import KernelPool
 from cellwright.runs.events import GoalSet
 from cellwright.server.editor import open_editor
 from cellwright.server.http.auth.middleware import RequestLimits, RequestRate

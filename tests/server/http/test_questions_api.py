@@ -14,7 +14,9 @@ import pytest
 from dirty_equals import IsInt, IsStr
 
 from cellwright.agents.steering import pause_question
-from cellwright.journal import Flow, Journal, Question, Workflow
+from cellwright.journal.flow import Flow, Workflow
+from cellwright.journal.journal import Journal
+from cellwright.journal.questions import Question
 from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import No
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached

@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.journal import OpenQuestion, stream_of
+from cellwright.journal.names import stream_of
+from cellwright.journal.questions import OpenQuestion
 from cellwright.notebook import CreateCell
 from cellwright.runs.events import GoalSet
 from cellwright.testing import CallTool, Fault

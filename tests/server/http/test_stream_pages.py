@@ -10,7 +10,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from cellwright.journal import Fact, Records
+from cellwright.journal.events import Fact
+from cellwright.journal.records import Records
 from cellwright.server.http.sse import HELLO, KEEPALIVE, StreamPages
 
 SECONDS = 240

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cellwright.journal import Json
-from cellwright.kernel import KernelPool
+from cellwright.journal.values import Json
+from cellwright.kernel.pool import KernelPool
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier
 from cellwright.tools.actions.steps import CallFailure, ProgramCall, ProgramLimits, ProgramPaused, ProgramStep

@@ -10,7 +10,7 @@ import anyio
 import psutil
 import pydantic_monty
 
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.sandbox.spec import Tier
 from cellwright.tools.actions.inside.state import ProgramProgress, pack
 from cellwright.tools.actions.steps import ProgramFailed, ProgramFinished, ProgramLimits, ProgramLost, ProgramStep

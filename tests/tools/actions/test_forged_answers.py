@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cellwright.errors import Unavailable
-from cellwright.kernel import KernelPool
+from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.zygote import CagedProcess, Zygote
 from cellwright.sandbox.spec import CageSpec, Tier
 from cellwright.tools.actions.steps import ProgramLimits, ProgramLost

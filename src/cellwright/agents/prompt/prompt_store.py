@@ -16,8 +16,10 @@ from pydantic import TypeAdapter
 from cellwright.agents.events import PromptStored
 from cellwright.agents.prompt.prompt import Prompt, PromptSpan
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Recorded, Records, stream_of
 from cellwright.journal.blobs import Blobs
+from cellwright.journal.events import Recorded
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.tools.text_store import TextStore
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
-from cellwright.kernel import VariablePreview
+from cellwright.kernel.observation import VariablePreview
 from cellwright.notebook import Document, Edit
 from cellwright.policy.actions import Action
 

@@ -17,7 +17,7 @@ from rich.tree import Tree
 from cellwright.cli.render import console
 from cellwright.cli.render.console import line, people, results
 from cellwright.cli.render.remedies import reworded
-from cellwright.journal import Recorded
+from cellwright.journal.events import Recorded
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.deliver.report.text import duration
 from cellwright.runs.events import STAGE_WORDS, FilesNotKept

@@ -22,8 +22,10 @@ from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
 from cellwright.cli.terminal_input import ask_person, is_interactive, next_line, person_here
 from cellwright.errors import CellwrightError, Unavailable, UserError
-from cellwright.journal import OpenQuestion, Records, RunEnded, stream_of
-from cellwright.journal.records import known_run
+from cellwright.journal.events import RunEnded
+from cellwright.journal.names import stream_of
+from cellwright.journal.questions import OpenQuestion
+from cellwright.journal.records import Records, known_run
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import delivery_of

@@ -9,7 +9,8 @@ import typer
 
 from cellwright.cli.journal_options import JournalOptions
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal import Records, RunId
+from cellwright.journal.names import RunId
+from cellwright.journal.records import Records
 from cellwright.runs.views.run_view import RUN_WORKFLOW, first_goal, newest_first, read_view
 
 LAST: Final = "last"

@@ -16,7 +16,7 @@ from cellwright.cli.run.watch import WatchOutcome, open_watch, open_watch_client
 from cellwright.cli.runs.lookup import AgentArgument, RunArgument, find_run, find_workflow
 from cellwright.cli.terminal_input import show_open_questions
 from cellwright.errors import UserError
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.deliver.delivery import parse_delivery
 from cellwright.runs.views.branch_views import branch_view_json

@@ -23,7 +23,8 @@ from cellwright.cli.runs.lookup import (
 )
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
-from cellwright.journal import Records, RunId, RunStatus
+from cellwright.journal.names import RunId
+from cellwright.journal.records import Records, RunStatus
 from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json
 from cellwright.runs.views.run_view import read_view
 from cellwright.server import RunClient

@@ -11,13 +11,13 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import anyio
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.observation import KernelEnd, kernel_end_of
-from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.kernel import Kernel, measure
 from cellwright.kernel.process.link import Link, LinkBroken, LinkCaps, LinkClosed, MarimoNotification
 from cellwright.sandbox.host.control import BranchSlot
 from cellwright.sandbox.host.file_changes import FileChange
@@ -128,30 +128,23 @@ def is_hanging(samples: Sequence[HangSample]) -> bool:
     return is_still and all(sample.waits_for and set(sample.waits_for) == {_FUTEX} for sample in last)
 
 
-class HangWatch:
-    """Looks at a branch while it runs, and ends it when it hangs."""
-
-    def __init__(self, kernel: BranchKernel) -> None:
-        self._kernel = kernel
-
-    async def watch(self) -> None:
-        """Until cancelled, or until the branch was ended."""
-        samples: list[HangSample] = []
-        while True:
-            await anyio.sleep(_PAUSE_SECONDS)
-            try:
-                answer = await self._kernel.control.command("measure", branch=self._kernel.slot.number)
-            except Unavailable:
-                return
-            samples = [*samples[-_STILL_SAMPLES:], hang_sample_of(answer.get("meters"))]
-            if is_hanging(samples):
-                await self._kernel.kill("it hung: it waited for a lock that nobody held")
-                return
+async def end_if_it_hangs(kernel: BranchKernel) -> None:
+    """Look at a branch while it runs, and end it when it hangs; until cancelled, or until it has ended."""
+    samples: list[HangSample] = []
+    while True:
+        await anyio.sleep(_PAUSE_SECONDS)
+        try:
+            meters = await measure(kernel)
+        except Unavailable:
+            return
+        samples = [*samples[-_STILL_SAMPLES:], hang_sample_of(meters)]
+        if is_hanging(samples):
+            await kernel.kill("it hung: it waited for a lock that nobody held")
+            return
 
 
-def hang_sample_of(raw: object) -> HangSample:
+def hang_sample_of(meters: dict[str, object]) -> HangSample:
     """What an init measured; anything odd in it is nothing."""
-    meters = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
     cpu, waits = meters.get("cpu_seconds"), meters.get("waits_for")
     return HangSample(
         cpu_seconds=float(cpu) if isinstance(cpu, int | float) else 0.0,

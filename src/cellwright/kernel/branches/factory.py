@@ -15,7 +15,7 @@ import anyio
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.branches.branch import Branch
-from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits, HangWatch
+from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits, end_if_it_hangs
 from cellwright.kernel.branches.checkpoints import Checkpoints
 from cellwright.kernel.branches.fresh_runtime import FreshRuntime
 from cellwright.kernel.branches.notebook_session import NotebookSession
@@ -48,7 +48,7 @@ async def open_parallel_session(parent: SessionT, forks: Forks, file: NotebookFi
         twin.live.take_over(kernel, parent.live.known)
     async with anyio.create_task_group() as tasks:
         if kernel is not None:
-            tasks.start_soon(HangWatch(kernel).watch)
+            tasks.start_soon(end_if_it_hangs, kernel)
         try:
             yield twin
         finally:

@@ -15,7 +15,7 @@ from typing import Protocol
 import anyio
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits, HangWatch
+from cellwright.kernel.branches.branch_kernel import BranchKernel, BranchLimits, end_if_it_hangs
 from cellwright.kernel.branches.hazards import SafeAfter, Unsafe, can_stay, judge_fork
 from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.observation import BranchMethod, Observation
@@ -187,7 +187,7 @@ class ForkRuntime:
         """Do it in the fork; one that hangs as only forks do is ended."""
         observation: Observation | None = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(HangWatch(self.kernel).watch)
+            tasks.start_soon(end_if_it_hangs, self.kernel)
             observation = await trial.apply_to(self.notebook)
             tasks.cancel_scope.cancel()
         assert observation is not None

@@ -23,7 +23,6 @@ import anyio.to_thread
 from packaging.utils import canonicalize_name
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
-from cellwright.kernel.environments.cache import clear_environment
 from cellwright.kernel.environments.installed_packages import (
     NotInstalled,
     installed_distributions,
@@ -32,13 +31,7 @@ from cellwright.kernel.environments.installed_packages import (
     open_to_all,
 )
 from cellwright.kernel.environments.interpreters import Interpreter
-from cellwright.kernel.environments.plan import (
-    Environment,
-    EnvironmentPaths,
-    EnvironmentPlan,
-    PackageSource,
-    environment_at,
-)
+from cellwright.kernel.environments.plan import Environment, EnvironmentPlan, PackageSource
 from cellwright.kernel.environments.script_header import bounded
 from cellwright.kernel.environments.uv import IndexUnreachable, Progress, UvInstaller, UvSettings
 from cellwright.remedies import hint_after
@@ -96,24 +89,22 @@ def _read_plain_file(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
 
 
-async def build_environment(
-    paths: EnvironmentPaths, plan: EnvironmentPlan, uv: UvSettings, lock: int, report: Progress
-) -> Environment:
+async def build_environment(plan: EnvironmentPlan, uv: UvSettings, lock: int, report: Progress) -> Environment:
     """A new environment, in its place whole or not at all; only for the sole builder, who holds `lock`."""
     try:
-        await anyio.to_thread.run_sync(_prepare, paths, plan)
+        await anyio.to_thread.run_sync(_prepare, plan)
         report(f"Installing {len(plan.requirements)} requirements: {bounded(', '.join(plan.requirements), 200)}")
-        source = await _fill(UvInstaller(paths=paths, plan=plan, uv=uv, lock=lock, report=report))
-        await anyio.to_thread.run_sync(_finish, paths, plan, source)
+        source = await _fill(UvInstaller(plan=plan, uv=uv, lock=lock, report=report))
+        await anyio.to_thread.run_sync(_finish, plan, source)
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(paths.build_directory, ignore_errors=True))
-    return environment_at(paths, plan, source)
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(plan.build_directory, ignore_errors=True))
+    return plan.environment(source)
 
 
 async def _fill(installer: UvInstaller) -> PackageSource:
     """Install the packages; where from. Raises the index's own failure if nothing else has them either."""
-    requirements, caches = installer.paths.build_directory / "requirements.txt", installer.caches
+    requirements, caches = installer.plan.build_directory / "requirements.txt", installer.caches
     problem: CellwrightError | None = None
     if not installer.uv.is_offline:
         try:
@@ -124,14 +115,14 @@ async def _fill(installer: UvInstaller) -> PackageSource:
         else:
             return "index"
     for cache in caches:
-        await anyio.to_thread.run_sync(_prepare, installer.paths, installer.plan)
+        await anyio.to_thread.run_sync(_prepare, installer.plan)
         try:
             await installer.install(requirements, cache, is_offline=True)
         except (IndexUnreachable, UserError) as error:
             problem = problem or error
         else:
             return "cache"
-    await anyio.to_thread.run_sync(_prepare, installer.paths, installer.plan)
+    await anyio.to_thread.run_sync(_prepare, installer.plan)
     try:
         await _gather(installer)
     except NotInstalled as missing:
@@ -147,7 +138,7 @@ async def _gather(installer: UvInstaller) -> None:
     interpreter = installer.plan.interpreter
     if not installer.plan.is_for_our_python:
         raise NotInstalled(f"packages for Python {interpreter.version}")
-    prefix = installer.paths.build_directory / "venv"
+    prefix = installer.plan.build_directory / "venv"
     packages = prefix / interpreter.site_packages
     while wanted := await anyio.to_thread.run_sync(missing_distributions, packages, installer.plan.requirements):
         ours = await anyio.to_thread.run_sync(installed_distributions, wanted)
@@ -164,7 +155,7 @@ async def _gather(installer: UvInstaller) -> None:
 
 async def _take_from_cache(installer: UvInstaller, requirements: Sequence[str]) -> None:
     """One distribution, without what it needs in turn: that may be installed with us."""
-    file = installer.paths.build_directory / "one.txt"
+    file = installer.plan.build_directory / "one.txt"
     await anyio.to_thread.run_sync(file.write_text, "\n".join(requirements) + "\n")
     try:
         for cache in installer.caches:
@@ -175,21 +166,25 @@ async def _take_from_cache(installer: UvInstaller, requirements: Sequence[str]) 
     raise NotInstalled(" and ".join(requirements))
 
 
-def _prepare(paths: EnvironmentPaths, plan: EnvironmentPlan) -> None:
-    clear_environment(paths)
-    prefix = paths.build_directory / "venv"
+def _prepare(plan: EnvironmentPlan) -> None:
+    shutil.rmtree(plan.build_directory, ignore_errors=True)
+    if plan.finished.exists():
+        # A damaged one: out of its place in one step, and gone with what a killed builder left.
+        plan.finished.rename(plan.build_directory)
+        shutil.rmtree(plan.build_directory, ignore_errors=True)
+    prefix = plan.build_directory / "venv"
     prefix.mkdir(parents=True)
     # A kernel may run under another user, whatever umask we have.
-    for folder in (paths.build_directory, prefix):
+    for folder in (plan.build_directory, prefix):
         folder.chmod(0o755)
     if (libraries := plan.interpreter.platlibdir) != "lib":
         (prefix / libraries).symlink_to("lib")
-    (paths.build_directory / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
+    (plan.build_directory / "requirements.txt").write_text("\n".join(plan.requirements) + "\n")
 
 
-def _finish(paths: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> None:
+def _finish(plan: EnvironmentPlan, source: PackageSource) -> None:
     """Makes the prefix a virtual environment and puts it in its place in one step."""
-    prefix = paths.build_directory / "venv"
+    prefix = plan.build_directory / "venv"
     try:
         _add_interpreter(prefix, plan.interpreter)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -207,9 +202,9 @@ def _finish(paths: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSourc
         "platform": plan.interpreter.platform,
         "source": source,
     }
-    (paths.build_directory / paths.record.name).write_text(json.dumps(record, indent=1) + "\n")
-    (paths.build_directory / "last-used").touch()
-    paths.build_directory.rename(paths.finished)
+    (plan.build_directory / plan.record.name).write_text(json.dumps(record, indent=1) + "\n")
+    (plan.build_directory / "last-used").touch()
+    plan.build_directory.rename(plan.finished)
 
 
 def _add_interpreter(prefix: Path, interpreter: Interpreter) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
-import json
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
+import tomlkit
+import tomlkit.exceptions
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -135,12 +135,6 @@ def for_module(module: str) -> MissingPackage | None:
     return MissingPackage(module=module, requirement=name, is_known=False)
 
 
-def missing_packages(observation: Observation) -> tuple[MissingPackage, ...]:
-    """What the failed cells of a run lack, each once."""
-    found = [missing_package(cell.error) for cell in observation.cells if cell.status == "failed"]
-    return tuple({package.requirement: package for package in found if package is not None}.values())
-
-
 # ── the header ──
 
 
@@ -211,7 +205,10 @@ def _with_dependency(header: str, requirement: str) -> str:
     block = _BLOCK.search(header)
     if block is None:
         raise _unreadable(requirement)
-    content = _added(block["content"], requirement)
+    try:
+        content = _added(block["content"], requirement)
+    except tomlkit.exceptions.TOMLKitError as error:
+        raise _unreadable(requirement) from error
     changed = header[: block.start("content")] + content + header[block.end("content") :]
     expected = {one for one in known.dependencies if _name(one) != _name(requirement)} | {requirement}
     after = header_of(changed)
@@ -221,45 +218,15 @@ def _with_dependency(header: str, requirement: str) -> str:
 
 
 def _added(content: str, requirement: str) -> str:
-    toml = "".join(line[2:] if line.startswith("# ") else line[1:] for line in content.splitlines(keepends=True))
-    if "dependencies" not in tomllib.loads(toml):
-        return f"# dependencies = [\n#     {_quoted(requirement)},\n# ]\n{content}"
-    start, end = _array(toml, requirement)
-    items = [str(one) for one in tomllib.loads(f"x = {toml[start:end]}")["x"]]
-    others = [one for one in items if _name(one) != _name(requirement)]
-    if len(others) < len(items):
-        array = "".join(["[\n", *(f"    {_quoted(one)},\n" for one in [requirement, *others]), "]"])
-    elif "\n" in toml[start:end]:
-        # In front: whatever follows, comments and commas, stays as the person wrote it.
-        array = f"[\n    {_quoted(requirement)},{toml[start + 1 : end]}"
-    else:
-        array = f"[{_quoted(requirement)}{', ' if items else ''}{toml[start + 1 : end].lstrip()}"
-    toml = toml[:start] + array + toml[end:]
-    return "".join(f"# {line}" if line.strip() else "#\n" for line in toml.splitlines(keepends=True))
-
-
-def _array(toml: str, requirement: str) -> tuple[int, int]:
-    """Where the array of `dependencies` stands: found by reading it, strings and comments and all."""
-    found = re.search(r"(?m)^dependencies\s*=\s*\[", toml)
-    if found is None:
-        raise _unreadable(requirement)
-    end = found.end()
-    while end <= len(toml):
-        # The shortest text that is an array is the array: TOML itself says where it ends.
-        end = toml.find("]", end) + 1
-        if not end:
-            break
-        try:
-            tomllib.loads("x = " + toml[found.end() - 1 : end])
-        except tomllib.TOMLDecodeError:
-            continue
-        return found.end() - 1, end
-    raise _unreadable(requirement)
-
-
-def _quoted(requirement: str) -> str:
-    # A JSON string of printable ASCII, which a requirement is, is a TOML string.
-    return json.dumps(requirement)
+    """The lines of a block, comment signs and all, with this dependency in front; the rest as it is written."""
+    lines = content.splitlines(keepends=True)
+    table = tomlkit.parse("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+    listed = cast("list[str]", table.setdefault("dependencies", tomlkit.array()))
+    for number in reversed(range(len(listed))):
+        if _name(listed[number]) == _name(requirement):
+            del listed[number]
+    listed.insert(0, requirement)
+    return "".join(f"# {line}" if line.strip() else "#\n" for line in tomlkit.dumps(table).splitlines(keepends=True))
 
 
 def _unreadable(requirement: str) -> UserError:

@@ -37,8 +37,9 @@ class Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentPlan:
-    """Everything that decides what ends up in an environment."""
+    """Everything that decides what ends up in an environment, and where it lives in the cache."""
 
+    cache: Path
     requirements: tuple[str, ...]
     interpreter: Interpreter
 
@@ -58,14 +59,6 @@ class EnvironmentPlan:
         python = self.interpreter
         content = [LAYOUT_VERSION, self.requirements, str(python.executable), self.python, python.platform]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvironmentPaths:
-    """Where one environment and the things around it live in the cache."""
-
-    cache: Path
-    key: str
 
     @property
     def home(self) -> Path:
@@ -92,16 +85,15 @@ class EnvironmentPaths:
         """Held by whoever builds or removes it."""
         return self.cache / "locks" / f"{self.key}.lock"
 
-
-def environment_at(paths: EnvironmentPaths, plan: EnvironmentPlan, source: PackageSource) -> Environment:
-    """The environment as it is once it is finished."""
-    path = paths.finished / "venv"
-    return Environment(
-        key=paths.key,
-        path=path,
-        python=path / "bin" / "python",
-        interpreter=plan.interpreter,
-        site_packages=path / plan.interpreter.site_packages,
-        requirements=plan.requirements,
-        source=source,
-    )
+    def environment(self, source: PackageSource) -> Environment:
+        """The environment as it is once it is finished."""
+        path = self.finished / "venv"
+        return Environment(
+            key=self.key,
+            path=path,
+            python=path / "bin" / "python",
+            interpreter=self.interpreter,
+            site_packages=path / self.interpreter.site_packages,
+            requirements=self.requirements,
+            source=source,
+        )

@@ -20,7 +20,7 @@ import anyio.abc
 from uv import find_uv_bin
 
 from cellwright.errors import CellwrightError, Unavailable, UserError
-from cellwright.kernel.environments.plan import EnvironmentPaths, EnvironmentPlan
+from cellwright.kernel.environments.plan import EnvironmentPlan
 from cellwright.kernel.environments.script_header import bounded
 from cellwright.remedies import Hint, remedy
 
@@ -79,7 +79,6 @@ class IndexUnreachable(Unavailable):
 class UvInstaller:
     """Installs packages into the build directory of one environment; only for the sole builder, who holds `lock`."""
 
-    paths: EnvironmentPaths
     plan: EnvironmentPlan
     uv: UvSettings
     lock: int
@@ -88,7 +87,7 @@ class UvInstaller:
     @property
     def caches(self) -> tuple[Path, ...]:
         """Ours, and those that are looked into when the index cannot be reached."""
-        return (self.paths.cache / "uv", *self.uv.other_caches)
+        return (self.plan.cache / "uv", *self.uv.other_caches)
 
     async def install(
         self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
@@ -101,7 +100,7 @@ class UvInstaller:
             *(str(self.uv.binary or find_uv_bin()), "pip", "install", "--no-config", "--no-build", "--no-sources"),
             *("--color=never", "--no-progress", "--no-python-downloads", "--no-managed-python"),
             f"--python={self.plan.interpreter.executable}",
-            f"--prefix={self.paths.build_directory / 'venv'}",
+            f"--prefix={self.plan.build_directory / 'venv'}",
             f"--cache-dir={cache}",
             f"--requirements={requirements}",
         ]
@@ -122,8 +121,8 @@ class UvInstaller:
             # uv inherits the lock: if we are killed, nobody touches the build directory before the orphan is done.
             return await anyio.open_process(
                 command,
-                cwd=self.paths.home,
-                env=_uv_variables(self.paths, self.uv),
+                cwd=self.plan.home,
+                env=_uv_variables(self.plan, self.uv),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -137,7 +136,7 @@ class UvInstaller:
             ) from error
 
 
-def _uv_variables(paths: EnvironmentPaths, uv: UvSettings) -> dict[str, str]:
+def _uv_variables(plan: EnvironmentPlan, uv: UvSettings) -> dict[str, str]:
     """uv's whole environment. Addresses go here, not on the command line, where anyone can read their passwords."""
     theirs = {name: value for name, value in uv.variables.items() if _PASSED_VARIABLES.fullmatch(name)}
     if uv.index_url is not None:
@@ -146,7 +145,7 @@ def _uv_variables(paths: EnvironmentPaths, uv: UvSettings) -> dict[str, str]:
         theirs["UV_INDEX"] = " ".join(uv.extra_index_urls)
     if uv.find_links:
         theirs["UV_FIND_LINKS"] = ",".join(uv.find_links)
-    return theirs | {"PATH": "/usr/bin:/bin", "HOME": str(paths.home)}
+    return theirs | {"PATH": "/usr/bin:/bin", "HOME": str(plan.home)}
 
 
 async def _follow(process: anyio.abc.Process, report: Progress) -> str:

@@ -191,7 +191,7 @@ class Call:
         self.kernel_end = end
         if self.running is not None:
             fault = self._deadline_met or CellFault(type="KernelEnded", message=f"The kernel ended: {end.reason}.")
-            self._put(self.running, "lost", fault)
+            self._outcomes[self.running] = self._outcome(self.running, "lost", fault)
         self.running = None
         if self._has_heard:
             self.emit(KernelEnded(end=end))
@@ -242,16 +242,8 @@ class Call:
     def snapshot(self, *, is_running: bool = False) -> Observation:
         """What is known now, in notebook order."""
         if is_running and self.running is not None:
-            self._outcomes.setdefault(
-                self.running,
-                CellOutcome(
-                    id=self.running,
-                    name=self._owner.state.name_of(self.running),
-                    status="running",
-                    ms=(time.monotonic() - self._cell_began) * 1e3,
-                    console=self._console(self.running),
-                ),
-            )
+            running = self._outcome(self.running, "running", ms=(time.monotonic() - self._cell_began) * 1e3)
+            self._outcomes.setdefault(self.running, running)
         cells = self._owner.state.document.cells
         wanted = {*self._outcomes, *self.stale}
         order = {cell.id: index for index, cell in enumerate(cells) if cell.id in wanted}
@@ -275,10 +267,11 @@ class Call:
         self._outcomes[cell] = outcome
         self.emit(CellFinishedEvent(outcome=outcome))
 
-    def _put(self, cell: CellId, status: CellStatus, fault: CellFault) -> None:
-        self._outcomes[cell] = CellOutcome(
-            id=cell, name=self._owner.state.name_of(cell), status=status, error=fault, console=self._console(cell)
-        )
+    def _outcome(
+        self, cell: CellId, status: CellStatus, fault: CellFault | None = None, ms: float = 0.0
+    ) -> CellOutcome:
+        name, console = self._owner.state.name_of(cell), self._console(cell)
+        return CellOutcome(id=cell, name=name, status=status, error=fault, ms=ms, console=console)
 
     def _console(self, cell: CellId) -> str:
         tail = self._consoles.get(cell)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +14,9 @@ from typing import Final
 import msgspec
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.process.one_shot import run_one_shot
-from cellwright.kernel.process.provisioner import CAGE_UID
+from cellwright.kernel.process.one_shot import run_one_shot_in_nothing
 from cellwright.kernel.process.zygote import Zygote
-from cellwright.sandbox.private_directory import private_directory
-from cellwright.sandbox.spec import CageSpec, Limits, Tier
+from cellwright.sandbox.spec import Limits, Tier
 from cellwright_guest import wire
 
 _PROGRAM: Final = Path(wire.__file__).with_name("chart_main.py")
@@ -53,32 +50,22 @@ class ChartCage:
         """
         python = str(getattr(sys, "_base_executable", sys.executable))
         asked = json.dumps({"specs": list(specs), "chart_seconds": self.chart_seconds, "seconds": self.seconds})
-        with private_directory("charts") as nowhere:
-            data = await run_one_shot(
-                self.zygote,
-                self._spec(nowhere),
-                [python, "-I", "-S", "-B", str(_PROGRAM), str(_package("vl_convert")), str(_fonts())],
-                asked.encode(),
-                most_bytes=_MOST_BYTES,
-                seconds=self.seconds + _GRACE_SECONDS,
-            )
-        return _read(data, len(specs))
-
-    def _spec(self, nowhere: Path) -> CageSpec:
-        """An interpreter, one package, the fonts of another, and nothing else."""
-        return CageSpec(
-            name=f"cellwright-charts-{os.getpid()}",
+        data = await run_one_shot_in_nothing(
+            self.zygote,
+            "charts",
+            [python, "-I", "-S", "-B", str(_PROGRAM), str(_package("vl_convert")), str(_fonts())],
+            asked.encode(),
+            most_bytes=_MOST_BYTES,
+            seconds=self.seconds + _GRACE_SECONDS,
             tier=self.tier,
-            project=str(nowhere),
-            files="drop",
+            # An interpreter, one package, the fonts of another, and nothing else.
             software=(sys.base_prefix, str(_PROGRAM), str(_package("vl_convert")), str(_fonts())),
             limits=self.limits,
             address_space_mb=_ADDRESS_SPACE_MB,
-            uid=CAGE_UID,
             environment=_ENVIRONMENT,
             cwd="/tmp",
-            protected=(),
         )
+        return _read(data, len(specs))
 
 
 def _fonts() -> Path:

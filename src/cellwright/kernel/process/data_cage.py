@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -23,11 +23,9 @@ from cellwright.analyst.profile import (
     read_profile,
 )
 from cellwright.errors import Unavailable
-from cellwright.kernel.process.one_shot import run_one_shot
-from cellwright.kernel.process.provisioner import CAGE_UID
+from cellwright.kernel.process.one_shot import run_one_shot_in_nothing
 from cellwright.kernel.process.zygote import Zygote, package_paths
-from cellwright.sandbox.private_directory import private_directory
-from cellwright.sandbox.spec import CageSpec, DataMount, Limits, Tier
+from cellwright.sandbox.spec import DataMount, Limits, Tier
 from cellwright_guest import wire
 
 PROFILE_LIMITS: Final = Limits(memory_mb=4096, processes=128, open_files=2048, disk_mb=64, inodes=20_000, tmp_mb=1024)
@@ -61,11 +59,19 @@ class DataCage:
 
     async def _ask(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
         seconds = question.seconds * 1.5 + _GRACE_SECONDS
-        with private_directory("profile") as nowhere:
-            spec = _spec(nowhere, files, tier=self.tier, limits=self.limits)
-            data = await run_one_shot(
-                self.zygote, spec, profiler_command(), question_json(question), most_bytes=MAX_BYTES, seconds=seconds
-            )
+        data = await run_one_shot_in_nothing(
+            self.zygote,
+            "profile",
+            profiler_command(),
+            question_json(question),
+            most_bytes=MAX_BYTES,
+            seconds=seconds,
+            tier=self.tier,
+            data=tuple(files),
+            software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, *package_paths()])),
+            limits=self.limits,
+            environment=_ENVIRONMENT,
+        )
         return read_profile(data)
 
     async def _one_by_one(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile | None:
@@ -89,15 +95,11 @@ class DataCage:
             return None
         gone = {skipped.path for skipped in lost}
         rest = replace(question, paths=tuple(path for path in question.paths if path not in gone))
-        together = await self._together(list(profiles), rest) if lost else None
-        profile = together or merge_profiles(list(profiles.values()))
+        profile = merge_profiles(list(profiles.values()))
+        if lost:
+            with suppress(Unavailable):
+                profile = await self._ask(list(profiles), rest)
         return replace(profile, skipped=(*profile.skipped, *lost))
-
-    async def _together(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile | None:
-        try:
-            return await self._ask(files, question)
-        except Unavailable:
-            return None
 
 
 def merge_profiles(profiles: Sequence[Profile]) -> Profile:
@@ -126,22 +128,6 @@ def _free_names(tables: Sequence[TableProfile], taken: set[str]) -> Mapping[str,
         names[table.name] = name
         taken.add(name)
     return names
-
-
-def _spec(nowhere: Path, files: Sequence[DataMount], *, tier: Tier, limits: Limits) -> CageSpec:
-    """A cage with an empty project in which the files stand, read-only."""
-    return CageSpec(
-        name=f"cellwright-profile-{os.getpid()}",
-        tier=tier,
-        project=str(nowhere),
-        files="drop",
-        data=tuple(files),
-        software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, *package_paths()])),
-        limits=limits,
-        uid=CAGE_UID,
-        environment=_ENVIRONMENT,
-        protected=(),
-    )
 
 
 def profiler_command() -> list[str]:

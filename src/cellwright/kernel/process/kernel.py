@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import socket
 import time
@@ -193,17 +192,12 @@ class Kernel:
     async def close(self) -> None:
         """End the cage and everything in it; waits until nothing is left."""
         try:
-            await self.control.stop()
-            self.process.kill()
-            with anyio.move_on_after(_END_SECONDS):
-                await self.process.ended.wait()
+            await self.process.end(self.control)
         finally:
             # Whoever cancels a task natively knows no shields: what is held goes back all the same.
-            self.control.close()
             self.link.close()
             if self._outlet is not None:
                 self._outlet.close()
-            os.close(self.process.pidfd)
 
     async def _why_it_never_was(self) -> str:
         try:
@@ -243,9 +237,13 @@ class Kernel:
 async def own_memory_kb(kernel: Kernel) -> int:
     """What a kernel and all it started hold and share with nobody; 0 where its cage cannot say."""
     try:
-        answer = await kernel.control.command("measure", branch=kernel.slot.number)
+        told = (await measure(kernel)).get("own_memory_kb")
     except Unavailable:
         return 0
-    meters = cast("dict[str, object]", answer["meters"]) if isinstance(answer.get("meters"), dict) else {}
-    told = meters.get("own_memory_kb")
     return max(0, told) if isinstance(told, int) else 0
+
+
+async def measure(kernel: Kernel) -> dict[str, object]:
+    """What its cage counts of a kernel and all it started: a stranger's words, which may be anything."""
+    answer = await kernel.control.command("measure", branch=kernel.slot.number)
+    return cast("dict[str, object]", answer["meters"]) if isinstance(answer.get("meters"), dict) else {}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import Any
 
 import anyio
+from anyio.abc import UNIXSocketStream
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.process.zygote import CagedProcess, Zygote
+from cellwright.kernel.process.provisioner import CAGE_UID
+from cellwright.kernel.process.zygote import Zygote
 from cellwright.sandbox.host.control import CageControl
+from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import CageSpec
-
-_END_SECONDS = 10
-_CHUNK_BYTES = 1 << 20
 
 
 async def run_one_shot(
@@ -33,39 +34,50 @@ async def run_one_shot(
         raise Unavailable(f"It took longer than {seconds:g} s.", hint="Ask for less.") from None
     finally:
         with anyio.CancelScope(shield=True):
-            await _end(caged, control)
+            try:
+                await caged.end(control)
+            finally:
+                caged.kernel.close()
+
+
+async def run_one_shot_in_nothing(
+    zygote: Zygote,
+    name: str,
+    command: list[str],
+    question: bytes,
+    *,
+    most_bytes: int,
+    seconds: float,
+    environment: dict[str, str],
+    **spec: Any,
+) -> bytes:
+    """The same in a cage whose project is empty; `spec` is what else `CageSpec` is to say."""
+    with private_directory(name) as nowhere:
+        cage = CageSpec(
+            name=f"cellwright-{name}-{os.getpid()}",
+            project=str(nowhere),
+            files="drop",
+            uid=CAGE_UID,
+            protected=(),
+            environment=environment,
+            **spec,
+        )
+        return await run_one_shot(zygote, cage, command, question, most_bytes=most_bytes, seconds=seconds)
 
 
 async def _converse(kernel: socket.socket, question: bytes, most_bytes: int) -> bytes:
-    kernel.setblocking(False)
+    answer = bytearray()
     try:
-        await _send(kernel, question)
-        answer = bytearray()
-        while chunk := await _receive(kernel):
+        line = await UNIXSocketStream.from_socket(kernel)
+        await line.send(question)
+        await line.send_eof()
+        async for chunk in line:
             answer += chunk
             if len(answer) > most_bytes:
                 raise Unavailable(f"The answer is longer than {most_bytes} bytes.", hint="Ask for less.")
-        return bytes(answer)
-    except ConnectionError:
+    except (anyio.BrokenResourceError, OSError):
         return b""
-
-
-async def _send(kernel: socket.socket, question: bytes) -> None:
-    data = memoryview(question)
-    while data:
-        try:
-            data = data[kernel.send(data) :]
-        except BlockingIOError:
-            await anyio.wait_writable(kernel)
-    kernel.shutdown(socket.SHUT_WR)
-
-
-async def _receive(kernel: socket.socket) -> bytes:
-    while True:
-        try:
-            return kernel.recv(_CHUNK_BYTES)
-        except BlockingIOError:
-            await anyio.wait_readable(kernel)
+    return bytes(answer)
 
 
 async def _explain(control: CageControl) -> bytes:
@@ -73,15 +85,3 @@ async def _explain(control: CageControl) -> bytes:
     end = await control.wait_kernel()
     why = f"the {end.limit} limit" if end.limit else f"signal {end.signal}" if end.signal else f"exit {end.exit_code}"
     raise Unavailable(f"The program in the cage ended without an answer ({why}).", hint="Ask for less, or try again.")
-
-
-async def _end(caged: CagedProcess, control: CageControl) -> None:
-    try:
-        await control.stop()
-        caged.kill()
-        with anyio.move_on_after(_END_SECONDS):
-            await caged.ended.wait()
-    finally:
-        control.close()
-        caged.kernel.close()
-        os.close(caged.pidfd)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,14 @@ import anyio.to_thread
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import Pythons
-from cellwright.kernel.environments.lookup import Environment, UvSettings, environment_for, hold_environment
+from cellwright.kernel.environments.lookup import Environment, UvSettings, environment_for
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.zygote import Zygote, package_paths
 from cellwright.notebook import Document
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
-from cellwright.sandbox.host.file_changes import KeepReport, without_leftovers
-from cellwright.sandbox.host.keep_terms import KeepQuestion, KeepTerms
+from cellwright.sandbox.host.file_changes import KeepReport, UnkeptChanges, without_leftovers
+from cellwright.sandbox.host.keep_terms import KeepTerms
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.linux import syscalls as machine
 from cellwright.sandbox.linux.volumes import Volumes, mounted_in
@@ -55,7 +54,7 @@ class KernelOptions:
     pythons: Pythons = field(default_factory=Pythons)
     """Which interpreters a header may ask for."""
     on_progress: Callable[[str], None] | None = None
-    ask_to_keep: Callable[[KeepQuestion], Awaitable[bool]] | None = None
+    ask_to_keep: Callable[[UnkeptChanges], Awaitable[bool]] | None = None
     """Who decides about more changed files than the limits let pass; None: they are not kept."""
     egress: Egress | None = None
     """Which hosts the notebook may reach; None: there is no network."""
@@ -69,7 +68,6 @@ class KernelProvisioner:
         self.options = options
         self._zygote = zygote
         self.environment: Environment | None = None
-        self._holding = ExitStack()
         self.hidden: tuple[str, ...] = ()
         self.left_out: tuple[str, ...] = ()
         """What is not in the copy that a kernel works on, where it works on one."""
@@ -84,7 +82,7 @@ class KernelProvisioner:
 
     async def start_kernel(self, document: Document) -> Kernel:
         """A new kernel for this notebook, in a cage of its own."""
-        self.environment = await self._environment(document)
+        self.environment = await self.build(document)
         self.hidden = await anyio.to_thread.run_sync(self._hide)
         plan = await anyio.to_thread.run_sync(self._plan_copy)
         self.left_out = plan.left_out
@@ -125,26 +123,15 @@ class KernelProvisioner:
 
     async def settle_files(self, kernel: Kernel) -> KeepReport | None:
         """Carry the changed files over, when that was agreed."""
-        options, limits = self.options, self.options.limits
+        options = self.options
         if options.files != "keep":
             return None
-        terms = KeepTerms(
-            files=limits.kept_files,
-            megabytes=limits.kept_mb,
-            most_megabytes=limits.disk_mb,
-            seconds=limits.keep_seconds,
-            ask=options.ask_to_keep,
-            on_progress=options.on_progress,
-        )
+        terms = KeepTerms(limits=options.limits, ask=options.ask_to_keep, on_progress=options.on_progress)
         return await kernel.keep(options.project, terms)
 
     def derive(self, kind: type[KernelProvisioner], **options: Any) -> KernelProvisioner:
         """Another provisioner for the same notebook, with other options."""
         return kind(self.path, replace(self.options, **options), self._zygote)
-
-    def close(self) -> None:
-        """Nothing of it is in use any more."""
-        self._holding.close()
 
     @property
     def is_copied(self) -> bool:
@@ -195,13 +182,6 @@ class KernelProvisioner:
             proxy_port=None if options.egress is None else PROXY_PORT,
             certificates="" if options.egress is None else options.egress.certificates,
         )
-
-    async def _environment(self, document: Document) -> Environment | None:
-        environment = await self.build(document)
-        if environment is not None:
-            self._holding.close()
-            self._holding.enter_context(hold_environment(environment))
-        return environment
 
     def _command(self) -> list[str] | None:
         if self.environment is None:

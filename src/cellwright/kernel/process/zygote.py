@@ -6,7 +6,6 @@ keys, its sockets) can reach a kernel. When it dies it is started again on the n
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -14,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,13 @@ import anyio
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.framing import FrameUnpacker, pack_json, read_json
-from cellwright.kernel.observation import KernelEnd, kernel_end_of
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.remedies import parse_remedy, remedy
+from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.spec import CageSpec
 
 _START_SECONDS = 60
+_END_SECONDS = 10
 _MAIN = Path(__file__).with_name("zygote_main.py")
 
 
@@ -39,8 +39,8 @@ class CagedProcess:
     control: socket.socket
     pid: int
     pidfd: int
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    end: KernelEnd | None = None
+    ended: anyio.Event
+    """Set when nothing of it is left."""
 
     def kill(self) -> None:
         """End every process in the cage, now."""
@@ -49,10 +49,24 @@ class CagedProcess:
         except ProcessLookupError:
             return
 
+    async def end(self, control: CageControl) -> None:
+        """End the cage, over the control line first, and wait until nothing of it is left; closes that line."""
+        try:
+            await control.stop()
+            self.kill()
+            with anyio.move_on_after(_END_SECONDS):
+                await self.ended.wait()
+        finally:
+            control.close()
+            os.close(self.pidfd)
+
 
 @dataclass(slots=True)
-class _Waiting:
-    answered: anyio.Event
+class _Request:
+    """A cage that was asked for, until it has ended or is given up."""
+
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
     answer: dict[str, Any] = field(default_factory=dict[str, Any])
     descriptors: list[int] = field(default_factory=list[int])
 
@@ -77,8 +91,7 @@ class Zygote:
         self.process = process
         self._sending = anyio.Lock()
         self._next = 0
-        self._waiting: dict[int, _Waiting] = {}
-        self._caged: dict[int, CagedProcess] = {}
+        self._requests: dict[int, _Request] = {}
         self._frames = FrameUnpacker()
         self._descriptors: list[int] = []
         self._is_ready = anyio.Event()
@@ -135,33 +148,29 @@ class Zygote:
         """A new cage; its kernel process runs the guest, or `command` when the notebook has its own environment."""
         kernel, kernel_theirs = socket.socketpair()
         control, control_theirs = socket.socketpair()
-        number, waiting = self._next, _Waiting(anyio.Event())
         self._next += 1
-        self._waiting[number] = waiting
+        number, request = self._next, _Request()
+        self._requests[number] = request
         try:
             with kernel_theirs, control_theirs:
-                message = {"id": number, "spec": json.loads(spec.to_json()), "exec": command}
+                message = {"id": number, "spec": asdict(spec), "exec": command}
                 await self._send(message, (kernel_theirs.fileno(), control_theirs.fileno()))
             with anyio.fail_after(_START_SECONDS):
-                await waiting.answered.wait()
+                await request.answered.wait()
+            if request.answer.get("op") != "started":
+                reason = request.answer.get("reason", "the zygote is gone")
+                known = parse_remedy(request.answer.get("remedy"))
+                hint = known or remedy("see_doctor", says="says what is missing")
+                raise Unavailable(f"The cage could not be started: {reason}.", hint=hint)
         except BaseException:
             kernel.close()
             control.close()
             # Its cage ends with these sockets; what is still said of it is for nobody.
-            self._forget(number)
+            self._requests.pop(number, None)
+            _close_all(request.descriptors)
             raise
-        if waiting.answer.get("op") != "started":
-            kernel.close()
-            control.close()
-            reason = waiting.answer.get("reason", "the zygote is gone")
-            known = parse_remedy(waiting.answer.get("remedy"))
-            hint = known or remedy("see_doctor", says="says what is missing")
-            raise Unavailable(f"The cage could not be started: {reason}.", hint=hint)
-        caged = CagedProcess(kernel=kernel, control=control, pid=waiting.answer["pid"], pidfd=waiting.descriptors[0])
-        self._caged[number] = caged
-        if (early := waiting.answer.get("ended")) is not None:
-            self._end_of(number, early)
-        return caged
+        pid, (pidfd,) = request.answer["pid"], request.descriptors
+        return CagedProcess(kernel=kernel, control=control, pid=pid, pidfd=pidfd, ended=request.ended)
 
     async def _send(self, message: dict[str, Any], descriptors: tuple[int, ...]) -> None:
         """One message at a time, and each of them whole: one with large terms takes several writes."""
@@ -209,41 +218,24 @@ class Zygote:
                 self.is_warm.set()
             case "started" | "refused":
                 descriptors = [self._descriptors.pop(0)] if message["op"] == "started" else []
-                waiting = self._waiting.get(message["id"])
-                if waiting is None:
+                if (request := self._requests.get(message["id"])) is None:
                     _close_all(descriptors)
                 else:
-                    waiting.answer, waiting.descriptors = message, descriptors
-                    waiting.answered.set()
+                    request.answer, request.descriptors = message, descriptors
+                    request.answered.set()
             case "ended":
-                if message["id"] in self._caged:
-                    self._end_of(message["id"], message)
-                elif message["id"] in self._waiting:
-                    self._waiting[message["id"]].answer["ended"] = message
+                if (request := self._requests.pop(message["id"], None)) is not None:
+                    request.ended.set()
             case other:
                 raise AssertionError(f"zygote said {other!r}")
-
-    def _forget(self, number: int) -> None:
-        _close_all(self._waiting.pop(number).descriptors)
-
-    def _end_of(self, number: int, message: dict[str, Any]) -> None:
-        self._waiting.pop(number, None)
-        caged = self._caged.pop(number)
-        caged.end = kernel_end_of(
-            message["exit_code"], message["signal"], out_of_memory=message["out_of_memory"], limit=message["limit"]
-        )
-        caged.ended.set()
 
     def _lost(self) -> None:
         self.is_gone.set()
         self._is_ready.set()
         self.is_warm.set()
-        for waiting in self._waiting.values():
-            waiting.answered.set()
-        for caged in self._caged.values():
-            caged.end = KernelEnd(reason="the zygote that started it is gone")
-            caged.ended.set()
-        self._caged.clear()
+        for request in self._requests.values():
+            request.answered.set()
+            request.ended.set()
 
     async def _end(self) -> None:
         """Closing our end tells the zygote to exit; its cages die with it."""

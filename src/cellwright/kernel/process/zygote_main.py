@@ -15,7 +15,6 @@ if __name__ == "__main__":
 
 import gc
 import importlib
-import json
 import os
 import select
 import signal
@@ -151,7 +150,7 @@ class ZygoteServer:
 
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, _ = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if not pid:
@@ -159,11 +158,8 @@ class ZygoteServer:
             known = self._caged.pop(pid, None)
             if known is not None:
                 number, caged = known
-                ended = launcher.finish(caged, status)
-                self.say({
-                    "op": "ended", "id": number, "exit_code": ended.exit_code, "signal": ended.signal,
-                    "out_of_memory": ended.out_of_memory, "limit": ended.limit,
-                })  # fmt: skip
+                launcher.finish(caged)
+                self.say({"op": "ended", "id": number})
 
     def close(self) -> None:
         """End every cage and leave nothing of them behind."""
@@ -172,7 +168,8 @@ class ZygoteServer:
         for pid in self._caged:
             os.kill(pid, signal.SIGKILL)
         for pid, (_number, caged) in self._caged.items():
-            launcher.finish(caged, os.waitpid(pid, 0)[1])
+            os.waitpid(pid, 0)
+            launcher.finish(caged)
 
     def _start(self, message: dict[str, Any]) -> None:
         from cellwright.errors import UserError
@@ -184,7 +181,7 @@ class ZygoteServer:
         del self._descriptors[:2]
         number = message["id"]
         try:
-            spec = CageSpec.from_json(json.dumps(message["spec"]).encode())
+            spec = CageSpec.of(message["spec"])
             command = message.get("exec")
             # A kernel of another environment has nothing of ours to rehearse.
             rehearse = self._driver.rehearse if command is None else lambda: None

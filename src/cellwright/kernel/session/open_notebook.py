@@ -315,7 +315,6 @@ class OpenNotebook:
         await self.interrupt()
         await self.checkpoints.close()
         await self.live.retire()
-        self.provisioner.close()
 
     # ── what the kernel says ──
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
-from cellwright.journal import Flow
+from cellwright.journal.flow import Flow
 from cellwright.policy.actions import Action, EditCells, InstallPackage, RunCode, UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope, No, envelope_agreed
 from cellwright.policy.envelope import Envelope, envelope_of

@@ -18,7 +18,7 @@ from cellwright.analyst.goal.request import UnsupportedGoal
 from cellwright.analyst.profile import one_line
 from cellwright.analyst.sections.tables import PACKAGES
 from cellwright.errors import KernelLost
-from cellwright.journal import Flow
+from cellwright.journal.flow import Flow
 from cellwright.runs.deliver.delivery import RunEnd
 from cellwright.runs.execute.analyst_results import (
     ANCESTOR_FAILED,

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.analyst.drafts import CellDraft, TestRow
 from cellwright.analyst.profile import one_line
 from cellwright.ids import CellId
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
 from cellwright.tools.section_cells import AnalystCell, FittedSection

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.remedies import Hint, Remedy, remedy, sentence_of
 from cellwright.runs.deliver.cleanup import tidy

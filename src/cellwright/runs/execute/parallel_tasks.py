@@ -17,10 +17,12 @@ from cellwright.agents import AgentReport, Assignment, Note
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import assignment_json
 from cellwright.ids import CellId
-from cellwright.journal import Flow, Json, Question
-from cellwright.kernel import CellOutcome
+from cellwright.journal.flow import Flow
+from cellwright.journal.questions import Question
+from cellwright.journal.values import Json
 from cellwright.kernel.branches.branch import outcome_differences
 from cellwright.kernel.branches.branch_kernel import BranchKernel
+from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook import Document
 from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
 from cellwright.runs.plan.brief import STORY_TASK

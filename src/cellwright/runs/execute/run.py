@@ -10,7 +10,7 @@ from cellwright.agents import AgentReport, Assignment, Note
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.steering import SteeringInput
-from cellwright.journal import Flow
+from cellwright.journal.flow import Flow
 from cellwright.runs.deliver.delivery import (
     CheckNotebook,
     CheckOutcome,

@@ -13,7 +13,10 @@ from typing import Final
 from cellwright.agents import steering
 from cellwright.agents.steering import SteeringInput
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Recorded, Records, stream_of
+from cellwright.journal.events import Recorded
+from cellwright.journal.flow import Flow
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.policy.approvals import Person
 from cellwright.remedies import remedy
 from cellwright.runs.events import GoalSet, NewGoal, PlanChanged

@@ -10,7 +10,7 @@ from cellwright.agents import Assignment
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.loop import agent_workflow
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
-from cellwright.journal import Flow, Workflow
+from cellwright.journal.flow import Flow, Workflow
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
 from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
 from cellwright.runs.execute.files import make_notebook

@@ -16,7 +16,7 @@ import anyio.to_thread
 from cellwright.agents import steering
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.journal import EventLog
+from cellwright.journal.log import EventLog
 from cellwright.notebook import DEFAULT_NAME, Cell, SaveConflict, read, save
 from cellwright.policy.approvals import Person
 from cellwright.tools.history.live import LiveHistory

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cellwright.kernel import CellOutcome
+from cellwright.kernel.observation import CellOutcome
 
 DifferenceKind = Literal["output", "console", "status"]
 

@@ -13,11 +13,13 @@ import anyio
 import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.kernel import KernelOptions, KernelPool, OpenNotebook
 from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.lookup import PackageSource, environment_for
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.process.zygote import package_paths
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import NotebookFile
 from cellwright.sandbox.linux.descriptors import closing, opened
 from cellwright.sandbox.private_directory import hold, remove

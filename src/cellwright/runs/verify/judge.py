@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome
+from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook import Cell, NotebookFile
 from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking.masker import Masker

@@ -15,7 +15,9 @@ from typing import Any, Final, Literal, cast
 
 from cellwright.errors import KernelLost
 from cellwright.ids import CellId
-from cellwright.kernel import CellFinishedEvent, CellOutcome, Event, KernelEnd, NotebookValue, Observation, OpenNotebook
+from cellwright.kernel.functions.cell_functions import NotebookValue
+from cellwright.kernel.observation import CellFinishedEvent, CellOutcome, Event, KernelEnd, Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Cell, CreateCell, Document, NotebookFile, graph
 from cellwright.notebook.marimo_check import tests_code, tests_in
 from cellwright.notebook.syntax_trees import syntax_tree

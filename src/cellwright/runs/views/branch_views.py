@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from cellwright.journal import QuestionAnswered, QuestionAsked, Recorded
+from cellwright.journal.events import QuestionAnswered, QuestionAsked, Recorded
 from cellwright.tools.notebook.trial_records import (
     BRANCH_CHOICE,
     BranchDecision,

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from cellwright.errors import UserError
-from cellwright.journal import Records, stream_of
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
 from cellwright.policy.approvals import AnswerRefused, Person
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task

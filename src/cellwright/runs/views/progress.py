@@ -6,22 +6,20 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
-from cellwright.journal import (
+from cellwright.journal.events import (
     EffectInDoubt,
     Event,
     QuestionAnswered,
     QuestionAsked,
     QuestionWithdrawn,
-    Records,
     RunEnded,
     RunForked,
     RunRecovered,
     RunResumed,
-    RunStatus,
-    Standing,
     StepErred,
     TaskChanged,
 )
+from cellwright.journal.records import Records, RunStatus, Standing
 from cellwright.policy.display_text import shown
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy

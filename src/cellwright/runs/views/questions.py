@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from cellwright.journal import Records
+from cellwright.journal.records import Records
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Person, Yes
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.views.branches import BranchKind

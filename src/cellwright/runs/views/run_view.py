@@ -12,26 +12,25 @@ from typing import Final, Literal
 
 from cellwright.agents.events import AgentSpoke
 from cellwright.errors import UserError
-from cellwright.journal import (
+from cellwright.journal.events import (
     CostRecorded,
     Event,
     QuestionAnswered,
     QuestionAsked,
     Recorded,
-    Records,
     RunEnded,
     RunForked,
     RunRecovered,
     RunResumed,
     RunStarted,
-    RunStatus,
     StepErred,
     StepFinished,
     StepStarted,
     TaskChanged,
-    stream_of,
 )
+from cellwright.journal.names import stream_of
 from cellwright.journal.projections import Cost, cost
+from cellwright.journal.records import Records, RunStatus
 from cellwright.policy.display_text import shown
 from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery

@@ -17,7 +17,6 @@ from cellwright.errors import UserError
 from cellwright.sandbox import private_directory
 from cellwright.sandbox.cage import fallback_tiers, host_mounts, init
 from cellwright.sandbox.cage.supervisor import Meters
-from cellwright.sandbox.control_frames import KernelExit
 from cellwright.sandbox.linux import cgroups, processes, seccomp, syscalls, volumes
 from cellwright.sandbox.linux.cgroups import Group
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
@@ -175,13 +174,9 @@ def _release(pid: int, releasing: int, group: Group | None, uid: int, gid: int) 
         raise
 
 
-def finish(caged: RunningCage, wait_status: int) -> KernelExit:
-    """After init was reaped: what happened, and nothing left behind."""
-    code = os.waitstatus_to_exitcode(wait_status)
-    number = -code if code < 0 else code - 128 if code > 128 else None
-    is_out_of_memory = False
+def finish(caged: RunningCage) -> None:
+    """After init was reaped: nothing is left behind."""
     if caged.group is not None:
-        is_out_of_memory = number == signal.SIGKILL and caged.group.out_of_memory_kills() > 0
         caged.group.remove()
     host_mounts.remove_mount_points(caged.mount_points)
     _alive.discard(caged.pid)
@@ -189,5 +184,3 @@ def finish(caged: RunningCage, wait_status: int) -> KernelExit:
         processes.kill_strays(_alive)
         private_directory.remove(caged.directory)
     os.close(caged.pidfd)
-    limit = "memory" if is_out_of_memory else "cpu" if number == signal.SIGXCPU else None
-    return KernelExit(exit_code=code if number is None else None, signal=number, limit=limit)

@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -89,11 +89,6 @@ class CageControl:
         self._is_closed = False
         self._since_ns = time.time_ns() - _CLOCK_GRAIN_NS
 
-    @property
-    def kernel_end(self) -> KernelExit | None:
-        """How the kernel ended, as far as is known without waiting."""
-        return self._end
-
     async def wait_started(self) -> None:
         """Until the kernel runs confined; `Unavailable` with the reason if it never will."""
         await self._until(lambda: self._is_started)
@@ -134,21 +129,16 @@ class CageControl:
 
         None if as many are made as there may be.
         """
-        async with self._handing_over:
-            self._takes_descriptors = True
-            try:
-                answer = await self.command("branch", of=of.number)
-                if "branch" not in answer:
-                    return None
-                if not self._descriptors:
-                    raise self._break("it made a root and did not hand it over")
-                number = integer(answer["branch"])
-                # Who was there before has ended.
-                self._branch_ends.pop(number, None)
-                return BranchSlot(number=number), self._descriptors.pop()
-            finally:
-                self._takes_descriptors = False
-                self._drop_descriptors()
+        async with self._taking_descriptors():
+            answer = await self.command("branch", of=of.number)
+            if "branch" not in answer:
+                return None
+            if not self._descriptors:
+                raise self._break("it made a root and did not hand it over")
+            number = integer(answer["branch"])
+            # Who was there before has ended.
+            self._branch_ends.pop(number, None)
+            return BranchSlot(number=number), self._descriptors.pop()
 
     async def wait_branch(self, number: int) -> str | None:
         """Until the branch's process has ended; the limit that ended it, if one did."""
@@ -190,8 +180,8 @@ class CageControl:
             left,
             since_ns=self._since_ns,
             hidden=hidden,
-            most_bytes=terms.most_megabytes * MEGABYTE,
-            seconds=terms.seconds,
+            most_bytes=terms.limits.disk_mb * MEGABYTE,
+            seconds=terms.limits.keep_seconds,
         )
         try:
             async with progress_lines(terms.on_progress) as progress:
@@ -202,17 +192,23 @@ class CageControl:
 
     async def _take_left_files(self, slot: BranchSlot) -> LeftFiles:
         """The layers in which the changes are, after every process of the cage but its first has ended."""
+        async with self._taking_descriptors():
+            answer = await self._ask("leave", branch=slot.number, whole=slot.is_whole)
+            if len(self._descriptors) != integer(answer.get("layers")):
+                raise self._break("it did not hand over its files")
+            layers, self._descriptors = self._descriptors, []
+            try:
+                return LeftFiles(layers, is_in_memory=self._has_own_root)
+            except MissingLeftFile as error:
+                raise self._break(str(error)) from None
+
+    @asynccontextmanager
+    async def _taking_descriptors(self) -> AsyncGenerator[None]:
+        """What is handed over in this block is taken; of that, what nobody has picked up is closed at its end."""
         async with self._handing_over:
             self._takes_descriptors = True
             try:
-                answer = await self._ask("leave", branch=slot.number, whole=slot.is_whole)
-                if len(self._descriptors) != integer(answer.get("layers")):
-                    raise self._break("it did not hand over its files")
-                layers, self._descriptors = self._descriptors, []
-                try:
-                    return LeftFiles(layers, is_in_memory=self._has_own_root)
-                except MissingLeftFile as error:
-                    raise self._break(str(error)) from None
+                yield
             finally:
                 self._takes_descriptors = False
                 self._drop_descriptors()

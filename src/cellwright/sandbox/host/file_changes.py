@@ -67,7 +67,7 @@ def read_change(raw: object) -> FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnkeptChanges:
-    """Changes of which none was kept, although that was agreed: the project is as it was."""
+    """Changes of which none was kept, though that was agreed, or of which a person is asked."""
 
     files: int
     bytes: int

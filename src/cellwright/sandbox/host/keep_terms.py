@@ -16,58 +16,38 @@ import anyio.to_thread
 from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 from cellwright.sandbox.host.project_writer import KeepStopped, ProjectWriter
-from cellwright.sandbox.spec import MEGABYTE
+from cellwright.sandbox.spec import MEGABYTE, Limits
 
 _FIRST_PROGRESS_DELAY_SECONDS = 1.0
 _PROGRESS_INTERVAL_SECONDS = 2.0
 _MORE_TIME = 5
 """Factor on the timeout that is suggested next, if this one was too short."""
 _INTERRUPTED = "it was interrupted"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepQuestion:
-    """More changes than are kept unasked."""
-
-    files: int
-    bytes: int
-    reason: str
-    option: str
-    """The limit that would let them pass unasked, as `--limit` takes it."""
+_TOO_LATE = "Too late to stop: all {:,} changed files had been copied, and were kept."
+_STOPPED = "Stopped: none of the {:,} changed files was kept, and the project is as it was."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepTerms:
     """What a person agreed to."""
 
-    files: int = 10_000
-    """Up to so many changes are kept unasked."""
-    megabytes: int = 1024
-    """Up to so much is kept unasked."""
-    most_megabytes: int = 2048
-    """Never more than this, holes and further names counted."""
-    seconds: float = 120
-    """If it takes longer, nothing is kept."""
-    ask: Callable[[KeepQuestion], Awaitable[bool]] | None = None
+    limits: Limits = field(default_factory=Limits)
+    """How many changes are kept unasked, how much at most, and how long that may take."""
+    ask: Callable[[UnkeptChanges], Awaitable[bool]] | None = None
     """Whom to ask about more; None: nobody is there, and none is kept."""
     on_progress: Callable[[str], None] | None = None
 
-    def question(self, changes: Sequence[FileChange]) -> KeepQuestion | None:
+    def question(self, changes: Sequence[FileChange]) -> UnkeptChanges | None:
         """What to ask about these changes, if anything."""
-        size = sum(change.bytes for change in changes)
-        what = f"{len(changes):,} changed files, {_readable(size)}"
-        if len(changes) > self.files:
-            reason, option = f"more than {self.files:,} files", f"kept_files={len(changes)}"
-        elif size > self.megabytes * MEGABYTE:
-            reason, option = f"more than {_readable(self.megabytes * MEGABYTE)}", f"kept_size={size // MEGABYTE + 1}m"
+        size, limits = sum(change.bytes for change in changes), self.limits
+        if len(changes) > limits.kept_files:
+            reason, option = f"more than {limits.kept_files:,} files", f"kept_files={len(changes)}"
+        elif size > limits.kept_mb * MEGABYTE:
+            reason, option = f"more than {_readable(limits.kept_mb * MEGABYTE)}", f"kept_size={size // MEGABYTE + 1}m"
         else:
             return None
-        return KeepQuestion(
-            files=len(changes),
-            bytes=size,
-            reason=f"{what}: {reason} are kept only if you say so",
-            option=option,
-        )
+        what = f"{len(changes):,} changed files, {_readable(size)}"
+        return _unkept(changes, f"{what}: {reason} are kept only if you say so", option)
 
 
 @dataclass(slots=True)
@@ -105,45 +85,39 @@ async def keep_changes(
         # Whoever is asked sees the question, and types.
         progress.text = lambda: ""
         if terms.ask is None or not await terms.ask(question):
-            return _none(changes, question.reason, question.option)
+            return KeepReport(kept=(), refused=(), held_back=question)
     writer = await anyio.to_thread.run_sync(make_writer)
     progress.text = lambda: _how_far(writer, len(changes))
-    work = _Work(writer, changes)
+    is_over = threading.Event()
+    outcome: list[KeepReport | str] = []
+
+    def work() -> None:
+        # Nobody may be waiting for this thread any more when it ends.
+        try:
+            outcome.append(writer.keep(changes))
+        except KeepStopped as stopped:
+            outcome.append(str(stopped))
+        except OSError as error:
+            # What concerns one file was noted; this is the disk.
+            outcome.append(error.strerror or str(error))
+        finally:
+            is_over.set()
+
     try:
-        await anyio.to_thread.run_sync(work.run, abandon_on_cancel=True)
+        await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
     except anyio.get_cancelled_exc_class():
         # Ctrl-C: copies are taken back, but what already takes its place is brought to its end.
         writer.stop(_INTERRUPTED)
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(work.is_over.wait)
+            await anyio.to_thread.run_sync(is_over.wait)
         if terms.on_progress is not None:
-            terms.on_progress(_last_word(work, len(changes)))
+            was_late = any(isinstance(one, KeepReport) for one in outcome)
+            terms.on_progress((_TOO_LATE if was_late else _STOPPED).format(len(changes)))
         raise
-    if work.report is None:
-        longer = max(1, round(terms.seconds * _MORE_TIME))
-        return _none(changes, work.stopped, f"keep_time={longer}s")
-    return work.report
-
-
-class _Work:
-    """A writer's run in a thread that nobody may be waiting for any more when it ends."""
-
-    def __init__(self, writer: ProjectWriter, changes: Sequence[FileChange]) -> None:
-        self._writer, self._changes = writer, changes
-        self.is_over = threading.Event()
-        self.report: KeepReport | None = None
-        self.stopped = ""
-
-    def run(self) -> None:
-        try:
-            self.report = self._writer.keep(self._changes)
-        except KeepStopped as stopped:
-            self.stopped = str(stopped)
-        except OSError as error:
-            # What concerns one file was noted; this is the disk.
-            self.stopped = error.strerror or str(error)
-        finally:
-            self.is_over.set()
+    if isinstance(done := outcome[0], KeepReport):
+        return done
+    longer = max(1, round(terms.limits.keep_seconds * _MORE_TIME))
+    return KeepReport(kept=(), refused=(), held_back=_unkept(changes, done, f"keep_time={longer}s"))
 
 
 def _how_far(writer: ProjectWriter, total: int) -> str:
@@ -154,21 +128,14 @@ def _how_far(writer: ProjectWriter, total: int) -> str:
     return f"Keeping files: putting {total:,} in their places …"
 
 
-def _last_word(work: _Work, total: int) -> str:
-    if work.report is not None:
-        return f"Too late to stop: all {total:,} changed files had been copied, and were kept."
-    return f"Stopped: none of the {total:,} changed files was kept, and the project is as it was."
-
-
-def _none(changes: Sequence[FileChange], reason: str, option: str) -> KeepReport:
-    held_back = UnkeptChanges(
+def _unkept(changes: Sequence[FileChange], reason: str, option: str) -> UnkeptChanges:
+    return UnkeptChanges(
         files=len(changes),
         bytes=sum(change.bytes for change in changes),
         reason=reason,
         hint=remedy("keep_changes", limit=option),
         option=option,
     )
-    return KeepReport(kept=(), refused=(), held_back=held_back)
 
 
 def _readable(size: float) -> str:

@@ -103,7 +103,8 @@ def _tier(tier: Tier) -> str:
         event = _first_event(control)
         control.close()
         kernel.close()
-        launcher.finish(caged, os.waitpid(caged.pid, 0)[1])
+        os.waitpid(caged.pid, 0)
+        launcher.finish(caged)
     if event.get("event") != "started":
         raise OSError(str(event.get("reason", "the kernel did not start")))
     return "a cage of this kind was started"

@@ -74,10 +74,6 @@ class Group:
         directory = self.directories.get("cpuacct")
         return None if directory is None else f"{directory}/cpuacct.usage"
 
-    def out_of_memory_kills(self) -> int:
-        """How many processes the kernel killed here because memory ran out."""
-        return counter(_read(self.memory_events()), "oom_kill")
-
     def remove(self, deadline_seconds: float = 2.0) -> None:
         """Take the directories away; the last process may need a moment to be gone."""
         end = time.monotonic() + deadline_seconds

@@ -15,8 +15,7 @@ import anyio.to_thread
 
 from cellwright.background import running_pid
 from cellwright.errors import CellwrightError, Unavailable
-from cellwright.journal import RunId
-from cellwright.journal.names import new_run_id, run_id
+from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.remedies import remedy
 from cellwright.runs.goal.goal import Goal
 from cellwright.server.daemon.connection import (

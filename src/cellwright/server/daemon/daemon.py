@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from cellwright.background import BackgroundProcess, listen
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal import RunId, stream_of
+from cellwright.journal.names import RunId, stream_of
 from cellwright.remedies import remedy
 from cellwright.runs.events import RunCarriedOver
 from cellwright.server.daemon.launch import DaemonStart

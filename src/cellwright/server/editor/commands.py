@@ -14,7 +14,9 @@ from marimo._runtime import commands
 
 from cellwright.errors import CellwrightError
 from cellwright.ids import CellId
-from cellwright.kernel import Call, Observation, OpenNotebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.process.call import Call
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import ConfigureCell
 from cellwright.server.http.page_remedies import page_problem
 

@@ -14,7 +14,7 @@ import anyio.to_thread
 from starlette.types import ASGIApp
 
 from cellwright.errors import Unavailable
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.server.editor import allowed_routes
 from cellwright.server.editor.middleware import MAX_FRAME_BYTES, EditorMiddleware

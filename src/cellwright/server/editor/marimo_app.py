@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import render
 from cellwright.server.editor import allowed_routes
 from cellwright.server.editor.allowed_routes import panel_routes

@@ -34,15 +34,15 @@ from marimo._types.ids import CellId_t, ConsumerId
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import (
+from cellwright.kernel.observation import (
     CellFinishedEvent,
     CellOutcome,
     CellStartedEvent,
     Event,
     KernelEnd,
     Observation,
-    OpenNotebook,
 )
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.notebook import After, AtStart, CellPosition, Edit
 from cellwright.server.editor.commands import EditorCommands
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from marimo._runtime import commands
     from marimo._session.consumer import SessionConsumer
 
-    from cellwright.kernel import EditorChannel
+    from cellwright.kernel.session.open_notebook import EditorChannel
     from cellwright.server.editor.sessions import EditorSession, Sessions
 
 logger = logging.getLogger(__name__)

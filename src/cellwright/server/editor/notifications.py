@@ -23,8 +23,7 @@ from marimo._messaging.mimetypes import KnownMimeType
 from marimo._session.state.session_view import SessionView
 from marimo._types.ids import CellId_t
 
-from cellwright.kernel import CellOutcome
-from cellwright.kernel.observation import CellStatus
+from cellwright.kernel.observation import CellOutcome, CellStatus
 
 logger = logging.getLogger(__name__)
 

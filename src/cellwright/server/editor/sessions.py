@@ -32,7 +32,7 @@ from marimo._session.state.session_view import SessionView
 from marimo._types.ids import ConsumerId, SessionId
 
 from cellwright.errors import Defect, RefusedByPolicy
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import render
 from cellwright.notebook.document import AppOption
 

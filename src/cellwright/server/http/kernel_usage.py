@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.http.schemas.notebooks import KernelShape
 
 _PROC: Final = Path("/proc")

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from cellwright.app.live_notebooks import LiveNotebooks, notebook_id
 from cellwright.errors import CellwrightError, Unavailable
-from cellwright.kernel import OpenNotebook
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import first_goal
 from cellwright.server.http.errors import Conflict, ResourceNotFound

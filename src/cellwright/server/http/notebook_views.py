@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, assert_never
 
 from cellwright.ids import CellId
-from cellwright.kernel import (
+from cellwright.kernel.observation import (
     CellFault,
     CellFinishedEvent,
     CellOutcome,
@@ -18,9 +18,9 @@ from cellwright.kernel import (
     Event,
     KernelEnded,
     Observation,
-    OpenNotebook,
     VariablePreview,
 )
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Cell, Document, graph
 from cellwright.notebook.dataflow import Graph, Node
 from cellwright.policy.masking.masker import Masker

@@ -17,8 +17,10 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 
 from cellwright.app.live_notebooks import LiveNotebooks
-from cellwright.journal import EventLog, Records, stream_of
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.log import EventLog
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.policy.masking.masker import Masker

@@ -15,7 +15,10 @@ from typing import Any, Final
 import anyio
 from starlette.responses import StreamingResponse
 
-from cellwright.journal import EventLog, Recorded, Records, RunStatus, stream_of
+from cellwright.journal.events import Recorded
+from cellwright.journal.log import EventLog
+from cellwright.journal.names import stream_of
+from cellwright.journal.records import Records, RunStatus
 from cellwright.runs.views.progress import run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.resources import RunProjections

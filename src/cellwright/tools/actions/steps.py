@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cellwright.journal import Json
+from cellwright.journal.values import Json
 
 MOST_MESSAGE_CHARACTERS: Final = 2000
 FailureKind = Literal["error", "syntax", "unsupported", "types", "limit", "state", "crash"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from cellwright.framing import BadFrame, pack
-from cellwright.journal import Json
+from cellwright.journal.values import Json
 from cellwright.tools.actions.steps import FailureKind, LimitName
 
 MAX_FRAME_BYTES: Final = 96 << 20

@@ -16,8 +16,8 @@ import msgspec
 
 from cellwright.errors import Defect
 from cellwright.framing import BadFrame
-from cellwright.journal import Json
-from cellwright.kernel import Zygote
+from cellwright.journal.values import Json
+from cellwright.kernel.process.zygote import Zygote
 from cellwright.sandbox.private_directory import private_directory
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.tools.actions import wire

@@ -13,9 +13,11 @@ from typing import Any, ClassVar, Final
 import anyio.to_thread
 
 from cellwright.errors import Defect, UserError
-from cellwright.journal import Flow, Json, OpenQuestion, Recorded, RoomEvent, masked_json
-from cellwright.journal import Question as Asking
-from cellwright.journal.events import FormerFact
+from cellwright.journal.events import FormerFact, Recorded, RoomEvent
+from cellwright.journal.flow import Flow
+from cellwright.journal.questions import OpenQuestion
+from cellwright.journal.questions import Question as Asking
+from cellwright.journal.values import Json, masked_json
 from cellwright.policy.actions import Action
 from cellwright.policy.approvals import (
     Answered,

@@ -10,8 +10,9 @@ from typing import Any, Final, assert_never
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
-from cellwright.journal import Flow, Json
-from cellwright.journal import Question as Asking
+from cellwright.journal.flow import Flow
+from cellwright.journal.questions import Question as Asking
+from cellwright.journal.values import Json
 from cellwright.policy.actions import Fingerprint, fingerprint_of
 from cellwright.policy.approvals import AnswerRefused, No, Origin, Person, QuestionId
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, UseId, leave_uncounted, price

@@ -16,7 +16,8 @@ from typing import Any, Final, Literal, assert_never, cast
 import anyio.to_thread
 
 from cellwright.errors import Defect
-from cellwright.journal import AuditRecorded, Flow, Recorded
+from cellwright.journal.events import AuditRecorded, Recorded
+from cellwright.journal.flow import Flow
 from cellwright.policy.actions import Action, Kind, fingerprint, fingerprint_of
 from cellwright.policy.approvals import AgreedEnvelope, Answered, No
 from cellwright.policy.audit import Actor, AuditEntry, audit_entry

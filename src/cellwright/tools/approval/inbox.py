@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from cellwright.errors import UserError
-from cellwright.journal import Json, OpenQuestion, Records
 from cellwright.journal.events import encode
-from cellwright.journal.questions import QuestionState
+from cellwright.journal.questions import OpenQuestion, QuestionState
+from cellwright.journal.records import Records
+from cellwright.journal.values import Json
 from cellwright.policy.approvals import (
     Answered,
     AnswerRefused,

@@ -14,9 +14,9 @@ from typing import Final
 import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
-from cellwright.kernel import Zygote
 from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.provisioner import CAGE_UID
+from cellwright.kernel.process.zygote import Zygote
 from cellwright.sandbox.host.git_files import Unsound
 from cellwright.sandbox.host.git_repository import Repository, find_repository
 from cellwright.sandbox.spec import Tier

@@ -12,8 +12,8 @@ from typing import Final
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome, Observation
 from cellwright.kernel.branches.checkpoints import Checkpoint
+from cellwright.kernel.observation import CellOutcome, Observation
 from cellwright.notebook import Cell, Document, EditRefused, apply_edits, restore_edits
 from cellwright.tools.history.moves import (
     BeforeCell,

@@ -9,9 +9,10 @@ from typing import Final
 import anyio
 
 from cellwright.errors import Unavailable
-from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.branches.branch_kernel import BranchLimits
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, Edit
 from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import BranchTrial, try_edits

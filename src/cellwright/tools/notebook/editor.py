@@ -18,8 +18,10 @@ import anyio
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel import CellSelection, Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, Document, Edit, EditRefused, apply_edits, clip
 from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id

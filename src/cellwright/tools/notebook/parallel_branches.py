@@ -15,8 +15,8 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import OpenNotebook
 from cellwright.kernel.branches.factory import open_parallel_session
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import (
     DEFAULT_NAME,
     Cell,

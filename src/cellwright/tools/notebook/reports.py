@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from cellwright.journal import EffectFinding, EffectFound, EffectNotFound, Json
-from cellwright.kernel import CellOutcome, Observation, OpenNotebook
+from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
+from cellwright.journal.values import Json
+from cellwright.kernel.observation import CellOutcome, Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import EditRefused, clip
 from cellwright.tools.history.moves import RESTORE_TEXTS
 from cellwright.tools.notebook.editor import NotebookEditor

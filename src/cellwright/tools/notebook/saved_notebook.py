@@ -18,7 +18,8 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel import Observation, OpenNotebook
+from cellwright.kernel.observation import Observation
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, NotebookFile, SaveConflict, clip
 from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, read_timeline, write_timeline

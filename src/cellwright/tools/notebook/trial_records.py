@@ -8,17 +8,11 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from cellwright.journal import (
-    Flow,
-    Json,
-    Question,
-    QuestionAnswered,
-    QuestionAsked,
-    Recorded,
-    RoomEvent,
-    stream_of,
-)
-from cellwright.journal.events import FormerFact
+from cellwright.journal.events import FormerFact, QuestionAnswered, QuestionAsked, Recorded, RoomEvent
+from cellwright.journal.flow import Flow
+from cellwright.journal.names import stream_of
+from cellwright.journal.questions import Question
+from cellwright.journal.values import Json
 
 BRANCHES: Final = "branches"
 """Under this name a tool's value holds what it tried."""

@@ -12,9 +12,11 @@ from typing import Final
 
 from cellwright.errors import KernelLost, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel import CellOutcome, CellSelection, Observation, OpenNotebook, VariablePreview
 from cellwright.kernel.branches.branch import Branch, CommitRefused, Committed, Difference, Differs
 from cellwright.kernel.branches.runtime import Trial
+from cellwright.kernel.observation import CellOutcome, Observation, VariablePreview
+from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, Document, Edit, clip
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.notebook.cell_changes import changes_between

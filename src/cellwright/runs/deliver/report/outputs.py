@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from cellwright.kernel import CellFault, CellOutcome, CellOutput
+from cellwright.kernel.observation import CellFault, CellOutcome, CellOutput
 from cellwright.runs.deliver.report.sanitizer import clean, escaped, picture
 
 _WIDTH: Final = 640

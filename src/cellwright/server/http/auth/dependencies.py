@@ -9,8 +9,7 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.journal import Records, RunStatus
-from cellwright.journal.records import known_run
+from cellwright.journal.records import Records, RunStatus, known_run
 from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope

@@ -19,8 +19,8 @@ from cellwright.agents import steering
 from cellwright.app.runs import run_folder
 from cellwright.app.workspaces import EDITOR_FILE
 from cellwright.errors import UserError
-from cellwright.journal import stream_of
-from cellwright.kernel import OpenNotebook
+from cellwright.journal.names import stream_of
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, SaveConflict
 from cellwright.policy.approvals import Person
 from cellwright.runs.events import ChangeReviewed

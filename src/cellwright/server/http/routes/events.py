@@ -16,8 +16,9 @@ from anyio.abc import ObjectReceiveStream
 from fastapi import Header, Path, Query
 from starlette.responses import StreamingResponse
 
-from cellwright.journal import stream_of
-from cellwright.kernel import Event, OpenNotebook
+from cellwright.journal.names import stream_of
+from cellwright.kernel.observation import Event
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.http import notebook_views as views
 from cellwright.server.http.auth.dependencies import KnownRun, Reader, RunName, check_run
 from cellwright.server.http.notebook_index import Index, NotebookIndex

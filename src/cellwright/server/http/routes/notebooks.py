@@ -13,7 +13,8 @@ from fastapi import Path
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
-from cellwright.kernel import CellSelection, OpenNotebook
+from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import read
 from cellwright.server.http import notebook_views as views
 from cellwright.server.http.auth.dependencies import Reader, Steerer

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Path
 
 from cellwright.errors import UserError
-from cellwright.journal import OpenQuestion
+from cellwright.journal.questions import OpenQuestion
 from cellwright.policy.approvals import AnswerRefused, Grant
 from cellwright.runs.views.questions import answer_view, open_question_view
 from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader

@@ -10,7 +10,7 @@ from fastapi import Body
 
 from cellwright.agents import steering
 from cellwright.errors import UserError
-from cellwright.journal import RunId
+from cellwright.journal.names import RunId
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.goal.request import read_budget
 from cellwright.runs.plan.plan import RetryTask, edited, parse_edit

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, StringConstraints
 
-from cellwright.journal import Standing
 from cellwright.journal.engine_tables import RunState
+from cellwright.journal.records import Standing
 from cellwright.policy.approvals import Reach
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus
 from cellwright.runs.events import RunStage
