@@ -25,7 +25,6 @@ from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
-from cellwright.agents.repair.strategy import advise
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.agents.styles import (
     FINISH,
@@ -178,9 +177,8 @@ class Agent:
     def _advice(self) -> str:
         """What to consider about failures that were not repaired, with what that needs; what is data, fenced."""
         repaired = self._repaired
-        advised = [advise(turns) for turns in _turns_to_advise_on(self._turns, repaired)]
         material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in repaired.material]
-        return "\n".join(dict.fromkeys(each for each in [*advised, *repaired.words, *material] if each))
+        return "\n".join(dict.fromkeys(each for each in [*repaired.words, *material] if each))
 
     async def think(self, prompt: Prompt) -> AnswerReceived | AgentEnd:
         """The model's answer, asked for until there is one or somebody says to stop."""
@@ -343,27 +341,6 @@ class Agent:
             failed_turns=sum(turn.has_failed for turn in self._turns),
             limits=self._used.limits,
         )
-
-
-# ── advice ──
-
-
-def _turns_to_advise_on(turns: list[AgentTurn], repaired: RepairOutcome) -> list[list[AgentTurn]]:
-    """The turns as whoever advises should see them: without failures that are dealt with.
-
-    A repair that did not help comes after what it was for: the next thing to do is another.
-    """
-    if not turns or not (repaired.settled or repaired.made):
-        return [turns]
-    *before, last = turns
-    made = {each.call.id for each in repaired.made}
-    own = tuple(did for did in last.did if did.id not in made)
-    left = tuple(did for did in own if did.id not in repaired.settled)
-    seen = [[*before, replace(last, did=left)]]
-    if made:
-        tried = tuple(did for did in last.did if did.id in made)
-        seen.append([*before, replace(last, did=own), replace(last, did=tried)])
-    return seen
 
 
 # ── reading results ──

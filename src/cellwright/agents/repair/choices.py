@@ -9,7 +9,7 @@ from typing import Any
 from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
 from cellwright.kernel import VariablePreview
-from cellwright.notebook import Document, Edit
+from cellwright.notebook import Document
 from cellwright.policy.actions import Action
 
 
@@ -45,7 +45,6 @@ class DeterministicRepair:
 
     reason: str
     """What is done and why, for history and audit trail."""
-    edits: tuple[Edit, ...] = ()
     calls: tuple[WantedCall, ...] = ()
     """Called in order."""
     wants: tuple[Action, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -81,6 +82,7 @@ def _binds(node: ast.stmt, name: str) -> bool:
 INSTALL: Final = "install_package"
 """The tool that installs a package after asking once: `tools/environment_tools.py`."""
 RUN: Final = "run"
+APPLY: Final = "apply"
 
 
 def deterministic_repair(failure: ObservedFailure, context: FailureContext) -> DeterministicRepair | None:
@@ -143,7 +145,8 @@ def _one_import_one_cell(failure: ObservedFailure, context: FailureContext) -> D
     edits = _edits(document, codes)
     if not edits or not _are_settled(document, edits, twice):
         return None
-    return DeterministicRepair(reason=" ".join(reasons), edits=edits)
+    arguments = {"edits": [{"op": "edit", **asdict(edit)} for edit in edits]}
+    return DeterministicRepair(reason=" ".join(reasons), calls=(WantedCall(name=APPLY, arguments=arguments),))
 
 
 def _imported_once(name: str, cells: Sequence[CellId], context: FailureContext, codes: dict[CellId, str]) -> str | None:

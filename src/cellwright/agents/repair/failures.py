@@ -23,12 +23,6 @@ _SHARED: Final = frozenset({"multiple-definition", "cycle"})
 _MAY_FLICKER: Final = frozenset({"type-shape", "failed-check", "time-out", "kernel-lost", "flaky", "unknown"})
 """Others pass for a reason: a package was installed, a file written, a host approved."""
 _KERNEL_ENDED: Final = re.compile(r"The kernel ended: (?P<reason>.*?)\.(?: The next call.*)?$", re.DOTALL)
-_HEAD: Final = re.compile(
-    r"\[(?:[^\n]{1,200} \()?(?P<id>[\w-]{1,64})\)?(?: v\d+)?\] (?P<status>failed|interrupted|lost|ok) \d+ ms"
-)
-_ERROR: Final = re.compile(r"  (?P<type>[\w.<>-]{1,200})(?: \(line (?P<line>\d{1,9})\))?: (?P<message>.*)")
-_NEXT_BLOCK: Final = re.compile(r"  (?:traceback|printed|output)[: ]|\[")
-_TOOL_ERROR: Final = re.compile(r"Error \((?P<kind>[a-z-]+)\): (?P<message>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +70,6 @@ def attempts(result: ToolResult, *, document: Document | None = None) -> tuple[C
     """Everything that failed of itself, and the cells that ran well, in notebook order."""
     found = _without_repeats(_attempts(result))
     return tuple(_with_lineage(found, document)) if document is not None else tuple(found)
-
-
-def attempts_in_text(text: str) -> tuple[CellAttempt, ...]:
-    """The same, from what a model was told of a call: all that a turn of an agent's history keeps."""
-    error = _TOOL_ERROR.match(text)
-    if error is not None:
-        return (_judged("ToolError", error["message"], tool_error=error["kind"]),)
-    if text.startswith("Refused: "):
-        return (_refused(text.removeprefix("Refused: ")),)
-    return tuple(_without_repeats(_in_lines(text)))
 
 
 def find_flickering(history: Sequence[CellAttempt], now: Sequence[CellAttempt]) -> tuple[ObservedFailure, ...]:
@@ -155,32 +139,6 @@ def _error_json(error: Any) -> tuple[str, str, int | None]:
             return kind, message, line if isinstance(line, int) else None
         case _:
             return "", "", None
-
-
-def _in_lines(text: str) -> Iterator[CellAttempt]:
-    lines = text.splitlines()
-    is_blamed = False
-    for at, line in enumerate(lines):
-        head = _HEAD.fullmatch(line)
-        if head is None:
-            continue
-        cell, status = CellId(head["id"]), head["status"]
-        if status == "ok":
-            yield ObservedPass(cell=cell)
-            continue
-        is_blamed |= status == "lost"
-        error = _ERROR.match(lines[at + 1]) if at + 1 < len(lines) else None
-        if error is None:
-            yield _of_cell(cell, status, "", "", None)
-            continue
-        message = [error["message"]]
-        for more in lines[at + 2 :]:
-            if _NEXT_BLOCK.match(more):
-                break
-            message.append(more)
-        yield _of_cell(cell, status, error["type"], "\n".join(message), int(error["line"]) if error["line"] else None)
-    if lines and not is_blamed and lines[0].startswith("The kernel ended: "):
-        yield _of_problem(lines[0])
 
 
 def _of_problem(problem: str) -> ObservedFailure:

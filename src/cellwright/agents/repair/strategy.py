@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from itertools import takewhile
 from typing import Final, assert_never
 
-from cellwright.agents.prompt.conversation import AgentTurn
 from cellwright.agents.repair.choices import (
     AbandonRepair,
     AskPerson,
@@ -31,7 +30,6 @@ from cellwright.agents.repair.failures import (
     ObservedFailure,
     ObservedPass,
     attempts,
-    attempts_in_text,
     find_flickering,
 )
 from cellwright.notebook import clip, graph
@@ -258,27 +256,8 @@ def _shown(failure: ObservedFailure) -> str:
     return clip(" ".join(f"{kind}{failure.message}".split()), _SHOWN_TOKENS)
 
 
-# ── advice from history ──
-
-
-def advise(turns: Sequence[AgentTurn]) -> str:
-    """What an agent should consider after its last turn, from what it was told. Pure.
-
-    In our words alone: the errors themselves stand, fenced, in the history.
-    """
-    if not turns:
-        return ""
-    history = tuple(attempt for turn in turns[:-1] for attempt in _of_turn(turn))
-    now = _of_turn(turns[-1])
-    found = (choose_repair(failure, history) for failure in now if isinstance(failure, ObservedFailure))
-    return "\n".join(dict.fromkeys(filter(None, (_advice(each) for each in found))))
-
-
-def _of_turn(turn: AgentTurn) -> tuple[CellAttempt, ...]:
-    return tuple(attempt for did in turn.did for attempt in attempts_in_text(did.text))
-
-
-def _advice(recovery: RepairChoice) -> str:
+def advise(recovery: RepairChoice) -> str:
+    """What an agent should consider, in our words alone: the errors themselves stand, fenced, in the history."""
     match recovery:
         case DeterministicRepair(calls=calls, wants=wants):
             first = f"call `{calls[0].name}`" if calls else "repair it"
