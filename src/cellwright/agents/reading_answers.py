@@ -185,7 +185,7 @@ def compare_answers(one: ReadingAnswer, other: ReadingAnswer) -> Sameness:
         case ListAnswer(), ListAnswer():
             if one.count != other.count or not (one.is_whole and other.is_whole):
                 return "same" if (one.count, one.digest) == (other.count, other.digest) else "different"
-            return _worst(_cells_alike(a, b) for a, b in zip(one.items, other.items, strict=True))
+            return worst(_cells_alike(a, b) for a, b in zip(one.items, other.items, strict=True))
         case TableAnswer(), TableAnswer():
             return _tables(one, other)
         case _:
@@ -200,7 +200,7 @@ def _tables(one: TableAnswer, other: TableAnswer) -> Sameness:
     # Where the columns are called the same, their order does not matter; else it is all there is to go by.
     by_name = sorted(one.columns) == sorted(other.columns)
     mine, theirs = _ordered(one, by_name=by_name), _ordered(other, by_name=by_name)
-    return _worst(
+    return worst(
         _cells_alike(a, b) for row, same in zip(mine, theirs, strict=True) for a, b in zip(row, same, strict=True)
     )
 
@@ -230,7 +230,8 @@ def _cells_alike(one: Atom, other: Atom) -> Sameness:
     return "same" if one == other else "different"
 
 
-def _worst(found: Iterator[Sameness]) -> Sameness:
+def worst(found: Iterator[Sameness]) -> Sameness:
+    """All of them taken together."""
     seen = set(found)
     return "different" if "different" in seen else "rounded" if "rounded" in seen else "same"
 
