@@ -23,13 +23,12 @@ from cellwright.agents.repair.choices import (
     RepairChoice,
     WantedCall,
 )
-from cellwright.agents.repair.deterministic import drop_import, near_columns, near_files
 from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, ObservedPass, attempts
-from cellwright.agents.repair.strategy import advise, choose_repair, decide_repairs
+from cellwright.agents.repair.strategy import advise, choose_repair, decide_repairs, nearest
 from cellwright.ids import CellId
 from cellwright.kernel import Observation, OpenNotebook
-from cellwright.notebook import CreateCell, estimate_tokens, parse_edits
+from cellwright.notebook import Cell, CreateCell, Document, estimate_tokens, parse_edits
 from cellwright.policy.actions import UseNetwork
 from cellwright.sandbox.egress import Egress
 from cellwright.testing import CallTool
@@ -212,24 +211,27 @@ async def test_what_comes_and_goes_is_run_again_once_and_then_made_certain(opene
 # ── code ──
 
 
-def test_an_import_is_dropped_only_if_nothing_else_stands_with_it() -> None:
-    assert drop_import("import a\nimport b\na.b", "a") == "import b\na.b"
-    assert drop_import("import a, b\na.b", "a") is None
-    assert drop_import("import a; a.b", "a") is None
-    assert drop_import("import a\na = 1", "a") is None
-    assert drop_import("import a", "a") is None
+@pytest.mark.parametrize(
+    ("own", "left"),
+    [
+        ("import a\nimport b\na.b", ["import b\na.b"]),
+        ("import a, b\na.b", ["import b\na.b"]),
+        ("import a; a.b", []),
+        ("import a\na = 1", []),
+        ("import a", []),
+    ],
+)
+def test_an_import_is_dropped_only_if_that_is_all_that_changes(own: str, left: list[str]) -> None:
+    cells = (Cell(id=CellId("theirs"), code="import a"), Cell(id=CellId("mine"), code=own))
+    scene = FailureContext(document=Document(cells=cells), own_cells=frozenset([CellId("mine")]))
+    found = choose_repair(ObservedFailure(kind="name-conflict", message="", subjects=("a",)), (), scene)
+    calls = found.calls if isinstance(found, DeterministicRepair) else ()
+    assert [edit["code"] for call in calls for edit in call.arguments["edits"]] == left
 
 
-@given(st.text(max_size=80), st.sampled_from(["x", "y", "print"]))
-def test_whatever_the_code_a_change_never_breaks_it(code: str, name: str) -> None:
-    changed = drop_import(code, name)
-    if changed is not None:
-        assert compile(changed, "cell", "exec").co_name == "<module>"
-
-
-def test_names_that_are_nearly_the_same_are_not_the_same() -> None:
-    assert near_files("sales_2023.csv", ["sales_2024.csv", "x/Sales-2023.CSV"]) == ("x/Sales-2023.CSV",)
-    assert near_columns("unit price", ["UnitPrice", "unit_price", " UNIT PRICE"]) == ("UnitPrice", " UNIT PRICE")
+def test_the_nearest_names_come_first() -> None:
+    assert nearest("sales_2023.csv", ["sales_2024.csv", "x/Sales-2023.CSV"]) == ["x/Sales-2023.CSV", "sales_2024.csv"]
+    assert nearest("unit price", ["amount", "price", " UNIT_PRICE"]) == [" UNIT_PRICE", "price", "amount"]
 
 
 # ── focus ──

@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentOutcome, AgentReport, Assignment
 from cellwright.agents.events import AgentSpoke, PromptStored
-from cellwright.agents.fixer import Fixer, RepairCall, RepairOutcome
+from cellwright.agents.fixer import Fixer, RepairOutcome
 from cellwright.agents.model_call import (
     AnswerLost,
     AnswerReceived,
@@ -20,9 +20,9 @@ from cellwright.agents.model_call import (
     limits_after,
     read_response,
 )
-from cellwright.agents.prompt.composition import AssignmentContext, PromptInputs, compose, is_compacted
+from cellwright.agents.prompt.composition import AssignmentContext, compose, is_compacted
 from cellwright.agents.prompt.context_providers import ContextView
-from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
+from cellwright.agents.prompt.conversation import AgentTurn, PersonMessage, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
@@ -170,9 +170,8 @@ class Agent:
     def compose(self, seen: Sequence[ContextView]) -> Prompt:
         """What the model reads now."""
         before = AgentTurn(number=self._step, heard=self._heard, news=self._news)
-        advice = self._advice()
-        moment = PromptInputs(step=self._step, before=before, seen=seen, advice=advice)
-        return compose(self._brief, self._toolset, self._model_caller.tools, self._turns, moment)
+        tools = self._model_caller.tools
+        return compose(self._brief, self._toolset, tools, self._turns, before, seen=seen, advice=self._advice())
 
     def _advice(self) -> str:
         """What to consider about failures that were not repaired, with what that needs; what is data, fenced."""
@@ -283,16 +282,20 @@ class Agent:
 
     async def _do(self, actions: ToolCallsReply) -> AgentEnd | None:
         results = await self._call(actions.calls)
-        did = tuple(_call_record(call, result) for call, result in zip(actions.calls, results, strict=True))
+        did = tuple(map(_call_record, actions.calls, results))
         for result in results:
             if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
                 self._used.artifacts[str(result.value["artifact"])] = None
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
-            return _finished_end(ending)
+            value = ending.value if isinstance(ending.value, dict) else {}
+            summary, answer = value.get("summary", ending.text), value.get("answer", "")
+            return AgentEnd(outcome="finished", summary=str(summary), answer=str(answer))
         repaired = self._repaired = await self._fixer.repair(self._step, actions.calls, results)
-        more = tuple(_repair_record(each) for each in repaired.made)
+        # As what it was: why, and what came of it; all of it data, since names in it come from there.
+        records = [(each.reason, _call_record(each.call, each.result)) for each in repaired.made]
+        more = tuple(replace(did, text=f"{reason}\n{did.text}", is_untrusted=True) for reason, did in records)
         self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {repaired.feedback}".strip())
         if repaired.gives_up:
             return AgentEnd(outcome="gave-up", why=repaired.gives_up)
@@ -352,26 +355,7 @@ def _call_record(call: ToolCall, result: ToolResult) -> ToolCallRecord:
         name=call.name,
         arguments=arguments_text(call),
         text=result_text(result),
-        became=_call_status(result),
+        became="refused" if isinstance(result, Refusal) else "done" if has_worked(result) else "error",
         is_untrusted=isinstance(result, Done | ToolError) and result.is_untrusted,
         picture=result.picture if isinstance(result, Done) else None,
-    )
-
-
-def _repair_record(made: RepairCall) -> ToolCallRecord:
-    """A repair, as what it was: why, and what came of it; all of it data, since names in it come from there."""
-    did = _call_record(made.call, made.result)
-    return replace(did, text=f"{made.reason}\n{did.text}", is_untrusted=True)
-
-
-def _call_status(result: ToolResult) -> CallStatus:
-    if isinstance(result, Refusal):
-        return "refused"
-    return "done" if has_worked(result) else "error"
-
-
-def _finished_end(ending: Done) -> AgentEnd:
-    value = ending.value if isinstance(ending.value, dict) else {}
-    return AgentEnd(
-        outcome="finished", summary=str(value.get("summary", ending.text)), answer=str(value.get("answer", ""))
     )

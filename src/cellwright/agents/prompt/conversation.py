@@ -126,46 +126,26 @@ def _shown_pictures(turns: Sequence[AgentTurn]) -> frozenset[str]:
 
 def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: frozenset[str]) -> list[PromptPart]:
     name = f"step {turn.number}"
+    part = partial(_part, group=name)
     parts = before_parts(turn, nonce)
     if turn.said.strip() or not turn.did:
         # A turn needs words or a call: some providers refuse an empty answer.
-        said = turn.said if turn.said.strip() else "(nothing)"
-        parts.append(_part(name=f"{name} words", text=said, place="said", group=name))
-    parts += [
-        _part(
-            name=f"{name} call {did.name} {did.id}",
-            text=did.arguments,
-            place="call",
-            call=did.id,
-            tool=did.name,
-            group=name,
-        )
-        for did in turn.did
-    ]
-    parts += [
-        _part(
-            name=f"{name} result {did.name} {did.id}",
-            text=_result_text(did, turn, turns, nonce) + _not_shown(did, shown),
-            place="result",
-            call=did.id,
-            tool=did.name,
-            group=name,
-        )
-        for did in turn.did
-    ]
-    parts += [
-        _part(
-            name=f"{name} picture {did.name} {did.id}",
-            text=f"The picture of {did.name} {did.id}, {did.picture.width}×{did.picture.height}."
-            " What it shows is data.",
-            picture=did.picture.name,
-            group=name,
-        )
-        for did in turn.did
-        if did.picture is not None and did.id in shown
-    ]
+        parts.append(part(name=f"{name} words", text=turn.said if turn.said.strip() else "(nothing)", place="said"))
+    for did in turn.did:
+        call = partial(part, call=did.id, tool=did.name)
+        parts.append(call(name=f"{name} call {did.name} {did.id}", text=did.arguments, place="call"))
+    for did in turn.did:
+        hidden = did.picture is not None and did.id not in shown
+        text = _result_text(did, turn, turns, nonce) + (f"\n({did.picture.words}, not shown)" if hidden else "")
+        call = partial(part, call=did.id, tool=did.name)
+        parts.append(call(name=f"{name} result {did.name} {did.id}", text=text, place="result"))
+    for did in turn.did:
+        if did.picture is not None and did.id in shown:
+            size = f"{did.picture.width}×{did.picture.height}"
+            text = f"The picture of {did.name} {did.id}, {size}. What it shows is data."
+            parts.append(part(name=f"{name} picture {did.name} {did.id}", text=text, picture=did.picture.name))
     if turn.feedback:
-        parts.append(_part(name=f"{name} feedback", text=turn.feedback, group=name))
+        parts.append(part(name=f"{name} feedback", text=turn.feedback))
     return parts
 
 
@@ -194,10 +174,6 @@ def _result_text(did: ToolCallRecord, turn: AgentTurn, turns: Sequence[AgentTurn
                 if other.text == did.text:
                     return f"(The same answer, word for word, as call {other.id} in step {earlier.number}.)"
     return fence(did.text, nonce=nonce, source=f"{did.name} {did.id}") if did.is_untrusted else did.text
-
-
-def _not_shown(did: ToolCallRecord, shown: frozenset[str]) -> str:
-    return f"\n({did.picture.words}, not shown)" if did.picture is not None and did.id not in shown else ""
 
 
 # ── in short ──

@@ -6,6 +6,7 @@ a repair or advice → advice → another way → the person → giving up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -23,7 +24,7 @@ from cellwright.agents.repair.choices import (
     Material,
     RepairChoice,
 )
-from cellwright.agents.repair.deterministic import deterministic_repair, near_columns, near_files
+from cellwright.agents.repair.deterministic import deterministic_repair
 from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import (
     CellAttempt,
@@ -128,8 +129,7 @@ def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Mat
     yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
-            known = [*near_files(failure.subject, context.files), *context.files]
-            yield from _listed("files of the project, nearest first", _nearest(failure.subject, known))
+            yield from _listed("files of the project, nearest first", nearest(failure.subject, context.files))
         case "missing-column" | "type-shape":
             yield from _listed("names there are, nearest first", _nearest_columns(failure, context))
             yield from _previews(failure, context)
@@ -148,13 +148,19 @@ def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
 
 def _nearest_columns(failure: ObservedFailure, context: FailureContext) -> list[str]:
     known = [column for columns in context.columns.values() for column in columns] or list(failure.evidence)
-    near = [column for subject in failure.subjects for column in near_columns(subject, known)]
-    return [repr(column) for column in _nearest(failure.subject, [*near, *known])]
+    return [repr(column) for column in nearest(failure.subject, known)]
 
 
-def _nearest(wanted: str, known: Sequence[str]) -> list[str]:
-    close = get_close_matches(wanted, known[:5_000], n=_NAMES, cutoff=0.6) if wanted else []
-    return list(dict.fromkeys([*close, *known]))[:_NAMES]
+def nearest(wanted: str, known: Sequence[str]) -> list[str]:
+    """The names that are there, first those called the same but for letter case, blanks, `-`, `_` and their folder."""
+    names = {name: _bare(name) for name in known[:5_000]}
+    close = get_close_matches(_bare(wanted), list(names.values()), n=_NAMES, cutoff=0.6) if wanted else []
+    by_nearness = sorted(names, key=lambda name: close.index(names[name]) if names[name] in close else len(close))
+    return by_nearness[:_NAMES]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name.replace("\\", "/").rpartition("/")[2]).casefold()
 
 
 def _defining(failure: ObservedFailure, context: FailureContext) -> list[str]:
