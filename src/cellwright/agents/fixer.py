@@ -160,7 +160,8 @@ class Fixer:
                 recovery = each.recovery if is_now else focused_advice(each.failure, context)
                 decided = self._with(decided, each.failure, recovery, context, is_now=is_now)
             # The same several times in one turn is one attempt.
-            found |= {_once(attempt): attempt for attempt in now}
+            for attempt in now:
+                found[attempt.cell, *(attempt.essence if isinstance(attempt, ObservedFailure) else ())] = attempt
         return replace(decided, attempts=tuple(found.values()))
 
     def _with(
@@ -242,7 +243,8 @@ class Fixer:
         )
         stops = ""
         for asks in decided.asks:
-            answer = await self._ask(asks)
+            said: Any = await self.flow.ask(Question(topic=ASKED, text=asks.question, choices=asks.options))
+            answer = str(said.get("choice", said) if isinstance(said, dict) else said)
             stops = stops or ("The person said so after a failure." if answer == asks.options[-1] else "")
             feedback.append(f"The person was asked what to do about this failure, and answered: {answer}")
         return RepairOutcome(
@@ -281,14 +283,6 @@ class Fixer:
     async def _call(self, call: ToolCall) -> ToolResult:
         self._keys.append(f"{self.flow.id}/{call.id}")
         return await self.caller.call(self.flow, call)
-
-    async def _ask(self, asks: AskPerson) -> str:
-        said: Any = await self.flow.ask(Question(topic=ASKED, text=asks.question, choices=asks.options))
-        return str(said.get("choice", said) if isinstance(said, dict) else said)
-
-
-def _once(attempt: ObservedFailure | ObservedPass) -> tuple[Any, ...]:
-    return (attempt.cell, *attempt.essence) if isinstance(attempt, ObservedFailure) else (attempt.cell,)
 
 
 def _tables(failure: ObservedFailure, context: FailureContext) -> tuple[str, ...]:

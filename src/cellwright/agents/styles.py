@@ -6,9 +6,9 @@ Models without dependable tool calls are made to look like callers by the gatewa
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
@@ -101,10 +101,15 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
             return MalformedReply(said=said, feedback=_CUT_OFF)
         return MalformedReply(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
     calls = [
-        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=_arguments(part))
+        ToolCall(
+            id=f"s{step}c{place}",
+            name=part.tool_name,
+            arguments=part.args if isinstance(part.args, (str, dict)) else {},
+        )
         for place, part in enumerate(wanted, 1)
     ]
-    kept = calls[:1] if style == "one-call" else _until_finish(calls)
+    finish = next((place for place, call in enumerate(calls, 1) if call.name == FINISH), len(calls))
+    kept = calls[: 1 if style == "one-call" else finish]
     note = _CUT_OFF if response.finish_reason == "length" else ""
     if len(kept) < len(calls):
         left = ", ".join(call.name for call in calls[len(kept) :])
@@ -121,14 +126,3 @@ def reply_text(response: ModelResponse) -> str:
 def arguments_text(call: ToolCall) -> str:
     """A call's arguments as JSON text."""
     return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-
-
-def _arguments(part: ToolCallPart) -> str | dict[str, Any]:
-    return part.args if isinstance(part.args, (str, dict)) else {}
-
-
-def _until_finish(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-    for place, call in enumerate(calls):
-        if call.name == FINISH:
-            return calls[: place + 1]
-    return calls

@@ -102,7 +102,7 @@ def _attempts(result: ToolResult) -> Iterator[CellAttempt]:
         case Done(value=value):
             yield from _in_json(value)
         case Refusal(feedback=feedback):
-            yield _refused(feedback)
+            yield ObservedFailure(kind="refused", message=feedback[:_MESSAGE], error_type="Refusal")
         case ToolError(kind=kind, message=message, hint=hint):
             yield _judged("ToolError", f"{message} {hint}".rstrip(), tool_error=kind)
         case _:
@@ -129,7 +129,8 @@ def _in_json(value: Any) -> Iterator[CellAttempt]:
             case _:
                 pass
     if problem and not is_blamed:
-        yield _of_problem(problem)
+        ended = _KERNEL_ENDED.match(problem)
+        yield _judged("KernelEnded", ended["reason"]) if ended is not None else _judged("Problem", problem)
 
 
 def _error_json(error: Any) -> tuple[str, str, int | None]:
@@ -141,11 +142,6 @@ def _error_json(error: Any) -> tuple[str, str, int | None]:
             return "", "", None
 
 
-def _of_problem(problem: str) -> ObservedFailure:
-    ended = _KERNEL_ENDED.match(problem)
-    return _judged("KernelEnded", ended["reason"]) if ended is not None else _judged("Problem", problem)
-
-
 def _of_cell(cell: CellId, status: str, error_type: str, message: str, line: int | None) -> ObservedFailure:
     ended = _KERNEL_ENDED.match(message)
     if status == "interrupted" and error_type != "DeadlineReached":
@@ -155,10 +151,6 @@ def _of_cell(cell: CellId, status: str, error_type: str, message: str, line: int
     elif status == "lost" and not error_type:
         error_type = "KernelEnded"
     return replace(_judged(error_type, message), cell=cell, line=line)
-
-
-def _refused(feedback: str) -> ObservedFailure:
-    return ObservedFailure(kind="refused", message=feedback[:_MESSAGE], error_type="Refusal")
 
 
 def _judged(error_type: str, message: str, *, tool_error: str = "") -> ObservedFailure:

@@ -29,7 +29,6 @@ from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import (
     CellAttempt,
     ObservedFailure,
-    ObservedPass,
     attempts,
     find_flickering,
 )
@@ -218,7 +217,9 @@ def choose_repair(
         case 2:
             return ChangeStrategy(why=_another_way(failure))
         case 3 if context.is_attended:
-            return AskPerson(question=_question(failure), options=(_TRY_ON, _STOP))
+            where = f" in cell {failure.cell}" if failure.cell is not None else ""
+            asked = f"I cannot get past this failure{where} ({failure.kind}): {_shown(failure)} What should I do?"
+            return AskPerson(question=asked, options=(_TRY_ON, _STOP))
         case _:
             return AbandonRepair(why=f"It failed again and again, in spite of other ways: {_shown(failure)}")
 
@@ -231,15 +232,11 @@ def _rung(failure: ObservedFailure, history: Sequence[CellAttempt]) -> int:
     if failure.kind == "refused":
         # A no is a no: not advice how to try again, but another way at once.
         identical += 2
-    in_a_row = _in_a_row(failure, history)
+    of_cell = [attempt for attempt in history if attempt.cell == failure.cell]
+    in_a_row = sum(1 for _ in takewhile(lambda attempt: isinstance(attempt, ObservedFailure), reversed(of_cell)))
     steps = ((_CELL_GIVE_UP, 4), (_CELL_ASK, 3), (_CELL_STRATEGY, 2))
     by_cell = next((rung for least, rung in steps if in_a_row >= least), 0)
     return max(min(identical, MOST_IDENTICAL), by_cell)
-
-
-def _in_a_row(failure: ObservedFailure, history: Sequence[CellAttempt]) -> int:
-    of_cell = [attempt for attempt in history if attempt.cell == failure.cell]
-    return sum(1 for _ in takewhile(lambda attempt: not isinstance(attempt, ObservedPass), reversed(of_cell)))
 
 
 def _another_way(failure: ObservedFailure) -> str:
@@ -250,11 +247,6 @@ def _another_way(failure: ObservedFailure) -> str:
         "reach the same goal in another way: other functions, another order of steps, other data that says the same. "
         "The goal stays what it is; if it cannot be reached, say so."
     )
-
-
-def _question(failure: ObservedFailure) -> str:
-    where = f" in cell {failure.cell}" if failure.cell is not None else ""
-    return f"I cannot get past this failure{where} ({failure.kind}): {_shown(failure)} What should I do?"
 
 
 def _shown(failure: ObservedFailure) -> str:
