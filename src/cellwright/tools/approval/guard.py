@@ -22,7 +22,7 @@ from cellwright.policy.approvals import AgreedEnvelope, Answered, No
 from cellwright.policy.audit import Actor, AuditEntry, audit_entry
 from cellwright.policy.budgets import BudgetLedger, Reached, Unpriced
 from cellwright.policy.display_text import shown_block
-from cellwright.policy.judgement import Ask, ByGrant, ByShape, Deny, Verdict, judge
+from cellwright.policy.judgement import MALFORMED, Ask, Deny, Verdict, by_answer, judge
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rules import Rules
 from cellwright.policy.serialization import action_json
@@ -125,7 +125,7 @@ class Guard:
         if isinstance(verdict, Ask) and not self.asks:
             verdict = Deny(reason=f"Nobody is asked in this run. {verdict.reason}", basis=verdict.basis)
         if isinstance(verdict, Ask) and (why := await self._why_not_shown(action)):
-            verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=ByShape())
+            verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=MALFORMED)
         entry = audit_entry(action, verdict, at=now, run=flow.run, who=who, result="unknown")
         # A long diff takes the masker a while.
         masked = await anyio.to_thread.run_sync(self._masked_entry, entry)
@@ -172,7 +172,7 @@ def _answered_entry(entry: AuditEntry, answered: Answered) -> AuditEntry:
     return replace(
         entry,
         verdict="deny" if isinstance(answered.reply, No) else "allow",
-        basis=str(ByGrant(grant=answered.question.id)),
+        basis=by_answer(answered.question.id),
         reason=_who_said(answered),
     )
 
@@ -187,7 +187,7 @@ def _budget_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
         what=answered.describe(),
         action=question.fingerprint,
         verdict="deny" if isinstance(answered.reply, No) else "allow",
-        basis=str(ByGrant(grant=question.id)),
+        basis=by_answer(question.id),
         reason=_who_said(answered),
         result="unknown",
     )
