@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -39,16 +39,9 @@ class TrialCandidate:
         return tried.status == "passed" or (self.is_accepted and tried.is_sound)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedCandidate:
-    """A candidate in its place."""
-
-    tried: BranchTrial
-    record: TrialRecord
-
-
-KeepCandidate = Callable[[Branch, BranchTrial], Awaitable[str]]
-"""Makes in the notebook what was tried in the branch; says why not, or nothing."""
+KeepCandidate = Callable[[int, Branch, BranchTrial], Awaitable[str]]
+"""Makes in the notebook what was tried in the branch of this candidate; says why not, or nothing."""
+RankedTrial = tuple[BranchTrial, TrialRecord]
 
 
 def rank(tried: Sequence[BranchTrial]) -> list[int]:
@@ -76,55 +69,33 @@ class _CandidateBranch:
     is_kept: bool = False
 
 
-class CandidateTrials:
-    """All candidates of one call."""
+async def try_candidates(
+    notebook: OpenNotebook,
+    candidates: Sequence[TrialCandidate],
+    edits: Sequence[Sequence[Edit]],
+    keep: KeepCandidate | None,
+    *,
+    key: str,
+    seconds: float | None,
+) -> tuple[RankedTrial, ...]:
+    """Try all candidates of one call, best first. The first is kept if it passed and `keep` is given."""
+    memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
+    limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
+    running, is_decided = anyio.CapacityLimiter(_AT_ONCE), anyio.Event()
+    states, order = [_CandidateBranch() for _ in candidates], list[int]()
 
-    def __init__(
-        self,
-        notebook: OpenNotebook,
-        candidates: Sequence[TrialCandidate],
-        edits: Sequence[Sequence[Edit]],
-        *,
-        key: str,
-        seconds: float | None,
-    ) -> None:
-        self._notebook = notebook
-        self._candidates = candidates
-        self._edits = edits
-        self._key = key
-        self._seconds = seconds
-        memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
-        self._limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
-        self._running = anyio.CapacityLimiter(_AT_ONCE)
-        self._states = [_CandidateBranch() for _ in candidates]
-        self._is_decided = anyio.Event()
-        self.first = -1
-        """Which candidate ranks first, once that is known."""
-
-    async def run(self, keep: KeepCandidate | None) -> tuple[RankedCandidate, ...]:
-        """Try all of them, best first. The first is kept if it passed and `keep` is given."""
-        order: list[int] = []
-        async with anyio.create_task_group() as tasks:
-            for place in range(len(self._candidates)):
-                tasks.start_soon(self._try, place, keep)
-            for state in self._states:
-                await state.is_tried.wait()
-            order += rank([state.tried for state in self._states if state.tried is not None])
-            self.first = order[0]
-            self._is_decided.set()
-        return tuple(self._ranked(place) for place in order)
-
-    async def _try(self, place: int, keep: KeepCandidate | None) -> None:
-        state = self._states[place]
+    async def attempt(place: int, candidate: TrialCandidate, state: _CandidateBranch) -> None:
         try:
-            async with self._notebook.branch(self._limits) as branch:
-                state.tried = await self._tried(branch, place)
+            async with notebook.branch(limits) as branch:
+                async with running:
+                    state.tried = await try_edits(branch, edits[place], seconds=seconds, checks=candidate.checks)
                 state.is_tried.set()
                 # Until all are known: the one that is kept must still be there then.
-                await self._is_decided.wait()
-                if self.first == place and keep is not None and self._candidates[place].may_be_kept(state.tried):
-                    await self._others_are_gone(place)
-                    state.why_not = await keep(branch, state.tried)
+                await is_decided.wait()
+                if order[0] == place and keep is not None and candidate.may_be_kept(state.tried):
+                    for other in [*states[:place], *states[place + 1 :]]:
+                        await other.is_over.wait()
+                    state.why_not = await keep(place, branch, state.tried)
                     state.is_kept = not state.why_not
         except Unavailable as error:
             state.tried = state.tried or BranchTrial(observation=Observation(problem=error.message), status="lost")
@@ -132,25 +103,21 @@ class CandidateTrials:
             state.is_over.set()
             state.is_tried.set()
 
-    async def _tried(self, branch: Branch, place: int) -> BranchTrial:
-        async with self._running:
-            return await try_edits(
-                branch, self._edits[place], seconds=self._seconds, checks=self._candidates[place].checks
-            )
+    async with anyio.create_task_group() as tasks:
+        for place, (candidate, state) in enumerate(zip(candidates, states, strict=True)):
+            tasks.start_soon(attempt, place, candidate, state)
+        for state in states:
+            await state.is_tried.wait()
+        order += rank([state.tried for state in states if state.tried is not None])
+        is_decided.set()
+    return tuple(_ranked(states[place], f"{key}.{place + 1}", candidates[place].name, group=key) for place in order)
 
-    async def _others_are_gone(self, place: int) -> None:
-        for other, state in enumerate(self._states):
-            if other != place:
-                await state.is_over.wait()
 
-    def _ranked(self, place: int) -> RankedCandidate:
-        state, candidate = self._states[place], self._candidates[place]
-        assert state.tried is not None
-        record = state.tried.record(f"{self._key}.{place + 1}", candidate.name, group=self._key)
-        seen = state.tried.observation
-        refused = seen.refused.message if seen.refused is not None else ""
-        record = replace(record, is_kept=state.is_kept, note=state.why_not or refused or seen.problem)
-        return RankedCandidate(tried=state.tried, record=record)
+def _ranked(state: _CandidateBranch, branch: str, name: str, *, group: str) -> RankedTrial:
+    assert state.tried is not None
+    seen = state.tried.observation
+    note = state.why_not or (seen.refused.message if seen.refused is not None else "") or seen.problem
+    return state.tried, state.tried.record(branch, name, group=group, is_kept=state.is_kept, note=note)
 
 
 def number_of(branch: str) -> int:

@@ -25,7 +25,7 @@ from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
-from cellwright.tools.notebook.alternatives import CandidateTrials, RankedCandidate, TrialCandidate
+from cellwright.tools.notebook.alternatives import RankedTrial, TrialCandidate, try_candidates
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.saved_notebook import EditOutcome, OnPoint, SavedNotebook
 from cellwright.tools.notebook.trial_records import TrialRecord
@@ -47,7 +47,7 @@ MakeEdits = Callable[[Document], Sequence[Edit]]
 class AlternativesOutcome:
     """What came of candidates that were tried side by side."""
 
-    ranked: tuple[RankedCandidate, ...]
+    ranked: tuple[RankedTrial, ...]
     """Best first."""
     applied: EditOutcome | None = None
     """What keeping the first did to the notebook; None: nothing was kept."""
@@ -56,7 +56,7 @@ class AlternativesOutcome:
     @property
     def tried(self) -> tuple[TrialRecord, ...]:
         """All of them, best first."""
-        return tuple(each.record for each in self.ranked)
+        return tuple(record for _, record in self.ranked)
 
 
 class NotebookEditor(SavedNotebook):
@@ -98,18 +98,17 @@ class NotebookEditor(SavedNotebook):
         async with self.slot():
             before = self.notebook.document
             edits = [_with_ids(candidate.edits(before), before) for candidate in candidates]
-            race = CandidateTrials(self.notebook, candidates, edits, key=key, seconds=seconds)
             applied: list[EditOutcome] = []
 
-            async def keep_first(branch: Branch, tried: BranchTrial) -> str:
-                wanted = edits[race.first]
-                after = apply_edits(before, wanted)
+            async def keep_first(place: int, branch: Branch, tried: BranchTrial) -> str:
+                after = apply_edits(before, edits[place])
                 assert not isinstance(after, EditRefused)
                 revision = self._begun(key, before, after, "affected")
                 applied.append(await self._commit(branch, revision, after, tried))
                 return "" if applied[0].is_kept else applied[0].news
 
-            ranked = await race.run(keep_first if is_kept else None)
+            keep = keep_first if is_kept else None
+            ranked = await try_candidates(self.notebook, candidates, edits, keep, key=key, seconds=seconds)
             kept = applied[0] if applied and applied[0].is_kept else None
             return AlternativesOutcome(ranked=ranked, applied=kept, news=self.pop_news())
 
