@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal, assert_never
@@ -98,34 +98,17 @@ async def evaluate_answer(how: str, evaluate: Evaluate) -> ReadingAnswer:
 def answer_code(how: str) -> str | None:
     """A cell that prints the value in a form programs can read, and defines nothing; None if it cannot be one."""
     try:
-        code = _answer_code(how)
+        *before, last = ast.parse(how).body
+        [function] = ast.parse("def _reading(): ...").body
+        if not isinstance(last, ast.Expr) or not isinstance(function, ast.FunctionDef):
+            return None
+        function.body = [*before, ast.Return(value=last.value)]
+        code = f"{ast.unparse(function)}\n\n{_PRINTER}\nprint({_MARK!r} + _told(_reading()))"
         # What the grammar allows the compiler may still refuse: `return *x`.
-        if code is not None:
-            compile(code, "reading", "exec", dont_inherit=True)
-        return code
+        compile(code, "reading", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-
-
-def _answer_code(how: str) -> str | None:
-    *before, last = ast.parse(how).body
-    if not isinstance(last, ast.Expr):
-        return None
-    body = [*(ast.unparse(statement) for statement in before), f"return {ast.unparse(last.value)}"]
-    lines = [f"    {line}" for statement in body for line in statement.splitlines()]
-    if _spoils_texts(lines, how):
-        return None
-    return "\n".join(["def _reading():", *lines, "", _PRINTER, f"print({_MARK!r} + _told(_reading()))"])
-
-
-def _spoils_texts(lines: Sequence[str], how: str) -> bool:
-    """Whether indenting changed a text that runs over several lines."""
-    [function] = ast.parse("\n".join(["def _reading():", *lines])).body
-    return _texts(function) != _texts(ast.parse(how))
-
-
-def _texts(tree: ast.AST) -> list[str]:
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return code
 
 
 # ── reading ──

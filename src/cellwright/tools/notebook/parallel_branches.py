@@ -31,6 +31,7 @@ from cellwright.notebook import (
     save,
 )
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.notebook.source_text import numbered
 from cellwright.notebook.syntax_trees import with_names
 from cellwright.tools.history.timeline import RevisionTimeline, read_timeline, write_timeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge
@@ -110,7 +111,7 @@ def _with_free_cell_names(base: Document, part: Document, whole: Document, suffi
     cells: list[Cell] = []
     for cell in part.cells:
         if cell.name in taken and cell.name != known.get(cell.id) and not cell.is_setup:
-            cell = replace(cell, name=_numbered(f"{cell.name}_{suffix}", names))
+            cell = replace(cell, name=numbered(f"{cell.name}_{suffix}", lambda name: name not in names))
             names.add(cell.name)
         cells.append(cell)
     return replace(part, cells=tuple(cells))
@@ -184,15 +185,7 @@ def _renamed(
 
 def _free(name: str, part: Document, whole: Document) -> str:
     nodes = [*graph(part).nodes.values(), *graph(whole).nodes.values()]
-    return _numbered(name, {known for node in nodes for known in node.defs | node.refs})
-
-
-def _numbered(name: str, taken: Collection[str]) -> str:
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return free
+    return numbered(name, lambda free: not any(free in node.defs | node.refs for node in nodes))
 
 
 def _why_not(whole: Document, joined: Document) -> str | None:
