@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, assert_never
 
 from cellwright.agents.agent_context import AgentContext
@@ -182,14 +183,15 @@ class Agent:
     async def think(self, prompt: Prompt) -> AnswerReceived | AgentEnd:
         """The model's answer, asked for until there is one or somebody says to stop."""
         again, attempt = False, 1
-        pictures = await read_pictures(self._context.kept, prompt)
+        kept, flow, heard = self._context.kept, self._flow, self._assignment.orders_heard
+        keep = partial(kept.store, f"{flow.id}#{self._step}", encode_prompt(prompt, self._known))
+        stopped = partial(wait_for_stop, flow.read, flow.id, self._steering, knows_order=heard)
+        pictures = await read_pictures(kept, prompt)
         while True:
             limits = self._used.limits
             call = self._model_caller.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
             name = f"think {self._step}" if attempt == 1 else f"think {self._step} again {attempt}"
-            thought = await self._model_caller.send(
-                self._flow, name, call, lambda: self._keep(prompt), self._until_stopped
-            )
+            thought = await self._model_caller.send(self._flow, name, call, keep, stopped)
             attempt += 1
             match thought:
                 case AnswerReceived():
@@ -209,13 +211,6 @@ class Agent:
                     return AgentEnd(outcome="gave-up", why=message)
                 case _:
                     assert_never(thought)
-
-    async def _until_stopped(self) -> str:
-        heard = self._assignment.orders_heard
-        return await wait_for_stop(self._flow.read, self._flow.id, self._steering, knows_order=heard)
-
-    async def _keep(self, prompt: Prompt) -> str:
-        return await self._context.kept.store(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
 
     async def _ask_for_more(self, stopped: OverBudget) -> AgentEnd | None:
         """Pause until a person raises the limit; None to go on."""

@@ -120,7 +120,8 @@ class Fixer:
         """Do what is certain, ask where only a person can say; the rest is for the model."""
         self._keys += [f"{self.flow.id}/{call.id}" for call in calls]
         now = [attempt for result in results for attempt in attempts(result)]
-        if not any(isinstance(attempt, ObservedFailure) for attempt in now) and not self._may_flicker(now):
+        failed = {attempt.cell for attempt in self._history if isinstance(attempt, ObservedFailure)}
+        if not any(isinstance(attempt, ObservedFailure) or attempt.cell in failed for attempt in now):
             self._history += now
             return RepairOutcome()
         numbers = itertools.count(1)
@@ -130,10 +131,6 @@ class Fixer:
             decided = await self._decide(f"mend {step} with columns", results, columns)
         self._history += decided.attempts
         return await self._carry_out(decided, step, numbers)
-
-    def _may_flicker(self, now: Sequence[ObservedFailure | ObservedPass]) -> bool:
-        failed = {attempt.cell for attempt in self._history if isinstance(attempt, ObservedFailure)}
-        return any(attempt.cell in failed for attempt in now)
 
     # ── deciding ──
 

@@ -118,41 +118,21 @@ def parse_printed_answer(result: ToolResult) -> ReadingAnswer:
     """The answer in what such a cell came to."""
     if not isinstance(result, Done):
         return NoAnswer(why=clip(result_text(result), _WHY_TOKENS))
-    for text in _printed(result):
-        at = text.rfind(_MARK)
-        if at >= 0:
-            return _answer(text[at + len(_MARK) :].split("\n", 1)[0])
-    errors = [_complaint(cell) for cell in _cells(result.value)]
-    return NoAnswer(why=clip(next(filter(None, errors), "It gave no answer."), _WHY_TOKENS))
-
-
-def _printed(result: Done) -> Iterator[str]:
-    yield from (str(cell.get("console", "")) for cell in _cells(result.value))
-    yield result.text
+    cells = _cells(result.value)
+    for text in [*(str(cell.get("console", "")) for cell in cells), result.text]:
+        if (at := text.rfind(_MARK)) >= 0:
+            try:
+                return _PRINTED.decode(text[at + len(_MARK) :].split("\n", 1)[0])
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                return NoAnswer(why="Its answer could not be read.")
+    errors = [error for cell in cells if isinstance(error := cell.get("error"), dict)]
+    why = next((f"{each['type']}: {each['message']}" for each in errors if {"type", "message"} <= each.keys()), "")
+    return NoAnswer(why=clip(why or "It gave no answer.", _WHY_TOKENS))
 
 
 def _cells(value: Any) -> list[dict[str, Any]]:
-    match value:
-        case {"cells": list(cells)}:
-            found: list[Any] = cells  # JSON
-            return [cell for cell in found if isinstance(cell, dict)]
-        case _:
-            return []
-
-
-def _complaint(cell: dict[str, Any]) -> str:
-    match cell.get("error"):
-        case {"type": kind, "message": message}:
-            return f"{kind}: {message}"
-        case _:
-            return ""
-
-
-def _answer(text: str) -> ReadingAnswer:
-    try:
-        return _PRINTED.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return NoAnswer(why="Its answer could not be read.")
+    cells: Any = value.get("cells") if isinstance(value, dict) else None
+    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
 
 
 # ── comparing ──

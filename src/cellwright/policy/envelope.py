@@ -81,7 +81,9 @@ def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None 
             scopes.add(scope)
         elif isinstance(scope.target.price, Money):
             prices.append(scope.target.price)
-    return Envelope(project=project, scopes=frozenset(scopes), money=money or _sum(prices))
+    if money is None and len({price.currency for price in prices}) == 1:
+        money = Money(amount=reduce(add, (price.amount for price in prices)), currency=prices[0].currency)
+    return Envelope(project=project, scopes=frozenset(scopes), money=money)
 
 
 def covers(envelope: Envelope, action: Action) -> bool:
@@ -98,9 +100,3 @@ def covers(envelope: Envelope, action: Action) -> bool:
         and price.currency == money.currency
         and price.amount <= money.amount
     )
-
-
-def _sum(prices: list[Money]) -> Money | None:
-    if not prices or len({price.currency for price in prices}) > 1:
-        return None
-    return Money(amount=reduce(add, (price.amount for price in prices)), currency=prices[0].currency)

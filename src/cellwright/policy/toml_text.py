@@ -232,7 +232,10 @@ def _mistake(error: ErrorDetails, table: type[StrictTable]) -> tuple[Path, str, 
     key = names[-1] if names else "file"
     match error["type"]:
         case "extra_forbidden":
-            hint = _hint(key, _keys(table), otherwise="Correct it, or leave it out.")
+            schema = table.model_json_schema()
+            tables = (schema, *schema.get("$defs", {}).values())
+            known = [each for part in tables for each in part.get("properties", {})]
+            hint = _hint(key, known, otherwise="Correct it, or leave it out.")
             return path, f"unknown key {key!r}.", hint, True
         case "missing":
             return path[:-1], f"{key!r} is missing.", "It is always needed.", False
@@ -255,12 +258,6 @@ def _mistake(error: ErrorDetails, table: type[StrictTable]) -> tuple[Path, str, 
             return path, f"{key!r} must be a table.", f"Write [{'.'.join(names)}].", False
         case _:
             return path, f"{key!r}: {error['msg']}.", "Give it a value of that kind.", False
-
-
-def _keys(table: type[StrictTable]) -> list[str]:
-    """Every key of a file, of whichever of its tables."""
-    schema = table.model_json_schema()
-    return [key for part in (schema, *schema.get("$defs", {}).values()) for key in part.get("properties", {})]
 
 
 def _hint(said: str, known: list[str], *, otherwise: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, assert_never
 
 import anyio
 import anyio.to_thread
@@ -212,12 +212,10 @@ class GuardedCaller:
         """The results of one turn's calls, in order: changes one after the other, reads next to each other at once."""
         results: list[ToolResult] = []
         while len(results) < len(calls):
-            results += await self._together(flow, self._next_group(calls[len(results) :]))
+            # As many as may run at the same time: reads, or one call that is more than that.
+            left = calls[len(results) :]
+            results += await self._together(flow, [*takewhile(self._is_read, left)] or left[:1])
         return results
-
-    def _next_group(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        """As many as may run at the same time: reads, or one call that is more than that."""
-        return [*takewhile(self._is_read, calls)] or calls[:1]
 
     def _is_read(self, call: ToolCall) -> bool:
         tool = self.toolset.get(call.name)
@@ -234,16 +232,14 @@ class GuardedCaller:
         results: list[ToolResult] = [next(ran) if isinstance(permit, tuple) else permit for permit in permits]
         for permit, result in zip(permits, results, strict=True):
             if isinstance(permit, tuple):
+                is_done = isinstance(result, Done)
                 for permitted in permit:
-                    await self.guard.record_result(flow, permitted, *_became(result))
-                await self._emit_trials(flow, result)
+                    said = "" if is_done else result_text(result)
+                    await self.guard.record_result(flow, permitted, "done" if is_done else "failed", said)
+                # What was tried in branches, for whoever watches; it follows from the recorded result.
+                if tried := trials_in(result.value) if isinstance(result, Done) else ():
+                    await flow.tell(*(replace(each, agent=self.who.agent) for each in tried))
         return results
-
-    async def _emit_trials(self, flow: Flow, result: ToolResult) -> None:
-        """What was tried in branches, for whoever watches; it follows from the recorded result."""
-        tried = trials_in(result.value) if isinstance(result, Done) else ()
-        if tried:
-            await flow.tell(*(replace(each, agent=self.who.agent) for each in tried))
 
     async def _permit(self, flow: Flow, call: ToolCall) -> tuple[ActionPermitted, ...] | ToolError | Refusal:
         """Leave to go on, one for each action; or why not."""
@@ -308,10 +304,6 @@ async def _wanted(prepared: PreparedCall) -> tuple[Action, ...] | ToolError | Re
     except CellwrightError as error:
         return _expected(error)
     return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
-
-
-def _became(result: ToolResult) -> tuple[Literal["done", "failed"], str]:
-    return ("done", "") if isinstance(result, Done) else ("failed", result_text(result))
 
 
 def _expected(error: CellwrightError) -> ToolError | Refusal:

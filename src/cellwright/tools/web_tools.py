@@ -77,7 +77,12 @@ class _PageReader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._is_title = tag == "title"
-        if self._skipped_in or tag in _SKIPPED or _is_hidden(dict(attrs)):
+        given = dict(attrs)
+        # What nobody would see is no part of what the page says; often it is there for models only.
+        is_hidden = (
+            "hidden" in given or given.get("aria-hidden") == "true" or _INVISIBLE.search(given.get("style") or "")
+        )
+        if self._skipped_in or tag in _SKIPPED or is_hidden:
             if tag not in _EMPTY:
                 self._skipped_in.append(tag)
             return
@@ -92,7 +97,7 @@ class _PageReader(HTMLParser):
         elif tag in _BLOCKS:
             self.parts.append("\n" if tag == "tr" else "\n\n")
         elif tag == "a":
-            self._links.append(_absolute(self._address, dict(attrs).get("href") or ""))
+            self._links.append(_absolute(self._address, given.get("href") or ""))
 
     def handle_endtag(self, tag: str) -> None:
         self._is_title = False
@@ -113,13 +118,6 @@ class _PageReader(HTMLParser):
             self.title.append(data)
         elif not self._skipped_in:
             self.parts.append(data)
-
-
-def _is_hidden(attributes: dict[str, str | None]) -> bool:
-    """What nobody would see is no part of what the page says; often it is there for models only."""
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
-        return True
-    return bool(_INVISIBLE.search(attributes.get("style") or ""))
 
 
 def _absolute(address: str, link: str) -> str:

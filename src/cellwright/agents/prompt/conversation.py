@@ -221,10 +221,6 @@ def _outcome(did: ToolCallRecord) -> str:
 
 def times_repeated(turns: Sequence[AgentTurn]) -> int:
     """How often in a row the last turn was done exactly alike, with exactly the same outcome."""
-    alike = [_essence(turn) for turn in turns]
+    done = [tuple((did.name, did.arguments, did.text, did.became) for did in turn.did) for turn in turns]
+    alike = [did or (turn.feedback, turn.said) for did, turn in zip(done, turns, strict=True)]
     return sum(1 for _ in itertools.takewhile(lambda essence: essence == alike[-1], reversed(alike)))
-
-
-def _essence(turn: AgentTurn) -> tuple[object, ...]:
-    done = tuple((did.name, did.arguments, did.text, did.became) for did in turn.did)
-    return done if turn.did else (turn.feedback, turn.said)

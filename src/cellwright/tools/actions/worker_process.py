@@ -43,7 +43,7 @@ def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
         tier=tier,
         project=str(nowhere),
         files="drop",
-        software=_software(),
+        software=(sys.base_prefix, str(_INSIDE), *_monty()),
         limits=limits,
         uid=_NOBODY,
         environment={},
@@ -57,10 +57,6 @@ def command() -> list[str]:
     python = str(getattr(sys, "_base_executable", sys.executable))
     version = importlib.metadata.version("pydantic-monty-runtime")
     return [python, "-I", "-S", "-B", str(_INSIDE / "__main__.py"), *_monty(), version]
-
-
-def _software() -> tuple[str, ...]:
-    return (sys.base_prefix, str(_INSIDE), *_monty())
 
 
 @cache
@@ -141,7 +137,10 @@ class WorkerConnection:
         A brief one is waited for in place for a moment before the thread goes to somebody else.
         """
         async with self._lock:
-            await self._give_way()
+            # What is answered in place never lets others run: not for long.
+            if time.monotonic() - self._others_ran_at > _AT_A_STRETCH_SECONDS:
+                await anyio.lowlevel.checkpoint()
+                self._others_ran_at = time.monotonic()
             if self._ending is not None:
                 raise WorkerLost(self._ending)
             try:
@@ -179,12 +178,6 @@ class WorkerConnection:
             self._socket.close()
             os.close(self._caged.pidfd)
 
-    async def _give_way(self) -> None:
-        """What is answered in place never lets others run: not for long."""
-        if time.monotonic() - self._others_ran_at > _AT_A_STRETCH_SECONDS:
-            await anyio.lowlevel.checkpoint()
-            self._others_ran_at = time.monotonic()
-
     def _has_hung_up(self) -> bool:
         try:
             if not self._readable.poll(0):
@@ -206,7 +199,9 @@ class WorkerConnection:
             answer = self._take_answer()
         else:
             with anyio.fail_after(seconds):
-                await self._send(rest)
+                while rest:
+                    await self._until(anyio.wait_writable)
+                    rest = self._send_at_once(rest)
                 answer = await self._answer()
         if answer.request != self._request or isinstance(answer, wire.ReadyMessage):
             raise BadFrame("an answer to something else")
@@ -220,11 +215,6 @@ class WorkerConnection:
             return view
         except OSError as error:
             raise WorkerLost("it is gone") from error
-
-    async def _send(self, view: memoryview) -> None:
-        while view:
-            await self._until(anyio.wait_writable)
-            view = self._send_at_once(view)
 
     def _is_answered_in_place(self) -> bool:
         """Whether the answer came within a moment; the thread waits for that long."""

@@ -190,6 +190,8 @@ def plan_cage(
             "This machine has no walls to run git behind.", hint=remedy("see_doctor", says="says what is missing")
         )
     git = _git(git_path)
+    # A git that lies outside the system's own directories needs what lies beside it.
+    beside = [] if str(git.resolve()).startswith(("/usr/", "/bin/")) else [str(git.resolve().parent.parent)]
     head = repository.head()
     prefix = f"{repository.prefix}/" if repository.prefix else ""
     hidden = frozenset(prefix + path for path in hidden_in(project, reveal))
@@ -200,7 +202,7 @@ def plan_cage(
         files="drop",
         hidden=(".git", *sorted(hidden), *_neighbours(repository)),
         data=_shown(repository),
-        software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, str(_PROGRAM.parent), *_beside(git)])),
+        software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, str(_PROGRAM.parent), *beside])),
         limits=_LIMITS,
         uid=uid,
         environment={"PATH": "/usr/bin:/bin", "HOME": "/home/cell", "TMPDIR": "/tmp", "LANG": "C.UTF-8"},
@@ -232,11 +234,6 @@ def _git(path: str) -> Path:
             hint="The person can get it with `apt-get install git`, `dnf install git` or `apk add git`.",
         )
     return Path(found)
-
-
-def _beside(git: Path) -> list[str]:
-    """A git that lies outside the system's own directories needs what lies beside it."""
-    return [] if str(git.resolve()).startswith(("/usr/", "/bin/")) else [str(git.resolve().parent.parent)]
 
 
 def _neighbours(repository: Repository) -> list[str]:

@@ -316,7 +316,10 @@ def _redo(timeline: RevisionTimeline, current: Document, key: str) -> Move | Not
         current = document
     else:
         if undo.left != fingerprint(current):
-            return MoveRefused(why=f"Somebody changed the notebook since the undo{_where(timeline, current)}.")
+            # Which cells differ from what is remembered; nothing where that is not known any more.
+            changed = [change_text(change) for change in changes_between(timeline.document, current)]
+            where = f" ({', '.join(changed[:_MOST_NAMED])})" if changed else ""
+            return MoveRefused(why=f"Somebody changed the notebook since the undo{where}.")
         document = apply_edits(current, plan_undo(undo, current).edits)
         if isinstance(document, EditRefused):
             return MoveRefused(why=f"It cannot be redone: {document.message}")
@@ -336,12 +339,6 @@ def _redone_already(timeline: RevisionTimeline, undo: Revision, current: Documen
     pairs = zip(redone.cells, current.cells, strict=True)
     is_same = all(mine.has_same_content(theirs) for mine, theirs in pairs)
     return replace(current, cells=redone.cells, retired=redone.retired) if is_same else None
-
-
-def _where(timeline: RevisionTimeline, current: Document) -> str:
-    """Which cells differ from what is remembered, in words; nothing where that is not known any more."""
-    changed = [change_text(change) for change in changes_between(timeline.document, current)]
-    return f" ({', '.join(changed[:_MOST_NAMED])})" if changed else ""
 
 
 # ── in words ──

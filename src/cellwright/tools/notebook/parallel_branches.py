@@ -68,7 +68,10 @@ def join(base: Document, part: Document, whole: Document, suffix: str) -> JoinPl
     mine = {change.id for change in changes_between(base, ours) if change.after is not None}
     ours = _without_doubles(ours, whole, mine, mine - _ids(base))
     mine &= _ids(ours)
-    names = {name: _free(f"{name}_{suffix}", ours, whole) for name in _taken(ours, whole, mine)}
+    nodes = [*graph(ours).nodes.values(), *graph(whole).nodes.values()]
+    known = {name for node in nodes for name in node.defs | node.refs}
+    taken = _taken(ours, whole, mine)
+    names = {name: numbered(f"{name}_{suffix}", lambda free: free not in known) for name in taken}
     renamed = _renamed(ours, mine, _ids(base), names)
     if isinstance(renamed, JoinConflict):
         return renamed
@@ -181,11 +184,6 @@ def _renamed(
             cell = replace(cell, code=code)
         cells.append(cell)
     return replace(part, cells=tuple(cells))
-
-
-def _free(name: str, part: Document, whole: Document) -> str:
-    nodes = [*graph(part).nodes.values(), *graph(whole).nodes.values()]
-    return numbered(name, lambda free: not any(free in node.defs | node.refs for node in nodes))
 
 
 def _why_not(whole: Document, joined: Document) -> str | None:
