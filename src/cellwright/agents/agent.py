@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, assert_never
 
@@ -38,7 +38,6 @@ from cellwright.agents.styles import (
     reply_text,
 )
 from cellwright.journal import CostRecorded, Flow, Question
-from cellwright.policy.budgets import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
@@ -73,16 +72,6 @@ class _StepInput:
     seen: tuple[ContextView, ...]
 
 
-@dataclass(slots=True)
-class _Used:
-    """What was used so far; follows from recorded answers."""
-
-    limits: tuple[Limit, ...]
-    tokens: int = 0
-    microdollars: int = 0
-    artifacts: dict[str, None] = field(default_factory=dict[str, None])
-
-
 class Agent:
     """The state of one assignment. All of it follows from recorded steps."""
 
@@ -94,28 +83,19 @@ class Agent:
         self._caller: GuardedCaller = context.caller(brief.role, flow.id, is_attended=assignment.is_attended)
         self._toolset = self._caller.toolset
         self._offered = offered_tools(self._toolset, brief.style)
-        self._model_caller = ModelCaller(
-            models=context.models,
-            assignment=assignment,
-            role=brief.role,
-            style=brief.style,
-            person=context.person,
-            tools=self._offered.definitions(),
-        )
+        definitions = self._offered.definitions()
+        self._model_caller = ModelCaller(context=context, assignment=assignment, brief=brief, tools=definitions)
         self._turns: list[AgentTurn] = []
         self._steering = SteeringInput()
         self._heard: tuple[PersonMessage, ...] = ()
         self._news = ""
         self._known: KnownTexts = {}
-        self._used = _Used(limits=assignment.limits)
+        # What was used so far; follows from recorded answers.
+        self._limits = assignment.limits
+        self._tokens = self._microdollars = 0
+        self._artifacts: dict[str, None] = {}
         self._repaired = RepairOutcome()
-        self._fixer = Fixer(
-            flow=flow,
-            caller=self._caller,
-            survey=context.survey,
-            put_into_effect=context.put_into_effect,
-            is_attended=assignment.is_attended,
-        )
+        self._fixer = Fixer(flow=flow, caller=self._caller, context=context, is_attended=assignment.is_attended)
 
     @property
     def _step(self) -> int:
@@ -129,7 +109,7 @@ class Agent:
         role, turns = self._brief.role, self._turns
         if len(turns) >= role.steps:
             return AgentEnd(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
-        if self._used.tokens >= role.tokens:
+        if self._tokens >= role.tokens:
             return AgentEnd(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
         if turns and times_repeated(turns) >= _SAME_AT_MOST:
             return AgentEnd(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
@@ -188,7 +168,7 @@ class Agent:
         stopped = partial(wait_for_stop, flow.read, flow.id, self._steering, knows_order=heard)
         pictures = await read_pictures(kept, prompt)
         while True:
-            limits = self._used.limits
+            limits = self._limits
             call = self._model_caller.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
             name = f"think {self._step}" if attempt == 1 else f"think {self._step} again {attempt}"
             thought = await self._model_caller.send(self._flow, name, call, keep, stopped)
@@ -217,9 +197,9 @@ class Agent:
         if not self._assignment.is_attended:
             return AgentEnd(outcome="out-of-budget", why=stopped.question)
         who = self._context.actor(self._brief.role, self._flow.id)
-        match await self._context.guard.ask_for_more(self._flow, stopped.stop(self._used.limits), who):
+        match await self._context.guard.ask_for_more(self._flow, stopped.stop(self._limits), who):
             case BudgetRaised(ledger=ledger):
-                self._used.limits = limits_after(self._used.limits, ledger, self._flow.run, stopped)
+                self._limits = limits_after(self._limits, ledger, self._flow.run, stopped)
                 return None
             case ActionRefused(feedback=feedback):
                 return AgentEnd(outcome="out-of-budget", why=feedback)
@@ -239,9 +219,8 @@ class Agent:
 
     async def record(self, prompt: Prompt, answer: AnswerReceived) -> None:
         """What the step read and cost, for whoever watches."""
-        used = self._used
-        used.tokens += answer.input_tokens + answer.output_tokens
-        used.microdollars += answer.microdollars or 0
+        self._tokens += answer.input_tokens + answer.output_tokens
+        self._microdollars += answer.microdollars or 0
         self._known = known_after(prompt, self._known, answer.context)
         cost = CostRecorded(
             what=answer.model,
@@ -280,7 +259,7 @@ class Agent:
         did = tuple(map(_call_record, actions.calls, results))
         for result in results:
             if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
-                self._used.artifacts[str(result.value["artifact"])] = None
+                self._artifacts[str(result.value["artifact"])] = None
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
@@ -333,11 +312,11 @@ class Agent:
             answer=end.answer,
             why=end.why,
             turns=len(self._turns),
-            artifacts=tuple(self._used.artifacts),
-            tokens=self._used.tokens,
-            microdollars=self._used.microdollars,
+            artifacts=tuple(self._artifacts),
+            tokens=self._tokens,
+            microdollars=self._microdollars,
             failed_turns=sum(turn.has_failed for turn in self._turns),
-            limits=self._used.limits,
+            limits=self._limits,
         )
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, assert_never
 import anyio.to_thread
 from pydantic import Field
 
-from cellwright.agents.agent_context import InspectFailure, PutIntoEffect
+from cellwright.agents.agent_context import AgentContext, InspectFailure
 from cellwright.agents.reading_answers import ListAnswer, evaluate_answer
 from cellwright.agents.readings import in_scratch_cell
 from cellwright.agents.repair.choices import (
@@ -110,8 +110,7 @@ class Fixer:
 
     flow: Flow
     caller: GuardedCaller
-    survey: InspectFailure | None
-    put_into_effect: PutIntoEffect | None
+    context: AgentContext
     is_attended: bool
     _history: list[ObservedFailure | ObservedPass] = field(default_factory=list[ObservedFailure | ObservedPass])
     _keys: list[str] = field(default_factory=list[str])
@@ -138,14 +137,14 @@ class Fixer:
         self, name: str, results: Sequence[ToolResult], columns: Mapping[str, tuple[str, ...]]
     ) -> _RepairDecision:
         async def look_and_decide() -> _RepairDecision:
-            context = FailureContext() if self.survey is None else await self.survey(self._keys)
+            context = FailureContext() if self.context.survey is None else await self.context.survey(self._keys)
             context = replace(context, columns=dict(columns), is_attended=self.is_attended)
             return self._decided(results, context)
 
         return await self.flow.step(name, look_and_decide, returns=_RepairDecision)
 
     def _decided(self, results: Sequence[ToolResult], context: FailureContext) -> _RepairDecision:
-        known = () if self.survey is None else (context.document,)
+        known = () if self.context.survey is None else (context.document,)
         found: dict[tuple[Any, ...], ObservedFailure | ObservedPass] = {}
         decided = _RepairDecision()
         for result in results:
@@ -201,7 +200,7 @@ class Fixer:
     def _can(self, recovery: DeterministicRepair) -> bool:
         """Whether the agent has the tools for it, and permission would change something."""
         has_tools = all(call.name in self.caller.toolset for call in recovery.calls)
-        return has_tools and (not recovery.wants or self.put_into_effect is not None)
+        return has_tools and (not recovery.wants or self.context.put_into_effect is not None)
 
     async def _columns(
         self, tables: Sequence[str], step: int, numbers: itertools.count[int]
@@ -271,9 +270,9 @@ class Fixer:
             permit = await self.caller.guard.permit(self.flow, action, self.caller.who)
             if isinstance(permit, ActionRefused):
                 return False
-            if self.put_into_effect is not None:
+            if self.context.put_into_effect is not None:
                 # Not in a step: what it changes is this process, so a replay must do it again.
-                await self.put_into_effect(action)
+                await self.context.put_into_effect(action)
             await self.caller.guard.record_result(self.flow, permit, "done")
         return True
 
