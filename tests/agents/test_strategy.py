@@ -68,7 +68,7 @@ async def failed(
         observation = await notebook.apply([CreateCell(code=code) for code in own])
         scene = await scene_of(notebook, len(own), **more)
         [first, *_] = decide_repairs(kept(observation), (), scene)
-        yield notebook, first.recovery
+        yield notebook, first[1]
 
 
 async def mended(notebook: OpenNotebook, recovery: RepairChoice) -> list[str]:
@@ -112,8 +112,8 @@ async def test_a_persons_cell_is_never_mended_without_asking(opened: Opener) -> 
     async with opened("open('Data.csv')") as notebook:
         observation = await notebook.run("all")
         scene = await scene_of(notebook, 0, files=("data.csv",))
-        [found] = decide_repairs(kept(observation), (), scene)
-        assert isinstance(found.recovery, FocusedAdvice)
+        [(_, found)] = decide_repairs(kept(observation), (), scene)
+        assert isinstance(found, FocusedAdvice)
 
 
 async def test_a_file_with_one_like_it_in_the_project_is_offered_first(opened: Opener) -> None:
@@ -186,10 +186,10 @@ async def test_a_refused_host_is_asked_for_by_name_and_port(opened: Opener, url:
     async with opened(egress=Egress()) as notebook:
         code = f"import requests as _r\n_r.get({url!r}).raise_for_status()"
         observation = await notebook.apply([CreateCell(code=code)])
-        [found] = decide_repairs(kept(observation), (), await scene_of(notebook, 1))
-        assert isinstance(found.recovery, DeterministicRepair)
-        assert found.recovery.wants == (UseNetwork(host="birds.example", port=port, purpose="the notebook"),)
-        assert [call.name for call in found.recovery.calls] == ["run"]
+        [(_, found)] = decide_repairs(kept(observation), (), await scene_of(notebook, 1))
+        assert isinstance(found, DeterministicRepair)
+        assert found.wants == (UseNetwork(host="birds.example", port=port, purpose="the notebook"),)
+        assert [call.name for call in found.calls] == ["run"]
 
 
 async def test_without_any_network_leave_would_not_help(opened: Opener) -> None:
@@ -373,8 +373,8 @@ async def test_the_same_failure_again_is_met_with_stronger_words_each_time(opene
         advice: list[str] = []
         for number in range(1, 6):
             observation = await notebook.apply([CreateCell(code=f"a + 'x'  # {number}")])
-            [found] = decide_repairs(kept(observation), history, FailureContext(document=notebook.document))
-            advice.append(advise(found.recovery))
+            [(_, found)] = decide_repairs(kept(observation), history, FailureContext(document=notebook.document))
+            advice.append(advise(found))
             history += attempts(kept(observation))
         assert [line.split(":")[0].split(".")[0] for line in advice] == snapshot(
             [
@@ -412,5 +412,5 @@ async def test_a_cell_that_passes_unchanged_is_reported_as_flaky(opened: Opener)
         first = await notebook.run("all")
         history = attempts(kept(first), document=notebook.document)
         second = await notebook.run("stale")
-        [found] = decide_repairs(kept(second), history, FailureContext(document=notebook.document))
-        assert found.failure.kind == "flaky"
+        [(failure, _)] = decide_repairs(kept(second), history, FailureContext(document=notebook.document))
+        assert failure.kind == "flaky"

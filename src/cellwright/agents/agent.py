@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Final, assert_never
 
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.assignment import AgentOutcome, AgentReport, Assignment
-from cellwright.agents.events import AgentSpoke, PromptStored
+from cellwright.agents.assignment import AgentReport, Assignment
+from cellwright.agents.events import AgentSpoke, PersonSaid, PromptStored
 from cellwright.agents.fixer import Fixer, RepairOutcome
 from cellwright.agents.model_call import (
     AnswerLost,
@@ -23,7 +23,7 @@ from cellwright.agents.model_call import (
 )
 from cellwright.agents.prompt.composition import AssignmentContext, compose, is_compacted
 from cellwright.agents.prompt.context_providers import ContextView
-from cellwright.agents.prompt.conversation import AgentTurn, PersonMessage, ToolCallRecord, times_repeated
+from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
@@ -55,16 +55,6 @@ _NOT_FINISHED: Final = "Not finished: a call before it in the same answer did no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentEnd:
-    """Why the work is over."""
-
-    outcome: AgentOutcome
-    why: str = ""
-    summary: str = ""
-    answer: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _StepInput:
     """What a look around found, as its step keeps it."""
 
@@ -87,7 +77,7 @@ class Agent:
         self._model_caller = ModelCaller(context=context, assignment=assignment, brief=brief, tools=definitions)
         self._turns: list[AgentTurn] = []
         self._steering = SteeringInput()
-        self._heard: tuple[PersonMessage, ...] = ()
+        self._heard: tuple[PersonSaid, ...] = ()
         self._news = ""
         self._known: KnownTexts = {}
         # What was used so far; follows from recorded answers.
@@ -104,20 +94,20 @@ class Agent:
 
     # ── whether to go on ──
 
-    def end_by_budget(self) -> AgentEnd | None:
+    def end_by_budget(self) -> AgentReport | None:
         """Whether the role's own budget is used up, or it goes round in circles."""
         role, turns = self._brief.role, self._turns
         if len(turns) >= role.steps:
-            return AgentEnd(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
+            return AgentReport(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
         if self._tokens >= role.tokens:
-            return AgentEnd(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
+            return AgentReport(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
         if turns and times_repeated(turns) >= _SAME_AT_MOST:
-            return AgentEnd(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
+            return AgentReport(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
         return None
 
-    def is_stopped(self) -> AgentEnd | None:
+    def is_stopped(self) -> AgentReport | None:
         """Whether a person wants it to stop."""
-        return AgentEnd(outcome="stopped", why=self._steering.stop) if self._steering.stop else None
+        return AgentReport(outcome="stopped", why=self._steering.stop) if self._steering.stop else None
 
     # ── look around ──
 
@@ -160,7 +150,7 @@ class Agent:
         material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in repaired.material]
         return "\n".join(dict.fromkeys(each for each in [*repaired.words, *material] if each))
 
-    async def think(self, prompt: Prompt) -> AnswerReceived | AgentEnd:
+    async def think(self, prompt: Prompt) -> AnswerReceived | AgentReport:
         """The model's answer, asked for until there is one or somebody says to stop."""
         again, attempt = False, 1
         kept, flow, heard = self._context.kept, self._flow, self._assignment.orders_heard
@@ -184,29 +174,29 @@ class Agent:
                         return ended
                     again = True
                 case CallCancelled(why=""):
-                    return AgentEnd(outcome="cancelled", why="The call to the model was cancelled.")
+                    return AgentReport(outcome="cancelled", why="The call to the model was cancelled.")
                 case CallCancelled(why=who):
-                    return AgentEnd(outcome="stopped", why=who)
+                    return AgentReport(outcome="stopped", why=who)
                 case NoModel(message=message):
-                    return AgentEnd(outcome="gave-up", why=message)
+                    return AgentReport(outcome="gave-up", why=message)
                 case _:
                     assert_never(thought)
 
-    async def _ask_for_more(self, stopped: OverBudget) -> AgentEnd | None:
+    async def _ask_for_more(self, stopped: OverBudget) -> AgentReport | None:
         """Pause until a person raises the limit; None to go on."""
         if not self._assignment.is_attended:
-            return AgentEnd(outcome="out-of-budget", why=stopped.question)
+            return AgentReport(outcome="out-of-budget", why=stopped.question)
         who = self._context.actor(self._brief.role, self._flow.id)
         match await self._context.guard.ask_for_more(self._flow, stopped.stop(self._limits), who):
             case BudgetRaised(ledger=ledger):
                 self._limits = limits_after(self._limits, ledger, self._flow.run, stopped)
                 return None
             case ActionRefused(feedback=feedback):
-                return AgentEnd(outcome="out-of-budget", why=feedback)
+                return AgentReport(outcome="out-of-budget", why=feedback)
 
-    async def _ask_whether_again(self, lost: AnswerLost) -> AgentEnd | None:
+    async def _ask_whether_again(self, lost: AnswerLost) -> AgentReport | None:
         """Nobody knows whether the call was answered and paid; None to ask again."""
-        ended = AgentEnd(outcome="gave-up", why=f"Nobody knows what came of a call to {lost.model}.")
+        ended = AgentReport(outcome="gave-up", why=f"Nobody knows what came of a call to {lost.model}.")
         if self._assignment.if_unknown == "again":
             return None
         if self._assignment.if_unknown == "stop" or not self._assignment.is_attended:
@@ -238,7 +228,7 @@ class Agent:
 
     # ── act ──
 
-    async def act(self, answer: AnswerReceived) -> AgentEnd | None:
+    async def act(self, answer: AnswerReceived) -> AgentReport | None:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
         self._repaired = RepairOutcome()
@@ -254,7 +244,7 @@ class Agent:
             case _:
                 assert_never(reading)
 
-    async def _do(self, actions: ToolCallsReply) -> AgentEnd | None:
+    async def _do(self, actions: ToolCallsReply) -> AgentReport | None:
         results = await self._call(actions.calls)
         did = tuple(map(_call_record, actions.calls, results))
         for result in results:
@@ -265,15 +255,15 @@ class Agent:
             self._add(said=actions.said, did=did, feedback=actions.note)
             value = ending.value if isinstance(ending.value, dict) else {}
             summary, answer = value.get("summary", ending.text), value.get("answer", "")
-            return AgentEnd(outcome="finished", summary=str(summary), answer=str(answer))
+            return AgentReport(outcome="finished", summary=str(summary), answer=str(answer))
         repaired = self._repaired = await self._fixer.repair(self._step, actions.calls, results)
         # As what it was: why, and what came of it; all of it data, since names in it come from there.
         records = [(each.reason, _call_record(each.call, each.result)) for each in repaired.made]
         more = tuple(replace(did, text=f"{reason}\n{did.text}", is_untrusted=True) for reason, did in records)
         self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {repaired.feedback}".strip())
         if repaired.gives_up:
-            return AgentEnd(outcome="gave-up", why=repaired.gives_up)
-        return AgentEnd(outcome="stopped", why=repaired.stops) if repaired.stops else None
+            return AgentReport(outcome="gave-up", why=repaired.gives_up)
+        return AgentReport(outcome="stopped", why=repaired.stops) if repaired.stops else None
 
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
@@ -285,13 +275,13 @@ class Agent:
             return [*results, await self._caller.call(self._flow, last)]
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
 
-    def _take_words(self, said: str) -> AgentEnd | None:
+    def _take_words(self, said: str) -> AgentReport | None:
         """Words alone are the answer where nothing can be called to finish, or when they come twice."""
         before = self._turns[-1] if self._turns else None
         is_second = before is not None and before.feedback == _CALL_SOMETHING and not before.did
         if FINISH not in self._offered or is_second:
             self._add(said=said)
-            return AgentEnd(outcome="finished", summary=said, answer=said)
+            return AgentReport(outcome="finished", summary=said, answer=said)
         self._add(said=said, feedback=_CALL_SOMETHING)
         return None
 
@@ -303,14 +293,12 @@ class Agent:
 
     # ── report ──
 
-    def report(self, end: AgentEnd) -> AgentReport:
+    def report(self, end: AgentReport) -> AgentReport:
         """What came of it; of work that did not finish, the last the agent said."""
         last = next((turn.said for turn in reversed(self._turns) if turn.said.strip()), "")
-        return AgentReport(
-            outcome=end.outcome,
+        return replace(
+            end,
             summary=end.summary or last,
-            answer=end.answer,
-            why=end.why,
             turns=len(self._turns),
             artifacts=tuple(self._artifacts),
             tokens=self._tokens,

@@ -17,6 +17,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from cellwright.agents.agent_context import AgentContext, InspectFailure
+from cellwright.agents.assignment import Note
 from cellwright.agents.reading_answers import ListAnswer, evaluate_answer
 from cellwright.agents.readings import in_scratch_cell
 from cellwright.agents.repair.choices import (
@@ -26,7 +27,6 @@ from cellwright.agents.repair.choices import (
     DeterministicRepair,
     FailureContext,
     FocusedAdvice,
-    Material,
     RepairChoice,
     WantedCall,
 )
@@ -74,7 +74,7 @@ class _RepairDecision:
     asks: tuple[AskPerson, ...] = ()
     words: tuple[str, ...] = ()
     """Advice about failures that are a model's work."""
-    material: tuple[Material, ...] = ()
+    material: tuple[Note, ...] = ()
     gives_up: str = ""
     tables: tuple[str, ...] = ()
     """Whose exact columns would help."""
@@ -97,7 +97,7 @@ class RepairOutcome:
     feedback: str = ""
     words: tuple[str, ...] = ()
     """Ours: what to consider about failures that were not repaired."""
-    material: tuple[Material, ...] = ()
+    material: tuple[Note, ...] = ()
     """Data a model needs to repair the rest; to be fenced."""
     gives_up: str = ""
     stops: str = ""
@@ -150,11 +150,11 @@ class Fixer:
         for result in results:
             now = attempts(result, document=known[0] if known else None)
             failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
-            for each in decide_repairs(result, self._history, context):
+            for failure, choice in decide_repairs(result, self._history, context):
                 # What failed before and passes now is no failure of this call: there is only something to say.
-                is_now = any(failure.essence == each.failure.essence for failure in failed)
-                recovery = each.recovery if is_now else focused_advice(each.failure, context)
-                decided = self._with(decided, each.failure, recovery, context, is_now=is_now)
+                is_now = any(failure.essence == other.essence for other in failed)
+                recovery = choice if is_now else focused_advice(failure, context)
+                decided = self._with(decided, failure, recovery, context, is_now=is_now)
             # The same several times in one turn is one attempt.
             for attempt in now:
                 found[attempt.cell, *(attempt.essence if isinstance(attempt, ObservedFailure) else ())] = attempt

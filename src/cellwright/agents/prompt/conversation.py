@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from cellwright.agents.events import PersonSaid
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, cost_of, fence
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.notebook.prompt_summary import units
@@ -49,14 +50,6 @@ class ToolCallRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonMessage:
-    """What a person said to the agent while it worked."""
-
-    by: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentTurn:
     """One answer of the model and what it led to."""
 
@@ -67,7 +60,7 @@ class AgentTurn:
     did: tuple[ToolCallRecord, ...] = ()
     feedback: str = ""
     """What we told it where nothing could be done with its answer, or besides."""
-    heard: tuple[PersonMessage, ...] = ()
+    heard: tuple[PersonSaid, ...] = ()
     """Said by a person before this turn."""
     news: str = ""
     """What others did to the notebook before this turn."""

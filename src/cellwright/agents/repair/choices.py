@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellwright.agents.repair.failures import ObservedFailure
+from cellwright.agents.assignment import Note
 from cellwright.ids import CellId
 from cellwright.kernel import VariablePreview
 from cellwright.notebook import Document
@@ -52,20 +52,13 @@ class DeterministicRepair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """Something from the notebook, the error or the project: data, to be fenced."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FocusedAdvice:
     """A model repairs it, with only what that needs."""
 
     words: str
     """Ours: nothing in it was read from data."""
-    material: tuple[Material, ...] = ()
+    material: tuple[Note, ...] = ()
+    """From the notebook, the error or the project: data, to be fenced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +84,3 @@ class AbandonRepair:
 
 
 RepairChoice = DeterministicRepair | FocusedAdvice | ChangeStrategy | AskPerson | AbandonRepair
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureRepair:
-    """A failure and what is to be done about it."""
-
-    failure: ObservedFailure
-    recovery: RepairChoice

@@ -13,15 +13,14 @@ from difflib import get_close_matches
 from itertools import takewhile
 from typing import Final, assert_never
 
+from cellwright.agents.assignment import Note
 from cellwright.agents.repair.choices import (
     AbandonRepair,
     AskPerson,
     ChangeStrategy,
     DeterministicRepair,
     FailureContext,
-    FailureRepair,
     FocusedAdvice,
-    Material,
     RepairChoice,
 )
 from cellwright.agents.repair.deterministic import deterministic_repair
@@ -120,12 +119,12 @@ def _advice_words(failure: ObservedFailure) -> str:
 # ── material ──
 
 
-def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
+def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Note]:
     cell = context.document.find(failure.cell) if failure.cell is not None else None
     if cell is not None:
-        yield Material(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
+        yield Note(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
     line = f" in line {failure.line}" if failure.line is not None else ""
-    yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
+    yield Note(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
             yield from _listed("files of the project, nearest first", nearest(failure.subject, context.files))
@@ -140,9 +139,9 @@ def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Mat
             pass
 
 
-def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
+def _listed(name: str, found: Sequence[str]) -> Iterator[Note]:
     if found:
-        yield Material(name=name, text="\n".join(found))
+        yield Note(name=name, text="\n".join(found))
 
 
 def _nearest_columns(failure: ObservedFailure, context: FailureContext) -> list[str]:
@@ -170,13 +169,13 @@ def _defining(failure: ObservedFailure, context: FailureContext) -> list[str]:
     ]
 
 
-def _previews(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
+def _previews(failure: ObservedFailure, context: FailureContext) -> Iterator[Note]:
     """The variables the cell reads, and only those."""
     node = graph(context.document).nodes.get(failure.cell) if failure.cell is not None else None
     wanted = node.refs if node is not None else frozenset[str]()
     read = [preview for preview in context.previews if preview.name in wanted and preview.kind not in _DULL]
     for preview in read[:_PREVIEWS]:
-        yield Material(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
+        yield Note(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
 
 
 _DULL: Final = frozenset({"module", "function"})
@@ -195,12 +194,12 @@ _SHOWN_TOKENS: Final = 120
 
 def decide_repairs(
     result: ToolResult, history: Sequence[CellAttempt], context: FailureContext
-) -> tuple[FailureRepair, ...]:
+) -> tuple[tuple[ObservedFailure, RepairChoice], ...]:
     """What to do about everything that failed in one call, and about what failed before and passed unchanged."""
     now = attempts(result, document=context.document)
     failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
     found = [*failed, *find_flickering(history, now)]
-    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, context)) for failure in found)
+    return tuple((failure, choose_repair(failure, history, context)) for failure in found)
 
 
 def choose_repair(
