@@ -49,22 +49,6 @@ _MOST_HEADER_BYTES: Final = 32 << 20
 MOST_ANSWER_BYTES: Final = MOST_DELIVERED_BYTES + _MOST_HEADER_BYTES + _LENGTH.size
 
 
-@dataclass(frozen=True, slots=True)
-class WorkChange:
-    """A file of the working tree that differs from the last commit."""
-
-    path: str
-    kind: WorkKind
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedChange:
-    """A file that differs too but cannot be committed from here."""
-
-    path: str
-    why: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitDelivery:
     """A tree and the objects on both sides of what it changes, each under the name its bytes give it."""
@@ -80,8 +64,10 @@ class GitDelivery:
 class GitAnswer:
     """What git said."""
 
-    changes: tuple[WorkChange, ...]
-    skipped: tuple[SkippedChange, ...] = ()
+    changes: Sequence[tuple[str, WorkKind]]
+    """Files of the working tree that differ from the last commit."""
+    skipped: Sequence[tuple[str, str]] = ()
+    """Files that differ too but cannot be committed from here, and why."""
     patch: str = ""
     delivery: GitDelivery | None = None
 
@@ -99,8 +85,8 @@ def read_answer(data: bytes, form: ObjectFormat) -> GitAnswer:
         raise Unsound(f"the answer cannot be read ({str(error)[:200]})") from error
     body = memoryview(data)[_LENGTH.size + length :]
     return GitAnswer(
-        changes=tuple(WorkChange(path, kind) for path, kind in said.changes),
-        skipped=tuple(SkippedChange(path, why[:200]) for path, why in said.skipped),
+        changes=said.changes,
+        skipped=[(path, why[:200]) for path, why in said.skipped],
         patch=said.patch,
         delivery=None if said.tree is msgspec.UNSET else _delivery(said.tree, said, body, form),
     )
