@@ -244,11 +244,7 @@ class Fixer:
             stops = stops or ("The person said so after a failure." if answer == asks.options[-1] else "")
             feedback.append(f"The person was asked what to do about this failure, and answered: {answer}")
         return RepairOutcome(
-            made=tuple(made),
-            feedback=" ".join(feedback),
-            words=tuple(words),
-            material=decided.material,
-            stops=stops,
+            made=tuple(made), feedback=" ".join(feedback), words=tuple(words), material=decided.material, stops=stops
         )
 
     async def _do(self, certain: _RepairStep, step: int, numbers: itertools.count[int]) -> list[RepairCall]:

@@ -291,11 +291,7 @@ def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutc
             )
         case BudgetReached():
             return OverBudget(
-                limit=outcome.limit,
-                party=outcome.party,
-                question=outcome.question,
-                call=call.id,
-                used=outcome.used,
+                limit=outcome.limit, party=outcome.party, question=outcome.question, call=call.id, used=outcome.used
             )
         case AnswerUnknown():
             return AnswerLost(model=outcome.model, sent_at=outcome.sent_at)

@@ -136,8 +136,7 @@ def readings_tool(caller: Caller, *, attended: bool) -> Tool:
     """The tool, trying readings through the agent's own calls. Where they differ it asks, if somebody can be asked."""
 
     async def compare(
-        calling: CallContext,
-        readings: Annotated[list[Reading], Field(min_length=1, max_length=MOST)],
+        calling: CallContext, readings: Annotated[list[Reading], Field(min_length=1, max_length=MOST)]
     ) -> ToolResult:
         numbers = count(1)
 

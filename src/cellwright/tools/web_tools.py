@@ -172,11 +172,7 @@ class EgressFetch:
         most = self.most_bytes * (_REDIRECTS + 1) + _ROOM_BYTES
         caps = EgressCaps(bytes_in=most, bytes_in_per_host=most, bytes_out=_ROOM_BYTES, connections=4)
         egress = Egress(
-            allowed=[allowed],
-            resolve=self.resolve,
-            caps=caps,
-            on_visit=self.on_visit,
-            connection=self.connection,
+            allowed=[allowed], resolve=self.resolve, caps=caps, on_visit=self.on_visit, connection=self.connection
         )
         async with _egress_client(egress, self._trust()) as pool:
             for _ in range(_REDIRECTS):

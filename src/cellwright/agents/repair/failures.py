@@ -156,11 +156,7 @@ def _of_cell(cell: CellId, status: str, error_type: str, message: str, line: int
 def _judged(error_type: str, message: str, *, tool_error: str = "") -> ObservedFailure:
     kind, subjects, evidence = judge(error_type, message, tool_error=tool_error)
     return ObservedFailure(
-        kind=kind,
-        message=message[:_MESSAGE],
-        subjects=subjects,
-        evidence=evidence,
-        error_type=tool_error or error_type,
+        kind=kind, message=message[:_MESSAGE], subjects=subjects, evidence=evidence, error_type=tool_error or error_type
     )
 
 

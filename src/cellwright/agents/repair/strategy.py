@@ -25,12 +25,7 @@ from cellwright.agents.repair.choices import (
 )
 from cellwright.agents.repair.deterministic import deterministic_repair
 from cellwright.agents.repair.failure_rules import FailureKind
-from cellwright.agents.repair.failures import (
-    CellAttempt,
-    ObservedFailure,
-    attempts,
-    find_flickering,
-)
+from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, attempts, find_flickering
 from cellwright.notebook import clip, graph
 from cellwright.tools.tool import ToolResult
 

@@ -132,10 +132,7 @@ def _squeezed_views(view: View, *, with_blanks: bool) -> Iterator[View]:
     if with_blanks:
         yield View(data=view.data.lower(), locate=view.locate)
     visible = _without_invisible(view)
-    for data, kept in (
-        (without_blanks(visible.data), KEPT_WITHOUT_BLANKS),
-        (bare(visible.data), KEPT_BARE),
-    ):
+    for data, kept in ((without_blanks(visible.data), KEPT_WITHOUT_BLANKS), (bare(visible.data), KEPT_BARE)):
         yield View(data=data, locate=_choose(visible, lambda kept=kept: visible.data.translate(kept)))
 
 

@@ -20,15 +20,7 @@ from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.sandbox.host.git_files import Unsound
 from cellwright.sandbox.host.git_repository import Repository, find_repository
 from cellwright.sandbox.spec import Tier
-from cellwright.tools.git.cage import (
-    MOST_ANSWER_BYTES,
-    WHERE_GIT_IS,
-    GitAnswer,
-    GitPlan,
-    Want,
-    plan_cage,
-    read_answer,
-)
+from cellwright.tools.git.cage import MOST_ANSWER_BYTES, WHERE_GIT_IS, GitAnswer, GitPlan, Want, plan_cage, read_answer
 from cellwright.tools.git.checked_delivery import CheckedDelivery, check_delivery, patch_of
 from cellwright.tools.git.commit_import import Author, NewCommit, check_branch, import_commit, read_commit
 from cellwright.tools.tool import ToolFailure

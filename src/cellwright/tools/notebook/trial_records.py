@@ -8,16 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from cellwright.journal import (
-    Flow,
-    Json,
-    Question,
-    QuestionAnswered,
-    QuestionAsked,
-    Recorded,
-    RoomEvent,
-    stream_of,
-)
+from cellwright.journal import Flow, Json, Question, QuestionAnswered, QuestionAsked, Recorded, RoomEvent, stream_of
 from cellwright.journal.events import FormerFact
 
 BRANCHES: Final = "branches"
