@@ -146,37 +146,30 @@ class WorkerConnection:
             try:
                 return await self._ask(request, seconds, is_brief)
             except BadFrame as error:
-                raise self._end(f"it broke the protocol: {error}") from error
+                raise self.end(f"it broke the protocol: {error}") from error
             except TimeoutError as error:
-                self._end(f"no answer within {seconds:.0f} s")
+                self.end(f"no answer within {seconds:.0f} s")
                 raise WorkerTimeout(self._ending) from error
             except WorkerLost as error:
-                raise self._end(await self._why(str(error))) from error
+                raise self.end(await self._why(str(error))) from error
             except BaseException:
                 # Cancelled: it still computes for nobody, and its answer would be taken for the next one's.
-                self._end("what it did was cancelled")
+                self.end("what it did was cancelled")
                 raise
-
-    def condemn(self, reason: str) -> None:
-        """End it, and remember why."""
-        self._end(reason)
 
     async def close(self) -> None:
         """End the cage; waits until nothing of it is left."""
-        self._end("it was closed")
+        self.end("it was closed")
         self._control.close()
         try:
             with anyio.move_on_after(_END_SECONDS):
                 await self._caged.ended.wait()
         finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            anyio.notify_closing(self._socket)
-            self._socket.close()
-            os.close(self._caged.pidfd)
+            if not self._is_closed:
+                self._is_closed = True
+                anyio.notify_closing(self._socket)
+                self._socket.close()
+                os.close(self._caged.pidfd)
 
     def _has_hung_up(self) -> bool:
         try:
@@ -262,7 +255,8 @@ class WorkerConnection:
         except (anyio.ClosedResourceError, ValueError) as error:
             raise WorkerLost("it was closed") from error
 
-    def _end(self, reason: str) -> WorkerLost:
+    def end(self, reason: str) -> WorkerLost:
+        """End it, and remember why."""
         self._ending = self._ending or reason
         if not self._is_closed:
             self._caged.kill()
