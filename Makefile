@@ -13,6 +13,8 @@ READY := .venv/.ready
 GOAL := Why did revenue fall in Q3 2025?
 DATA := --data $(CURDIR)/examples/data/orders.csv --data $(CURDIR)/examples/data/customers.csv
 OUT := out
+# Of the largest matrices `make test-all` takes a part; CASES=every takes all of them.
+CASES := some
 # Who is evaluated: the analyst needs no key, any other is PROVIDER:MODEL. `make eval EVAL="--peer smolagents"` adds options.
 MODEL := analyst
 EVAL :=
@@ -25,8 +27,8 @@ DOCS_RUN := tests/house/test_docs_run.py
 # A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-GROUPS_OF_ROOMS := agents+tools runs+app+eval kernel+sandbox+journal cli+server models+testing server/http \
-	guest/profiling+analyst+notebook house+policy+network+data+telemetry+bench guest web
+GROUPS_OF_ROOMS := web runs+app+eval kernel+sandbox+journal agents+tools cli+server models+testing server/http \
+	guest/profiling+analyst+notebook house+policy+network+data+telemetry+bench guest
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := server/http guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
@@ -69,7 +71,7 @@ test: $(READY) ## every test that is not marked slow, the checks beside them; th
 	@$(call SIDE_BY_SIDE,$(filter-out web,$(ROOMS)),-m "not slow")
 
 test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
-	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough)
+	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough $(if $(filter every,$(CASES)),,-m "not rare"))
 
 # For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
 .PHONY: checks room-house $(ROOMS:%=room-%)

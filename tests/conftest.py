@@ -18,6 +18,7 @@ from tests.leaping import LEAPING
 
 if TYPE_CHECKING:
     from cellwright.kernel import KernelPool, OpenNotebook
+    from tests.agents.forked import Forker
     from tests.models.houses import Warm
 
 
@@ -52,14 +53,28 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a function marked `sampled(step)` every so many-th case runs every time; the others are slow."""
+    """Of a function marked `sampled(step)` every so many-th case runs every time; the others are slow.
+
+    With `sampled(step, often=n)` every n-th of all cases is slow, and the rest needs `make test-all CASES=every`.
+    """
     places: Counter[str] = Counter()
     for item in items:
         if (mark := item.get_closest_marker("sampled")) is not None:
             function = item.nodeid.partition("[")[0]
             if places[function] % mark.args[0]:
                 item.add_marker(pytest.mark.slow)
+                if places[function] % mark.kwargs.get("often", 1):
+                    item.add_marker(pytest.mark.rare)
             places[function] += 1
+
+
+@pytest.fixture(scope="session")
+def forker() -> Generator[Forker]:
+    """Workers to kill, forked from one process for the whole session that has imported everything."""
+    from tests.agents.forked import forking
+
+    with forking() as opened:
+        yield opened
 
 
 @contextmanager

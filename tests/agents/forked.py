@@ -19,21 +19,23 @@ PROGRAM = "tests.agents.killed_worker"
 
 
 class Forker:
-    """Starts workers, each a process of its own."""
+    """Starts workers that are one module's `start`, each a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[bytes], module: str = PROGRAM) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], module: str, codes: dict[int, int], pids: list[int]) -> None:
         self._process = process
         self._module = module
-        self._codes: dict[int, int] = {}
-        self._pids: list[int] = []
+        self._codes = codes
+        self._pids = pids
+
+    def of(self, module: str) -> Forker:
+        """Workers that are another module's `start`, from the same process: it imports the module now, once."""
+        self._ask(module=module)
+        return Forker(self._process, module, self._codes, self._pids)
 
     def start(self, *arguments: str) -> int:
         """The pid of a worker with these arguments."""
         known = len(self._pids)
-        assert self._process.stdin is not None
-        request = {"module": self._module, "arguments": arguments}
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
+        self._ask(module=self._module, arguments=arguments)
         while len(self._pids) == known:
             self._hear()
         return self._pids[-1]
@@ -60,6 +62,11 @@ class Forker:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
+    def _ask(self, **request: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+
     def _hear(self) -> None:
         assert self._process.stdout is not None
         told = json.loads(self._process.stdout.readline())
@@ -70,11 +77,11 @@ class Forker:
 
 
 @contextmanager
-def forking(module: str = PROGRAM) -> Generator[Forker]:
-    """Workers that are this module's `start`."""
-    command = [sys.executable, "-W", "error", "-m", "tests.agents.forked", module]
+def forking() -> Generator[Forker]:
+    """Workers that are agents at work; `of` makes others."""
+    command = [sys.executable, "-W", "error", "-m", "tests.agents.forked"]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    forker = Forker(process, module)
+    forker = Forker(process, PROGRAM, {}, [])
     try:
         yield forker
     finally:
@@ -87,5 +94,5 @@ def forking(module: str = PROGRAM) -> Generator[Forker]:
 
 
 if __name__ == "__main__":
-    importlib.import_module(sys.argv[1])
+    importlib.import_module(PROGRAM)
     warm.main()

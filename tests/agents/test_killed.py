@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from cellwright.journal import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool, CallTools, Fault, Say
-from tests.agents.forked import Forker, forking
+from tests.agents.forked import Forker
 from tests.agents.workshop import DONE
 from tests.models.houses import House
 
@@ -23,12 +23,6 @@ ANSWERS = (
     CallTool("write_artifact", {"name": "notes", "text": "two lines were added"}),
     DONE,
 )
-
-
-@pytest.fixture(scope="module")
-def forker() -> Generator[Forker]:
-    with forking() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from cellwright.testing import CallTool
 from cellwright.tools.history.timeline import read_timeline
 from tests.agents.forked import Forker
 from tests.agents.killed_worker import recorded_steps
-from tests.agents.test_killed import forker, gateway, report, run
+from tests.agents.test_killed import gateway, report, run
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_repair_loop import NO_HOST
 from tests.agents.workshop import DONE
 from tests.models.houses import House
 
-__all__ = ["forker", "gateway"]
+__all__ = ["gateway"]
 
 ANYWHERE = [
     pytest.param(CrashPoint.STEP_WORKED, "tool apply", id="inside the call that failed, or right behind it"),

@@ -24,13 +24,13 @@ from cellwright.tools.actions.steps import ProgramLimits
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, tool
 from tests.agents.forked import Forker
-from tests.agents.test_killed import forker, gateway, report, run
+from tests.agents.test_killed import gateway, report, run
 from tests.agents.test_programs import CODE, KILLED, program
 from tests.agents.workshop import DONE, Workshop, finish, open_workshop
 from tests.models.houses import House
 from tests.sampling import some
 
-__all__ = ["forker", "gateway"]
+__all__ = ["gateway"]
 
 PATIENT = ProgramLimits(seconds=60)
 SPIN = "number = 0\nfor turn in range({turns}):\n    number = turn\n"

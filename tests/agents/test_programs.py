@@ -19,12 +19,12 @@ from cellwright.tools.actions.steps import ProgramLimits
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, ToolError, ToolResult, tool
 from tests.agents.forked import Forker
-from tests.agents.test_killed import forker, gateway, report, run
+from tests.agents.test_killed import gateway, report, run
 from tests.agents.workshop import DONE, a_role, finish, open_workshop
 from tests.conftest import Opener
 from tests.models.houses import House
 
-__all__ = ["forker", "gateway"]
+__all__ = ["gateway"]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
 from cellwright.tools import Inbox, InboxItem
+from tests.agents.forked import Forker
 from tests.agents.workshop import ADA, DONE, KEY, MASKER
-from tests.app.killed_workspace import Workers, workers
 from tests.models.houses import House
 from tests.sandbox.egress.world import HOST, World
 
@@ -55,29 +55,28 @@ async def say_yes(records: Records) -> str:
 
 
 @pytest.fixture(scope="module")
-def forker() -> Generator[Workers]:
-    with workers() as opened:
-        yield opened
+def workers(forker: Forker) -> Forker:
+    return forker.of("tests.app.killed_workspace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Killing:
     """Processes at work on the assignment, one after the other."""
 
-    forker: Workers
+    workers: Forker
     house: House
     where: Path
     notebook: Path
 
     async def start(self, point: str = "-", visit: int = 1) -> int:
         words = [self.house.home, self.where, self.notebook, point, visit]
-        return await anyio.to_thread.run_sync(self.forker.start, *map(str, words))
+        return await anyio.to_thread.run_sync(self.workers.start, *map(str, words))
 
     async def wait(self, pid: int) -> int:
-        return await anyio.to_thread.run_sync(self.forker.wait, pid)
+        return await anyio.to_thread.run_sync(self.workers.wait, pid)
 
     async def kill(self, pid: int) -> None:
-        await anyio.to_thread.run_sync(self.forker.kill, pid)
+        await anyio.to_thread.run_sync(self.workers.kill, pid)
 
     async def run(self, point: str = "-", visit: int = 1) -> int:
         """One process, and how it ended."""
@@ -95,10 +94,10 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.mark.slow
 async def test_a_studio_opened_again_after_two_kills_has_done_everything_once(
-    house: House, where: Path, project: Callable[..., Path], internet: World, forker: Workers
+    house: House, where: Path, project: Callable[..., Path], internet: World, workers: Forker
 ) -> None:
     path = project("import pandas as pd")
-    killing = Killing(forker=forker, house=house, where=where, notebook=path)
+    killing = Killing(workers=workers, house=house, where=where, notebook=path)
     git(path.parent, "init", "-q", "-b", "main")
     git(path.parent, "add", ".")
     git(path.parent, "commit", "-q", "-m", "begin")
@@ -138,10 +137,10 @@ async def test_a_studio_opened_again_after_two_kills_has_done_everything_once(
 
 @pytest.mark.slow
 async def test_a_person_may_answer_while_no_process_is_there_and_the_next_one_goes_on(
-    house: House, where: Path, project: Callable[..., Path], internet: World, forker: Workers
+    house: House, where: Path, project: Callable[..., Path], internet: World, workers: Forker
 ) -> None:
     path = project("import pandas as pd")
-    killing = Killing(forker=forker, house=house, where=where, notebook=path)
+    killing = Killing(workers=workers, house=house, where=where, notebook=path)
     fetch = FETCH.format(url=internet.url("/birds.csv"))
     house.provider.script(CallTool("run_program", {"code": fetch}), DONE)
     async with (

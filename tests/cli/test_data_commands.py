@@ -63,6 +63,7 @@ def test_large_tables_are_sampled_as_far_as_one_says(farm: Path, tmp_path: Path)
     assert table["sampling"]
 
 
+@pytest.mark.slow
 def test_names_in_a_file_cannot_write_to_the_terminal(farm: Path, tmp_path: Path) -> None:
     (farm / "bad.csv").write_text('"a\x1b[2J",[bold]b\n1,2\n3,4\n5,6\n')
     said = run_here(tmp_path / "home", "data", "profile", "bad.csv")

@@ -32,6 +32,7 @@ def asked(tmp_path: Path, typed: str) -> tuple[int, str, list[str]]:
     return code, " ".join(shown.split()), sorted(path.name for path in tmp_path.glob("made-*"))
 
 
+@pytest.mark.slow
 def test_a_yes_at_the_terminal_keeps_them_all(tmp_path: Path) -> None:
     code, shown, kept = asked(tmp_path, "y\n")
     assert (code, kept) == (0, [f"made-{number:02}.txt" for number in range(12)])

@@ -172,6 +172,7 @@ def test_people_read_chains_prices_and_what_is_missing(person: Person) -> None:
     assert "✗ near needs a key: `cellwright models set-key near`" in told
 
 
+@pytest.mark.slow
 def test_a_test_is_a_real_call_and_finds_out_what_the_model_can_do(person: Person) -> None:
     person.run("models", "set-key", "near", "--stdin", "--file", typed=KEY)
     person.provider.script(CallTool("note_number", {"number": 42}), Say("forty-two"))

@@ -276,6 +276,7 @@ def test_a_value_that_raises_or_never_ends_is_said_and_the_rest_is_told() -> Non
     assert told[2].values.largest == "2"
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_and_no_thread_is_started() -> None:
     code = """
 import os, sys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import Counter
 
 from tests.house.places import SOURCE, modules
@@ -13,7 +13,7 @@ MOST_SHARED = 0.03
 
 def class_names(source: str) -> list[str]:
     """Every class a source defines, the private and the nested ones too."""
-    return [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+    return re.findall(r"^ *class (\w+)[(:\[]", source, re.MULTILINE)
 
 
 def test_hardly_a_class_name_is_defined_twice() -> None:

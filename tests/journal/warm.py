@@ -1,6 +1,7 @@
 """A process with everything imported that forks a child per request, so that a test need not pay the imports each time.
 
 Reads JSON lines `{"module", "arguments"}` from stdin; answers `{"pid"}`, and `{"pid", "code"}` when a child has ended.
+Without arguments the module is only imported, for children to come.
 One thread only: forking is safe.
 """
 
@@ -60,6 +61,9 @@ def main() -> None:
             *requests, pending = (pending + some).split(b"\n")
             for request in requests:
                 wanted = json.loads(request)
+                if "arguments" not in wanted:
+                    importlib.import_module(wanted["module"])
+                    continue
                 pid = os.fork()
                 if pid == 0:
                     signal.set_wakeup_fd(-1)

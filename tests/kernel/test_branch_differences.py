@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+import pytest
+
 from cellwright.kernel import OpenNotebook
 from cellwright.notebook import CreateCell, EditCell
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
+@pytest.mark.slow
 async def test_a_branch_tells_shape_nulls_and_ranges_before_and_after(opened: Opener) -> None:
     sales = "import pandas as pd\nsales = pd.DataFrame({'price': [1.5, None, 99.0, -4.0]})\ntotal = 3"
     async with opened(sales) as notebook:

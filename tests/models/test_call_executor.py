@@ -250,6 +250,7 @@ async def test_trying_a_model_tells_what_it_can_do_and_is_counted(models: Models
     assert "key" in missing.detail
 
 
+@pytest.mark.slow
 async def test_idle_is_when_nobody_has_needed_it_for_a_while() -> None:
     idle = IdleTimer(0.05)
     with anyio.fail_after(120):

@@ -60,6 +60,7 @@ def test_two_gateways_never_share_a_state_directory(house: House) -> None:
     assert running_pid(house.home) == pid
 
 
+@pytest.mark.slow
 async def test_a_gateway_nobody_needs_ends_and_leaves_no_socket(house: House) -> None:
     async with Models.open(house.home, launch=house.launch(idle_seconds=0.2)) as models:
         await models.ask(a_call("hello", id="run/1"))

@@ -140,6 +140,7 @@ def test_every_model_of_our_own_chains_has_a_price() -> None:
     assert [name for name in sorted(chosen) if prices.rates(name) is None] == []
 
 
+@pytest.mark.slow
 def test_prices_that_are_not_needed_are_not_read() -> None:
     script = "import sys, cellwright.models.money.prices; print('genai_prices.data' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300)

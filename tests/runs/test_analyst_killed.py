@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from cellwright.journal import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.notebook import read
-from tests.agents.forked import Forker, forking
+from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.houses import House
 
@@ -32,9 +31,8 @@ ROWS = "".join(
 
 
 @pytest.fixture(scope="module")
-def forker() -> Generator[Forker]:
-    with forking("tests.runs.killed_analyst") as opened:
-        yield opened
+def killed(forker: Forker) -> Forker:
+    return forker.of("tests.runs.killed_analyst")
 
 
 @pytest.fixture
@@ -53,11 +51,11 @@ def delivered(house: House) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("point", "visit"), POINTS)
 async def test_the_analyst_killed_at_any_point_delivers_the_same_and_writes_every_cell_once(
-    house: House, project: Path, cache: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
+    house: House, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
     arguments = (str(house.home), str(cache), str(project))
-    first = await anyio.to_thread.run_sync(forker.run, *arguments, point, str(visit))
-    second = await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1")
+    first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit))
+    second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
     told = delivered(house)
     assert (told["why"], told["status"]) == ("", "done")

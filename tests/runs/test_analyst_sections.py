@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cellwright.kernel import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document
@@ -20,6 +22,7 @@ async def seen(pool: KernelPool, project: Path, **files: str) -> DataOverview:
     return await read_data_overview(goal, Profiler(pool=pool, tier=probe().tier), Document())
 
 
+@pytest.mark.slow
 async def test_data_without_a_row_is_refused_with_what_it_lacks(pool: KernelPool, project: Path) -> None:
     data = await seen(pool, project, names="a,b,c\n", nothing="")
     assert data.problem == (

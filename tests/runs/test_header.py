@@ -163,6 +163,7 @@ def test_a_version_of_one_machine_is_pinned_as_everybody_knows_it() -> None:
     assert '"torch==2.4.0"' in document.header
 
 
+@pytest.mark.slow
 def test_the_packages_of_this_process_are_the_ones_a_kernel_without_a_header_has() -> None:
     document = notebook("import marimo as mo\nimport pandas as pd\nimport altair", "mo.sql('select 1')")
     header = header_of(with_header(document, installed=INSTALLED).header)

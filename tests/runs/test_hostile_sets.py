@@ -13,14 +13,12 @@ from tests.models.houses import House
 from tests.runs.factory import Kernels, open_factory
 
 EMPTY = notebook_source("import marimo as mo")
-SAMPLE = {"binary"}
+# One that is refused is quick; the others are whole runs of ten seconds and more.
+ORDER = sorted(SETS, key=lambda each: each.name != "binary")
 
 
-def cases() -> list[object]:
-    return [pytest.param(each, id=each.name, marks=() if each.name in SAMPLE else pytest.mark.slow) for each in SETS]
-
-
-@pytest.mark.parametrize("hostile", cases())
+@pytest.mark.sampled(len(SETS), often=4)
+@pytest.mark.parametrize("hostile", ORDER, ids=lambda each: each.name)
 async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reason(
     hostile: HostileSet, house: House, tmp_path: Path, kernels: Kernels
 ) -> None:

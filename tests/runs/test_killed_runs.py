@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 from cellwright.journal import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import Fault
-from tests.agents.forked import Forker, forking
+from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
@@ -47,9 +46,8 @@ SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 1)}
 
 
 @pytest.fixture(scope="module")
-def forker() -> Generator[Forker]:
-    with forking("tests.runs.killed_run") as opened:
-        yield opened
+def killed(forker: Forker) -> Forker:
+    return forker.of("tests.runs.killed_run")
 
 
 @pytest.fixture
@@ -77,25 +75,25 @@ def expect_all_done_once(house: House, project: Path) -> None:
     [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
 )
 async def test_a_run_killed_at_any_point_delivers_the_same_and_does_everything_once(
-    house: House, project: Path, cache: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
+    house: House, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
     house.provider.script(*ANSWERS)
     arguments = (str(house.home), str(cache), str(project))
-    first = await anyio.to_thread.run_sync(forker.run, *arguments, point, str(visit))
-    second = await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1")
+    first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit))
+    second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
     expect_all_done_once(house, project)
 
 
 @pytest.mark.slow
 async def test_a_run_taken_up_by_another_process_connects_as_the_command_that_started_it(
-    house: House, project: Path, cache: Path, forker: Forker, gateway: Models
+    house: House, project: Path, cache: Path, killed: Forker, gateway: Models
 ) -> None:
     (project / "sums.py").write_text(source("import marimo as mo", requires=("no-such-tool==1.0",)))
     arguments = (str(house.home), str(cache), str(project))
     started = (*arguments, CrashPoint.RUN_BEGUN, "1", json.dumps(cut_off()))
-    assert await anyio.to_thread.run_sync(forker.run, *started) == -9
-    assert await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1") == 0
+    assert await anyio.to_thread.run_sync(killed.run, *started) == -9
+    assert await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1") == 0
     # An index that answers would have said that there is no such package.
     assert "The package index cannot be reached" in delivered(house)["why"]
     assert PASSWORD not in (house.home / "delivery.json").read_text()
@@ -103,13 +101,13 @@ async def test_a_run_taken_up_by_another_process_connects_as_the_command_that_st
 
 @pytest.mark.slow
 async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
-    house: House, project: Path, cache: Path, forker: Forker, gateway: Models
+    house: House, project: Path, cache: Path, killed: Forker, gateway: Models
 ) -> None:
     house.provider.script(*ANSWERS)
     arguments = (str(house.home), str(cache), str(project))
     codes = [-9]
     while codes[-1] == -9 and len(codes) < 20:
-        codes.append(await anyio.to_thread.run_sync(forker.run, *arguments, CrashPoint.STEP_WORKED, "9"))
+        codes.append(await anyio.to_thread.run_sync(killed.run, *arguments, CrashPoint.STEP_WORKED, "9"))
     assert codes[-1] == 0
     assert len(codes) > 3
     expect_all_done_once(house, project)
@@ -117,15 +115,15 @@ async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
 
 @pytest.mark.slow
 async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
-    house: House, project: Path, cache: Path, forker: Forker, gateway: Models
+    house: House, project: Path, cache: Path, killed: Forker, gateway: Models
 ) -> None:
     house.provider.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[2:])
     arguments = (str(house.home), str(cache), str(project))
-    pid = await anyio.to_thread.run_sync(forker.start, *arguments, "-", "1")
+    pid = await anyio.to_thread.run_sync(killed.start, *arguments, "-", "1")
     await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
-    await anyio.to_thread.run_sync(forker.kill, pid)
+    await anyio.to_thread.run_sync(killed.kill, pid)
     house.provider.release()
-    assert await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1") == 0
+    assert await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1") == 0
     expect_all_done_once(house, project)
 
 

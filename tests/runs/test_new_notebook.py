@@ -331,6 +331,7 @@ def without_cellwright(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(links), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
 
 
+@pytest.mark.slow
 async def test_a_notebook_made_in_a_cage_runs_as_a_plain_script_where_cellwright_is_not_installed(
     opened: Opener, project: Path, elsewhere: Path, tmp_path: Path
 ) -> None:

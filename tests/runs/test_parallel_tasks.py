@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 
 import anyio
@@ -14,7 +13,7 @@ from cellwright.runs.execute.parallel_tasks import AGAIN, CLASH, LEAVE_OUT, inde
 from cellwright.runs.plan.plan import Plan, Task
 from cellwright.runs.views.branches import branches_of
 from cellwright.testing import Answer, CallTool, Fault
-from tests.agents.forked import Forker, forking
+from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
@@ -204,9 +203,8 @@ SAMPLE = {(CrashPoint.STEP_WORKED, 36)}
 
 
 @pytest.fixture(scope="module")
-def forker() -> Generator[Forker]:
-    with forking("tests.runs.killed_run") as opened:
-        yield opened
+def killed(forker: Forker) -> Forker:
+    return forker.of("tests.runs.killed_run")
 
 
 @pytest.mark.slow
@@ -215,12 +213,12 @@ def forker() -> Generator[Forker]:
     [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
 )
 async def test_a_run_killed_while_parts_are_built_or_joined_has_each_of_them_once(
-    house: House, project: Path, cache: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
+    house: House, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
     script(house)
     arguments = (str(house.home), str(cache), str(project))
-    first = await anyio.to_thread.run_sync(forker.run, *arguments, point, str(visit))
-    second = await anyio.to_thread.run_sync(forker.run, *arguments, "-", "1")
+    first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit))
+    second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
     told = delivered(house)
     assert (told["why"], told["status"]) == ("", "done")

@@ -1,11 +1,11 @@
-"""An interface for tests: `python -m tests.tools.answering_process JOURNAL CRASH-POINT` answers and dies.
+"""An interface for tests: `JOURNAL CRASH-POINT` answers and dies.
 
 It says yes for always to what waits.
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 
 import anyio
 
@@ -25,6 +25,7 @@ async def main(where: str, point: str) -> None:
         await inbox.answer(waiting.question.id, Yes(reach="always"), ADA, waiting.question.fingerprint)
 
 
-if __name__ == "__main__":
-    _, where, point = sys.argv
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    where, point = arguments
     anyio.run(main, where, point)

@@ -1,4 +1,4 @@
-"""An agent's worker for tests: `python -m tests.tools.apply_process JOURNAL NOTEBOOK POINT` makes two `apply` calls.
+"""An agent's worker for tests: `JOURNAL NOTEBOOK POINT` makes two `apply` calls.
 
 It is killed at this point of the editor or of the journal, in the second call; `-` goes to the end and writes
 `results.txt`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ async def main(where: Path, path: Path, point: str) -> None:
             await anyio.Path(where.parent / "results.txt").write_text("\n---\n".join(results))
 
 
-if __name__ == "__main__":
-    _, where, path, point = sys.argv
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    where, path, point = arguments
     anyio.run(main, Path(where), Path(path), point)

@@ -1,11 +1,11 @@
-"""A worker for tests: `python -m tests.tools.calling_process JOURNAL FOLDER CRASH-POINT|-` makes one call.
+"""A worker for tests: `JOURNAL FOLDER CRASH-POINT|-` makes one call.
 
 What the call does is a line in `world.txt`; what became of it stands in `result.txt`.
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ async def main(where: str, folder: Path, crash: str) -> None:
         await anyio.Path(folder / "result.txt").write_text(result_text(result))
 
 
-if __name__ == "__main__":
-    _, where, folder, crash = sys.argv
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    where, folder, crash = arguments
     anyio.run(main, where, Path(folder), crash)

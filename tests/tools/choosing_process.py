@@ -1,4 +1,4 @@
-"""A run that dies while a person chooses: `python -m tests.tools.choosing_process NOTEBOOK MEMORY JOURNAL POINT`.
+"""A run that dies while a person chooses: `NOTEBOOK MEMORY JOURNAL POINT`.
 
 POINT is `asked`, once it waits for an answer; or a moment of the turn that makes what was accepted.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -60,6 +60,7 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
             await shop.results("a")
 
 
-if __name__ == "__main__":
-    _, path, memory, where, point = sys.argv
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    path, memory, where, point = arguments
     anyio.run(main, Path(path), Path(memory), Path(where), point)

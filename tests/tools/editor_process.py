@@ -1,10 +1,10 @@
-"""A editor that dies: `python -m tests.tools.editor_process NOTEBOOK MEMORY POINT`, in its second turn."""
+"""An editor that dies: `NOTEBOOK MEMORY POINT`, in its second turn."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -35,6 +35,7 @@ async def main(path: Path, memory: Path, at: EditorPoint) -> None:
         await editor.apply(edits, key="second")
 
 
-if __name__ == "__main__":
-    _, path, memory, point = sys.argv
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    path, memory, point = arguments
     anyio.run(main, Path(path), Path(memory), EditorPoint(point))

@@ -1,10 +1,10 @@
-"""A editor that dies in a mend: `python -m tests.tools.repair_process NOTEBOOK MEMORY POINT`."""
+"""An editor that dies in a mend: `NOTEBOOK MEMORY POINT`."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -30,6 +30,7 @@ async def main(path: Path, memory: Path, at: EditorPoint) -> None:
         await editor.apply([mend], key="mend", tries_repairs=True)
 
 
-if __name__ == "__main__":
-    _, path, memory, point = sys.argv
+def start(arguments: Sequence[str]) -> None:
+    """What the warm process calls in a fork."""
+    path, memory, point = arguments
     anyio.run(main, Path(path), Path(memory), EditorPoint(point))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,15 +12,8 @@ from cellwright.journal import CrashPoint, QuestionAnswered, Records
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools import Inbox
+from tests.agents.forked import Forker
 from tests.tools.office import ADA, KEY, MASKER, RATES, open_office
-
-ROOT = Path(__file__).parents[2]
-
-
-async def killed_door(where: Path, point: CrashPoint) -> int:
-    command = [sys.executable, "-W", "error", "-m", "tests.tools.answering_process", str(where), point]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=300, check=False))
-    return done.returncode
 
 
 async def standing(where: Path) -> tuple[int, int, int]:
@@ -38,12 +29,13 @@ async def standing(where: Path) -> tuple[int, int, int]:
     ("point", "left"), [(CrashPoint.ANSWER_COMMITTING, (1, 0, 0)), (CrashPoint.ANSWER_COMMITTED, (0, 1, 1))]
 )
 async def test_an_answer_and_the_grant_it_gives_are_both_kept_or_neither(
-    where: Path, point: CrashPoint, left: tuple[int, int, int]
+    where: Path, forker: Forker, point: CrashPoint, left: tuple[int, int, int]
 ) -> None:
     async with open_office(where) as office:
         await office.act("r", RATES, RATES)
         await office.asked()
-    assert await killed_door(where, point) == -9
+    answering = forker.of("tests.tools.answering_process")
+    assert await anyio.to_thread.run_sync(answering.run, str(where), point) == -9
     assert await standing(where) == left
     async with open_office(where) as office:
         if point is CrashPoint.ANSWER_COMMITTING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,10 @@ from cellwright.policy.approvals import No, Yes
 from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.text_store import cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool
+from tests.agents.forked import Forker
 from tests.sampling import some
 from tests.tools.office import ADA, SECRET
 from tests.tools.workshop import open_workshop
-
-ROOT = Path(__file__).parents[2]
 
 
 @tool()
@@ -251,14 +249,12 @@ async def test_what_the_world_looked_like_when_it_was_judged_is_kept(where: Path
 @pytest.mark.parametrize(
     "point", some([CrashPoint.EFFECT_HAPPENED, CrashPoint.EFFECT_INTENDED, CrashPoint.STEP_COMMITTING], 1)
 )
-async def test_a_killed_call_has_its_effect_once(where: Path, tmp_path: Path, point: CrashPoint) -> None:
-    command = [sys.executable, "-W", "error", "-m", "tests.tools.calling_process", str(where), str(tmp_path)]
-
-    def run(*more: str) -> int:
-        return subprocess.run([*command, *more], cwd=ROOT, timeout=300, check=False).returncode
-
-    assert await anyio.to_thread.run_sync(run, point) == -9
-    assert await anyio.to_thread.run_sync(run, "-") == 0
+async def test_a_killed_call_has_its_effect_once(
+    where: Path, tmp_path: Path, forker: Forker, point: CrashPoint
+) -> None:
+    run = partial(anyio.to_thread.run_sync, forker.of("tests.tools.calling_process").run, str(where), str(tmp_path))
+    assert await run(point) == -9
+    assert await run("-") == 0
     assert (tmp_path / "world.txt").read_text() == "posted r/c0\n"
     # What was found in the world is masked like what a call answers.
     assert (tmp_path / "result.txt").read_text() == "posted r/c0 with [masked PASSWORD]"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -22,11 +20,11 @@ from cellwright.notebook.edits import AtStart
 from cellwright.tools.history.moves import NothingToMove, NotMoved
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome
+from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.sampling import some
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
-ROOT = Path(__file__).parents[2]
 
 
 def codes(path: Path) -> list[str]:
@@ -346,19 +344,14 @@ async def test_what_a_person_changed_while_the_desk_was_away_is_kept_and_told(op
 # ── killed ──
 
 
-async def killed(path: Path, memory: Path, point: str) -> int:
-    command = [sys.executable, "-W", "error", "-m", "tests.tools.editor_process", str(path), str(memory), point]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, cwd=ROOT, timeout=120, check=False))
-    return done.returncode
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("point", some(reversed(EditorPoint), 2))
 async def test_a_desk_killed_anywhere_comes_back_with_each_turn_once(
-    opened: Opener, write_notebook: Callable[..., Path], memory: Path, point: EditorPoint
+    opened: Opener, write_notebook: Callable[..., Path], memory: Path, forker: Forker, point: EditorPoint
 ) -> None:
     path = write_notebook("x = 1", "y = x + 1")
-    assert await killed(path, memory, point) == -9
+    at_work = forker.of("tests.tools.editor_process")
+    assert await anyio.to_thread.run_sync(at_work.run, str(path), str(memory), point) == -9
     async with opened(path=path) as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         assert editor.done("first") is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -18,10 +17,10 @@ from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome
 from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult
+from tests.agents.forked import Forker
 from tests.tools.workshop import Workshop, open_workshop
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
-ROOT = Path(__file__).parents[2]
 GROWING = "items.append(2)\nimport pathlib as _pathlib\n_pathlib.Path('made.txt').write_text('x')"
 
 
@@ -314,12 +313,16 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
     ],
 )
 async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
-    opened: Opener, write_notebook: Callable[..., Path], memory: Path, point: EditorPoint, is_made: bool
+    opened: Opener,
+    write_notebook: Callable[..., Path],
+    memory: Path,
+    forker: Forker,
+    point: EditorPoint,
+    is_made: bool,
 ) -> None:
     path = write_notebook("x = 1", "y = nothing")
-    command = [sys.executable, "-m", "tests.tools.repair_process", str(path), str(memory), point]
-    ended = await anyio.run_process(command, check=False, cwd=ROOT)
-    assert ended.returncode == -9, ended.stderr
+    repairing = forker.of("tests.tools.repair_process")
+    assert await anyio.to_thread.run_sync(repairing.run, str(path), str(memory), point) == -9
     mended = "y = x + 1\nopen('made.txt', 'w').write('x')"
     assert codes(path) == ["x = 1", mended if is_made else "y = nothing"]
     assert not await anyio.Path(path.parent / "made.txt").exists()

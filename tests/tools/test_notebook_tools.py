@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,10 +23,10 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
+from tests.agents.forked import Forker
 from tests.tools.office import ADA
 from tests.tools.workshop import Workshop, open_workshop
 
-ROOT = Path(__file__).parents[2]
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
@@ -244,16 +243,12 @@ async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener
     ],
 )
 async def test_an_agent_killed_inside_apply_goes_on_with_each_edit_made_once(
-    where: Path, write_notebook: Callable[..., Path], point: EditorPoint | CrashPoint
+    where: Path, write_notebook: Callable[..., Path], forker: Forker, point: EditorPoint | CrashPoint
 ) -> None:
     path = write_notebook("x = 1")
-
-    def run(at: str) -> int:
-        command = [sys.executable, "-W", "error", "-m", "tests.tools.apply_process", str(where), str(path), at]
-        return subprocess.run(command, cwd=ROOT, timeout=120, check=False).returncode
-
-    assert await anyio.to_thread.run_sync(run, str(point)) == -9
-    assert await anyio.to_thread.run_sync(run, "-") == 0
+    run = partial(anyio.to_thread.run_sync, forker.of("tests.tools.apply_process").run, str(where), str(path))
+    assert await run(str(point)) == -9
+    assert await run("-") == 0
     assert [cell.code for cell in read(path).document.cells] == ["x = 1", "y = x + 1", "z = y * 10"]
     first, second = (await anyio.Path(where.parent / "results.txt").read_text()).split("\n---\n")
     assert "y: int = 2" in first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -25,12 +24,12 @@ from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, NONE, TrialRecord, choices_of
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Toolset
+from tests.agents.forked import Forker
 from tests.sampling import some
 from tests.tools.choosing_process import CANDIDATES, ROWS
 from tests.tools.workshop import Workshop, open_workshop
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
-ROOT = Path(__file__).parents[2]
 ADA = Person(name="ada", door="web")
 GRACE = Person(name="grace", door="cli")
 ASKED = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
@@ -226,12 +225,17 @@ def test_candidates_of_one_name_are_told_apart_and_none_of_them_stays_an_answer(
     [("asked", False), pytest.param(EditorPoint.BEGUN, False, marks=pytest.mark.slow), (EditorPoint.SAVED, True)],
 )
 async def test_a_run_that_is_killed_while_it_waits_or_as_it_accepts_keeps_the_accepted_branch_once(
-    opened: Opener, write_notebook: Callable[..., Path], memory: Path, where: Path, point: str, is_made: bool
+    opened: Opener,
+    write_notebook: Callable[..., Path],
+    memory: Path,
+    where: Path,
+    forker: Forker,
+    point: str,
+    is_made: bool,
 ) -> None:
     path = write_notebook(ROWS)
-    command = [sys.executable, "-m", "tests.tools.choosing_process", str(path), str(memory), str(where), point]
-    ended = await anyio.run_process(command, check=False, cwd=ROOT)
-    assert ended.returncode == -9, ended.stderr
+    choosing = forker.of("tests.tools.choosing_process")
+    assert await anyio.to_thread.run_sync(choosing.run, str(path), str(memory), str(where), point) == -9
     assert len(codes(path)) == (2 if is_made else 1)
     async with opened(path=path) as notebook:
         editor = await NotebookEditor.open(notebook, memory)

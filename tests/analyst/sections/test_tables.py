@@ -60,6 +60,7 @@ async def read_rows(
         return await written.evaluate(f"{{{frames}}}")
 
 
+@pytest.mark.slow
 async def test_text_is_read_as_it_stands(opened: Opener, project: Path) -> None:
     (project / "odd.csv").write_text("made by händ\na;b\n007;'x;y'\n2;NA\n3;\n", encoding="cp1252")
     odd = ReadOptions(path="odd.csv", format="csv", encoding="cp1252", delimiter=";", quote="'", skip_first=1)

@@ -362,6 +362,7 @@ def large(rows: int) -> str:
     return "id,group,label,value\n" + "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 def test_a_large_file_is_sampled_evenly_and_counted(written: Any) -> None:
     table = read_one(written(large(300_000)), most_rows=1_000)
     assert (table.rows, table.is_counted) == (300_000, True)
@@ -388,6 +389,7 @@ def test_what_takes_too_long_is_estimated(written: Any) -> None:
     assert "about" in table.sampling
 
 
+@pytest.mark.slow
 def test_reading_again_gives_the_same(written: Any) -> None:
     path = written(large(300_000))
     assert rows_of(read_one(path, most_rows=700)) == rows_of(read_one(path, most_rows=700))

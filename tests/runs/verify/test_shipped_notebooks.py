@@ -124,6 +124,7 @@ def is_true(reason: UnverifiedReason, source: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(len(SNIPPETS), often=4)
 @pytest.mark.parametrize("path", SNIPPETS, ids=lambda path: path.stem)
 async def test_a_snippet_is_verified_or_refused_with_a_true_reason(
     verified: Verifier, tmp_path: Path, path: Path

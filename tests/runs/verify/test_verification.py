@@ -267,6 +267,7 @@ async def test_the_place_of_an_installed_package_is_a_path_of_this_machine(verif
 # ── data ──
 
 
+@pytest.mark.slow
 async def test_data_is_hashed_given_named_or_opened(verified: Verifier, written: Write, tmp_path: Path) -> None:
     path = written(
         "import pathlib\nname = 'sal' + 'es.csv'\ntext = pathlib.Path(name).read_text()",

@@ -88,6 +88,7 @@ async def test_a_follower_who_names_where_to_begin_in_the_address_begins_there(s
         assert await follower.ids(last) == [*range(4, last + 1)]
 
 
+@pytest.mark.slow
 async def test_a_reader_who_does_not_read_slows_nobody_and_misses_nothing(served: Served) -> None:
     last, log = await ended(served, "slow"), served.house.live.records.log
     async with following(served, "/runs/slow/events") as sleeper, following(served, "/runs/slow/events") as awake:
