@@ -27,16 +27,7 @@ from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, tim
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
-from cellwright.agents.styles import (
-    FINISH,
-    MalformedReply,
-    TextReply,
-    ToolCallsReply,
-    arguments_text,
-    offered_tools,
-    parse_reply,
-    reply_text,
-)
+from cellwright.agents.styles import FINISH, ModelReply, arguments_text, offered_tools, parse_reply, reply_text
 from cellwright.journal import CostRecorded, Flow, Question
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
@@ -232,19 +223,15 @@ class Agent:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
         self._repaired = RepairOutcome()
-        reading = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
-        match reading:
-            case ToolCallsReply():
-                return await self._do(reading)
-            case TextReply(said=said):
-                return self._take_words(said)
-            case MalformedReply(said=said, feedback=feedback):
-                self._add(said=said, feedback=feedback)
-                return None
-            case _:
-                assert_never(reading)
+        reply = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
+        if reply.calls:
+            return await self._do(reply)
+        if not reply.note:
+            return self._take_words(reply.said)
+        self._add(said=reply.said, feedback=reply.note)
+        return None
 
-    async def _do(self, actions: ToolCallsReply) -> AgentReport | None:
+    async def _do(self, actions: ModelReply) -> AgentReport | None:
         results = await self._call(actions.calls)
         did = tuple(map(_call_record, actions.calls, results))
         for result in results:

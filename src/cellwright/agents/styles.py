@@ -29,33 +29,13 @@ _CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallsReply:
-    """Calls to be made."""
+class ModelReply:
+    """What an answer of a model means: calls to be made; else only words, or with a note nothing that can be done."""
 
     said: str
-    calls: tuple[ToolCall, ...]
+    calls: tuple[ToolCall, ...] = ()
     note: str = ""
-    """What the model should know besides: calls that were left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextReply:
-    """No calls: only words."""
-
-    said: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MalformedReply:
-    """Nothing in it can be done."""
-
-    said: str
-    feedback: str
-    """One line for the model."""
-
-
-ModelReply = ToolCallsReply | TextReply | MalformedReply
-"""What an answer of a model means."""
+    """One line for the model: calls that were left out, or why nothing can be done."""
 
 
 def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bool) -> Style:
@@ -96,10 +76,9 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
     wanted = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if not wanted:
         if said and response.finish_reason != "length":
-            return TextReply(said=said)
-        if said:
-            return MalformedReply(said=said, feedback=_CUT_OFF)
-        return MalformedReply(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
+            return ModelReply(said=said)
+        empty = f"Your answer was empty. Call one of: {', '.join(tools.names)}."
+        return ModelReply(said=said, note=_CUT_OFF if said else empty)
     calls = [
         ToolCall(
             id=f"s{step}c{place}",
@@ -115,7 +94,7 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
         left = ", ".join(call.name for call in calls[len(kept) :])
         why = "one call at a time" if style == "one-call" else "nothing comes after finish"
         note = f"Not done ({why}): {left}."
-    return ToolCallsReply(said=said, calls=tuple(kept), note=note)
+    return ModelReply(said=said, calls=tuple(kept), note=note)
 
 
 def reply_text(response: ModelResponse) -> str:
