@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
@@ -79,14 +79,10 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
             return ModelReply(said=said)
         empty = f"Your answer was empty. Call one of: {', '.join(tools.names)}."
         return ModelReply(said=said, note=_CUT_OFF if said else empty)
-    calls = [
-        ToolCall(
-            id=f"s{step}c{place}",
-            name=part.tool_name,
-            arguments=part.args if isinstance(part.args, (str, dict)) else {},
-        )
-        for place, part in enumerate(wanted, 1)
-    ]
+    calls: list[ToolCall] = []
+    for place, part in enumerate(wanted, 1):
+        arguments: Any = part.args if isinstance(part.args, (str, dict)) else {}
+        calls.append(ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=arguments))
     finish = next((place for place, call in enumerate(calls, 1) if call.name == FINISH), len(calls))
     kept = calls[: 1 if style == "one-call" else finish]
     note = _CUT_OFF if response.finish_reason == "length" else ""

@@ -128,8 +128,8 @@ def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: froze
         call = partial(part, call=did.id, tool=did.name)
         parts.append(call(name=f"{name} call {did.name} {did.id}", text=did.arguments, place="call"))
     for did in turn.did:
-        hidden = did.picture is not None and did.id not in shown
-        text = _result_text(did, turn, turns, nonce) + (f"\n({did.picture.words}, not shown)" if hidden else "")
+        text = _result_text(did, turn, turns, nonce)
+        text += f"\n({did.picture.words}, not shown)" if did.picture is not None and did.id not in shown else ""
         call = partial(part, call=did.id, tool=did.name)
         parts.append(call(name=f"{name} result {did.name} {did.id}", text=text, place="result"))
     for did in turn.did:
