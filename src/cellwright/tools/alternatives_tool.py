@@ -59,7 +59,7 @@ def chosen_result(editor: NotebookEditor, chosen: AlternativesOutcome, *, is_kep
 
 def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
     """What was tried. Whatever ran may be accepted; where nothing did, there is nothing to ask."""
-    tried = tuple(replace(record, waits=tried.is_sound) for tried, record in chosen.ranked)
+    tried = tuple(replace(each.record, waits=each.is_sound) for each in chosen.ranked)
     value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in tried], "kept": None}
     if any(each.waits for each in tried):
         return Done(text=chosen.news, value=value, is_untrusted=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
@@ -13,8 +13,7 @@ from cellwright.kernel import Observation, OpenNotebook
 from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.branches.branch_kernel import BranchLimits
 from cellwright.notebook import Document, Edit
-from cellwright.tools.notebook.trial_records import TrialRecord
-from cellwright.tools.notebook.trials import BranchTrial, try_edits
+from cellwright.tools.notebook.trials import BranchTrial, trial_of, try_edits
 
 _AT_ONCE: Final = 3
 """So many run at the same time."""
@@ -36,23 +35,22 @@ class TrialCandidate:
 
     def may_be_kept(self, tried: BranchTrial) -> bool:
         """Whether it may be made in the notebook, after what came of it in its branch."""
-        return tried.status == "passed" or (self.is_accepted and tried.is_sound)
+        return tried.record.status == "passed" or (self.is_accepted and tried.is_sound)
 
 
 KeepCandidate = Callable[[int, Branch, BranchTrial], Awaitable[str]]
 """Makes in the notebook what was tried in the branch of this candidate; says why not, or nothing."""
-RankedTrial = tuple[BranchTrial, TrialRecord]
 
 
 def rank(tried: Sequence[BranchTrial]) -> list[int]:
     """The places of the candidates, best first: by checks that hold, then by failures, then by time."""
 
     def key(place: int) -> tuple[float, int, int, float]:
-        each = tried[place]
+        each, cells = tried[place].record, tried[place].observation.cells
         held = sum(check.has_passed for check in each.checks)
         share = held / len(each.checks) if each.checks else float(each.status == "passed")
         is_none = each.status in {"refused", "lost"}
-        failures = sum(cell.status in {"failed", "interrupted", "cancelled", "lost"} for cell in each.observation.cells)
+        failures = sum(cell.status in {"failed", "interrupted", "cancelled", "lost"} for cell in cells)
         return -share, is_none, failures, each.ms
 
     return sorted(range(len(tried)), key=key)
@@ -77,7 +75,7 @@ async def try_candidates(
     *,
     key: str,
     seconds: float | None,
-) -> tuple[RankedTrial, ...]:
+) -> tuple[BranchTrial, ...]:
     """Try all candidates of one call, best first. The first is kept if it passed and `keep` is given."""
     memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
     limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
@@ -98,7 +96,7 @@ async def try_candidates(
                     state.why_not = await keep(place, branch, state.tried)
                     state.is_kept = not state.why_not
         except Unavailable as error:
-            state.tried = state.tried or BranchTrial(observation=Observation(problem=error.message), status="lost")
+            state.tried = state.tried or trial_of(Observation(problem=error.message), "lost")
         finally:
             state.is_over.set()
             state.is_tried.set()
@@ -113,11 +111,12 @@ async def try_candidates(
     return tuple(_ranked(states[place], f"{key}.{place + 1}", candidates[place].name, group=key) for place in order)
 
 
-def _ranked(state: _CandidateBranch, branch: str, name: str, *, group: str) -> RankedTrial:
+def _ranked(state: _CandidateBranch, branch: str, name: str, *, group: str) -> BranchTrial:
     assert state.tried is not None
     seen = state.tried.observation
     note = state.why_not or (seen.refused.message if seen.refused is not None else "") or seen.problem
-    return state.tried, state.tried.record(branch, name, group=group, is_kept=state.is_kept, note=note)
+    known = {"branch": branch, "purpose": name, "group": group, "is_kept": state.is_kept, "note": note}
+    return replace(state.tried, record=replace(state.tried.record, **known))
 
 
 def number_of(branch: str) -> int:

@@ -25,7 +25,7 @@ from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
-from cellwright.tools.notebook.alternatives import RankedTrial, TrialCandidate, try_candidates
+from cellwright.tools.notebook.alternatives import TrialCandidate, try_candidates
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.saved_notebook import EditOutcome, OnPoint, SavedNotebook
 from cellwright.tools.notebook.trial_records import TrialRecord
@@ -47,7 +47,7 @@ MakeEdits = Callable[[Document], Sequence[Edit]]
 class AlternativesOutcome:
     """What came of candidates that were tried side by side."""
 
-    ranked: tuple[RankedTrial, ...]
+    ranked: tuple[BranchTrial, ...]
     """Best first."""
     applied: EditOutcome | None = None
     """What keeping the first did to the notebook; None: nothing was kept."""
@@ -56,7 +56,7 @@ class AlternativesOutcome:
     @property
     def tried(self) -> tuple[TrialRecord, ...]:
         """All of them, best first."""
-        return tuple(record for _, record in self.ranked)
+        return tuple(each.record for each in self.ranked)
 
 
 class NotebookEditor(SavedNotebook):
@@ -192,13 +192,12 @@ class NotebookEditor(SavedNotebook):
                 return await self._apply(revision, after, edits, run, seconds)
             purpose = f"mend {repaired_names(self.notebook.document, after, self.notebook)}"
             tried = await try_edits(branch, edits, run=run, seconds=seconds)
-            if tried.status == "passed":
+            record = replace(tried.record, branch=revision.key, purpose=purpose)
+            if tried.record.status == "passed":
                 applied = await self._commit(branch, revision, after, tried)
-                record = tried.record(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
-                return replace(applied, tried=(record,))
+                return replace(applied, tried=(replace(record, is_kept=applied.is_kept, note=applied.news),))
             if tried.observation.refused is not None:
                 return EditOutcome(observation=tried.observation, news=self.pop_news())
-            record = tried.record(revision.key, purpose)
             return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.pop_news())
 
     async def _commit(self, branch: Branch, revision: Revision, after: Document, tried: BranchTrial) -> EditOutcome:
