@@ -1,21 +1,18 @@
 """The program in the cage that draws charts: specifications on descriptor 3, pictures back, then it is gone.
 
-`python -I -S drawing.py PACKAGES FONTS`. A painter draws them one by one and another process watches it: a chart that
+`python -I -S chart_main.py PACKAGE FONTS`. A painter draws them one by one and another process watches it: a chart that
 takes too long, or takes its painter down, costs itself only. The next painter goes on with the one after it.
 """
 
 from __future__ import annotations
 
-import sys
-
-if __name__ == "__main__":
-    sys.path.insert(0, sys.argv[1])
-
+import importlib.util
 import json
 import os
 import resource
 import signal
 import socket
+import sys
 import time
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Final
@@ -54,18 +51,18 @@ def main() -> None:
     """Answer, and end."""
     with socket.socket(fileno=_DESCRIPTOR) as host, host.makefile("rb") as reading:
         asked = json.loads(reading.read())
-        pictures = draw(
-            asked["specs"], fonts=sys.argv[2], chart_seconds=asked["chart_seconds"], seconds=asked["seconds"]
-        )
+        package, fonts = sys.argv[1:]
+        times = {"chart_seconds": asked["chart_seconds"], "seconds": asked["seconds"]}
+        pictures = draw(asked["specs"], package=package, fonts=fonts, **times)
         host.sendall(json.dumps(pictures).encode())
 
 
-def draw(specs: list[str], *, fonts: str, chart_seconds: float, seconds: float) -> list[str | None]:
+def draw(specs: list[str], *, package: str, fonts: str, chart_seconds: float, seconds: float) -> list[str | None]:
     """A picture for each, as SVG; None for what cannot be drawn, or not in time."""
     until, room = time.monotonic() + seconds, _MOST_BYTES_TOGETHER
     pictures: list[str | None] = []
     while len(pictures) < len(specs) and time.monotonic() < until:
-        painter = _Painter(specs[len(pictures) :], fonts)
+        painter = _Painter(specs[len(pictures) :], package, fonts)
         is_well = painter.next(_START_TIMEOUT_SECONDS) is not None
         if not is_well:
             break
@@ -81,11 +78,11 @@ def draw(specs: list[str], *, fonts: str, chart_seconds: float, seconds: float) 
 class _Painter:
     """A process that draws one chart after another."""
 
-    def __init__(self, specs: list[str], fonts: str) -> None:
+    def __init__(self, specs: list[str], package: str, fonts: str) -> None:
         self._pictures, easel = Pipe(duplex=False)
         self._pid = os.fork()
         if self._pid == 0:
-            _paint(specs, fonts, easel)
+            _paint(specs, package, fonts, easel)
         easel.close()
 
     def next(self, seconds: float) -> bytes | None:
@@ -104,9 +101,10 @@ class _Painter:
         self._pictures.close()
 
 
-def _paint(specs: list[str], fonts: str, easel: Connection) -> None:
+def _paint(specs: list[str], package: str, fonts: str, easel: Connection) -> None:
     """Ends the process. First something of our own: V8 reserves much more than it uses, and is then held to that."""
     try:
+        _load(package)
         import vl_convert
 
         vl_convert.register_font_directory(fonts)
@@ -116,6 +114,15 @@ def _paint(specs: list[str], fonts: str, easel: Connection) -> None:
             easel.send_bytes(_svg(spec))
     finally:
         os._exit(0)
+
+
+def _load(package: str) -> None:
+    """Import it from where it lies: what stands beside it cannot be listed in every cage, so it would not be found."""
+    spec = importlib.util.spec_from_file_location("vl_convert", f"{package}/__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
 
 
 def _svg(spec: str) -> bytes:

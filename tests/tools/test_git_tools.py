@@ -186,7 +186,8 @@ async def test_a_commit_is_refused_when_the_person_committed_meanwhile(agent: Ma
 async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_is_asked(
     agent: MakeAgent, tmp_path: Path, where: Path
 ) -> None:
-    top = changed(make_repository(tmp_path, FILES))
+    # Not where the journal is: stashing what is new would take its files away from under it.
+    top = changed(make_repository(tmp_path / "project", FILES))
     client = agent(top).client
     async with open_workshop(where, git_tools(client), project=str(top)) as shop:
         given = {"branch": "x", "message": "m", "state": "another"}

@@ -57,7 +57,7 @@ class ChartCage:
             data = await run_one_shot(
                 self.zygote,
                 self._spec(nowhere),
-                [python, "-I", "-S", "-B", str(_PROGRAM), str(_package("vl_convert").parent), str(_fonts())],
+                [python, "-I", "-S", "-B", str(_PROGRAM), str(_package("vl_convert")), str(_fonts())],
                 asked.encode(),
                 most_bytes=_MOST_BYTES,
                 seconds=self.seconds + _GRACE_SECONDS,
