@@ -26,8 +26,9 @@ from cellwright.background import has_ended, running_pid
 from cellwright.journal import Records, stream_of
 from cellwright.models.client import gateway_process as gateway_launching
 from cellwright.models.config.keys import key_variables
-from cellwright.runs import Delivery, Goal
+from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import EVENT_TYPES, StageEntered
+from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.brief import STORY_TASK
 from cellwright.runs.views.run_view import read_view
 from cellwright.server import DaemonClient, connect

@@ -7,25 +7,26 @@ from typing import Any, Final
 
 from cellwright_guest.element_scan import Stretch, TextBytes, token
 from cellwright_guest.previews import identity
+from cellwright_guest.previews.columns import ArrowColumn, ColumnSource, NumpyColumn, PandasColumn
 
 _READABLE: Final = frozenset("biufcmMSU")
 _CATEGORIES: Final = 1_000
 _TEXT_OFFSETS: Final = {"string": "i4", "large_string": "i8", "binary": "i4", "large_binary": "i8"}
 
 
-def stretches_of(value: Any, kind: type, index: int) -> list[Stretch] | None:
+def stretches_of(source: ColumnSource) -> list[Stretch] | None:
     """The column's memory; None when only its library can read it."""
     if "numpy" not in sys.modules:
         return None
-    packages = identity.packages_of(kind)
-    if "pandas" in packages:
-        return _pandas(value.iloc[:, index] if identity.is_kind(kind, "pandas", "DataFrame") else value)
-    if "polars" in packages:
-        return _polars(value.to_series(index) if identity.is_kind(kind, "polars", "DataFrame") else value)
-    if "pyarrow" in packages:
-        is_table = identity.is_kind(kind, "pyarrow", "Table") or identity.is_kind(kind, "pyarrow", "RecordBatch")
-        return _arrow(value.column(index) if is_table else value)
-    return None
+    match source:
+        case PandasColumn():
+            return _pandas(source.values)
+        case NumpyColumn():
+            return _listed(array_stretch(source.values))
+        case ArrowColumn():
+            return _arrow(source.values)
+        case _:
+            return _polars(source.values)
 
 
 def array_stretch(values: Any) -> Stretch | None:
@@ -39,26 +40,16 @@ def array_stretch(values: Any) -> Stretch | None:
     return Stretch(values=array.reshape(-1) if is_flat else array.flat, count=int(array.size), dtype=array.dtype)
 
 
-def _pandas(series: Any) -> list[Stretch] | None:
-    dtype = series.dtype
-    if identity.is_kind(type(dtype), "numpy", "dtype"):
-        if identity.is_kind(type(series), "pandas", "RangeIndex"):
-            return None
-        return _listed(array_stretch(series.to_numpy(copy=False)))
-    held = series.array
-    stored = getattr(held, "_pa_array", None)
-    if stored is not None:
-        return _arrow(stored)
-    moments = getattr(held, "_ndarray", None) if type(dtype).__name__ == "DatetimeTZDtype" else None
-    if moments is not None:
+def _pandas(held: Any) -> list[Stretch] | None:
+    dtype = held.dtype
+    if (moments := getattr(held, "_ndarray", None)) is not None and dtype.kind in "mM":
         return _listed(array_stretch(moments))
     if type(dtype).__name__ == "CategoricalDtype":
         return [_categories(held.codes, held.categories)]
     if any(base.__name__ == "BaseMaskedDtype" for base in identity.ancestry(type(dtype))):
-        values, mask = getattr(held, "_data", None), getattr(held, "_mask", None)
-        if values is not None and mask is not None:
-            size, dtype = len(values), values.dtype
-            return [Stretch(values=values, count=size, dtype=dtype, missing=lambda start, stop: mask[start:stop])]
+        values, mask = held._data, held._mask
+        size, dtype = len(values), values.dtype
+        return [Stretch(values=values, count=size, dtype=dtype, missing=lambda start, stop: mask[start:stop])]
     return None
 
 
@@ -84,31 +75,25 @@ def _categories(codes: Any, names: Any) -> Stretch:
 
 
 def _arrow(values: Any) -> list[Stretch] | None:
-    chunks = values.chunks if hasattr(values, "chunks") else [values]
-    found: list[Stretch] = []
-    for chunk in chunks:
-        stretch = _arrow_numbers(chunk)
-        if stretch is None:
-            return None
-        found.append(stretch)
-    return found
+    found = [_arrow_numbers(chunk) for chunk in _chunks(values)]
+    known = [stretch for stretch in found if stretch is not None]
+    return known if len(known) == len(found) else None
+
+
+def _chunks(values: Any) -> Any:
+    return values.chunks if hasattr(values, "chunks") else [values]
 
 
 def _arrow_numbers(chunk: Any) -> Stretch | None:
     import numpy as np
 
-    dtype = _arrow_dtype(chunk.type)
-    if dtype is None:
-        return None
-    memory = chunk.buffers()[1]
-    if memory is None:
+    dtype, (bits, memory, *_) = _arrow_dtype(chunk.type), (*chunk.buffers(), None)
+    if dtype is None or memory is None:
         return None
     stored = dtype if dtype.kind != "M" else np.dtype(f"i{chunk.type.bit_width // 8}")
     values = np.frombuffer(memory, stored)[chunk.offset : chunk.offset + len(chunk)]
-    bits = chunk.buffers()[0] if chunk.null_count else None
-    return Stretch(
-        values=values, count=len(chunk), dtype=dtype, missing=None if bits is None else _from_bits(bits, chunk.offset)
-    )
+    missing = _from_bits(bits, chunk.offset) if chunk.null_count and bits is not None else None
+    return Stretch(values=values, count=len(chunk), dtype=dtype, missing=missing)
 
 
 def _arrow_dtype(kind: Any) -> Any:
@@ -138,20 +123,9 @@ def _from_bits(bits: Any, offset: int) -> Any:
     return missing
 
 
-def text_bytes_of(value: Any, kind: type, index: int) -> tuple[list[TextBytes], int] | None:
+def text_bytes_of(source: ColumnSource) -> tuple[list[TextBytes], int] | None:
     """An arrow column of texts (pandas' own texts are such), and how many are null; None for any other column."""
-    packages = identity.packages_of(kind)
-    if "numpy" not in sys.modules:
+    letters = _TEXT_OFFSETS.get(str(source.values.type)) if isinstance(source, ArrowColumn) else None
+    if letters is None or "numpy" not in sys.modules:
         return None
-    if "pandas" in packages:
-        series = value.iloc[:, index] if identity.is_kind(kind, "pandas", "DataFrame") else value
-        column = getattr(series.array, "_pa_array", None)
-    elif "pyarrow" in packages:
-        column = value.column(index) if hasattr(value, "column") else value
-    else:
-        return None
-    letters = None if column is None else _TEXT_OFFSETS.get(str(column.type))
-    if column is None or letters is None:
-        return None
-    chunks = column.chunks if hasattr(column, "chunks") else [column]
-    return [TextBytes(chunk, letters) for chunk in chunks], column.null_count
+    return [TextBytes(chunk, letters) for chunk in _chunks(source.values)], source.values.null_count

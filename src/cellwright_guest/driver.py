@@ -41,6 +41,7 @@ from cellwright_guest import (
     programs,
     report_wire,
     reports,
+    streams,
     tool,
     transfer_wire,
     variable_facts,
@@ -52,17 +53,6 @@ from cellwright_guest.marimo_kernel import configure_cells, new_kernel, with_sta
 from cellwright_guest.patches import swap
 from cellwright_guest.patches.audience import audience, hooks
 from cellwright_guest.reports import Reporter
-from cellwright_guest.streams import (
-    CellStderr,
-    CellStdout,
-    ConsoleWriter,
-    DescriptorCapture,
-    FrameQueue,
-    GuestStream,
-    HostSocket,
-    NoStdin,
-    OwnCommands,
-)
 from cellwright_guest.transfer import variable_transfer
 
 logger = logging.getLogger(__name__)
@@ -76,14 +66,14 @@ class Driver:
 
     _loop: asyncio.AbstractEventLoop
     _connection: socket.socket
-    _inbox: FrameQueue
+    _inbox: streams.FrameQueue
 
     def __init__(self) -> None:
         zygote_setup.close_log_file()
-        self._host = HostSocket()
-        self._console = ConsoleWriter(self._host)
+        self._host = streams.HostSocket()
+        self._console = streams.ConsoleWriter(self._host)
         self._reporter = Reporter(self._host, self._console)
-        self._own_commands = OwnCommands()
+        self._own_commands = streams.OwnCommands()
         self._problem = ""
         self._additions = host_files.Additions()
         self._branches: set[int] = set()
@@ -91,13 +81,13 @@ class Driver:
         self.patches = swap.apply()
         register_formatters()
         reports.follow_progress(self._reporter.progress)
-        streams = KernelStreams(
-            stream=GuestStream(self._host),
-            stdout=CellStdout(self._console),
-            stderr=CellStderr(self._console),
-            stdin=NoStdin(),
+        outlets = KernelStreams(
+            stream=streams.GuestStream(self._host),
+            stdout=streams.CellStdout(self._console),
+            stderr=streams.CellStderr(self._console),
+            stdin=streams.NoStdin(),
         )
-        self._kernel, self._context = new_kernel(streams, self._own_commands)
+        self._kernel, self._context = new_kernel(outlets, self._own_commands)
         self._pauses = cell_pauses.CellPauses(self._kernel, self._host, self._answer_in_pause)
         self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
         self._watch(is_watched=False)
@@ -121,7 +111,7 @@ class Driver:
         connection.setblocking(True)
         self._connection = connection
         self._host.open(connection)
-        self._inbox = FrameQueue(self._loop, connection)
+        self._inbox = streams.FrameQueue(self._loop, connection)
         self._own_commands.wake = self._inbox.wake
         signal.signal(signal.SIGINT, handlers.construct_interrupt_handler())
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -196,7 +186,7 @@ class Driver:
         self._console.cap = bind.console_bytes
         self._reporter.bounds = bind
         # Not tempfile.gettempdir(), which tries the directory out first.
-        self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
+        self._reporter.captured = streams.DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
         self._say_ready()
 
     def _say_ready(self) -> None:
@@ -318,11 +308,11 @@ class Driver:
             process_fork.enter_branch_root(root, inheritance)
             process_fork.rebuild_loop(self._loop)
             self._host.open(self._connection)
-            self._inbox = FrameQueue(self._loop, self._connection)
+            self._inbox = streams.FrameQueue(self._loop, self._connection)
             self._own_commands.wake = self._inbox.wake
             if self._reporter.captured is not None:
                 self._reporter.captured.close()
-            self._reporter.captured = DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
+            self._reporter.captured = streams.DescriptorCapture(os.environ.get("TMPDIR", "/tmp"))
             self._watch(is_watched=False)
             hazard_survey.settle_child(inheritance.random_state)
             process_fork.unblock_signals()

@@ -9,51 +9,36 @@ from __future__ import annotations
 from typing import Any
 
 from marimo._data.get_datasets import get_datasets_from_variables
-from marimo._messaging.notification import (
-    DatasetsNotification,
-    ModelClose,
-    ModelLifecycleNotification,
-    ModelOpen,
-    ModelUpdate,
-    UIElementMessageNotification,
-    VariableDeclarationNotification,
-    VariablesNotification,
-    VariableValuesNotification,
-)
+from marimo._messaging import notification
 from marimo._messaging.notification_utils import broadcast_notification
 from marimo._messaging.variables import create_variable_value
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.runtime import Kernel
 from marimo._types.ids import VariableName
 
-_widgets: dict[Any, ModelOpen] = {}
+_widgets: dict[Any, notification.ModelOpen] = {}
 """By marimo's id of the widget, which is a text."""
 
 
-def remember_widget(notification: ModelLifecycleNotification) -> None:
+def remember_widget(told: notification.ModelLifecycleNotification) -> None:
     """Take in what happened to a widget; messages that change no state are passed over."""
-    model, message = notification.model_id, notification.message
-    if isinstance(message, ModelOpen):
+    model, message = told.model_id, told.message
+    if isinstance(message, notification.ModelOpen):
         _widgets[model] = message
-    elif isinstance(message, ModelUpdate) and model in _widgets:
+    elif isinstance(message, notification.ModelUpdate) and model in _widgets:
         _widgets[model] = _updated(_widgets[model], message)
-    elif isinstance(message, ModelClose):
+    elif isinstance(message, notification.ModelClose):
         _widgets.pop(model, None)
 
 
-def live_widgets() -> list[ModelLifecycleNotification]:
-    """Every widget that was made and not closed, in its present state."""
-    return [ModelLifecycleNotification(model_id=model, message=message) for model, message in _widgets.items()]
-
-
-def _updated(before: ModelOpen, update: ModelUpdate) -> ModelOpen:
+def _updated(before: notification.ModelOpen, update: notification.ModelUpdate) -> notification.ModelOpen:
     kept = [
         (path, buffer)
         for path, buffer in zip(before.buffer_paths, before.buffers, strict=False)
         if path and path[0] not in update.state
     ]
     buffers = [*kept, *zip(update.buffer_paths, update.buffers, strict=False)]
-    return ModelOpen(
+    return notification.ModelOpen(
         state=before.state | update.state,
         buffer_paths=[path for path, _ in buffers],
         buffers=[buffer for _, buffer in buffers],
@@ -64,21 +49,21 @@ def _updated(before: ModelOpen, update: ModelUpdate) -> ModelOpen:
 async def send_present_state(kernel: Kernel, context: KernelRuntimeContext) -> None:
     """Everything an editor would know had it been there from the start."""
     _send_variables(kernel)
-    for widget in live_widgets():
-        broadcast_notification(widget)
+    for model, message in _widgets.items():
+        broadcast_notification(notification.ModelLifecycleNotification(model_id=model, message=message))
     for reference in list(context.ui_element_registry._objects.values()):
         element: Any = reference()
         if element is not None and element._value_frontend != element._initial_value_frontend:
             message = {"type": "marimo-ui-value-update", "value": element._value_frontend}
-            broadcast_notification(UIElementMessageNotification(ui_element=element._id, message=message))
+            broadcast_notification(notification.UIElementMessageNotification(ui_element=element._id, message=message))
 
 
 def _send_variables(kernel: Kernel) -> None:
     graph, held = kernel.graph, kernel.globals
     broadcast_notification(
-        VariablesNotification(
+        notification.VariablesNotification(
             variables=[
-                VariableDeclarationNotification(
+                notification.VariableDeclarationNotification(
                     name=VariableName(name),
                     declared_by=list(cells),
                     used_by=list(graph.get_referring_cells(name, language="python")),
@@ -90,7 +75,7 @@ def _send_variables(kernel: Kernel) -> None:
     defined = [name for name in graph.definitions if name in held]
     values = [create_variable_value(name=name, value=held[name]) for name in defined]
     if values:
-        broadcast_notification(VariableValuesNotification(variables=values))
+        broadcast_notification(notification.VariableValuesNotification(variables=values))
     tables = get_datasets_from_variables([(VariableName(name), held[name]) for name in defined])
     if tables:
-        broadcast_notification(DatasetsNotification(tables=tables))
+        broadcast_notification(notification.DatasetsNotification(tables=tables))

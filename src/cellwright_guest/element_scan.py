@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar
+from cellwright_guest.previews.columns import has_order, is_missing, plain_scalar, spans_of
 from cellwright_guest.previews.plain import bounded, brief, integer, one_line
 from cellwright_guest.report_wire import MOST_TEXT, ColumnFacts
 
@@ -86,13 +86,23 @@ def scan(stretches: Sequence[Stretch], *, type_name: str, budget: ScanBudget) ->
         for start, stop in _pieces(stretch.count) if is_exact else _samples(stretch.count, len(stretches)):
             _take(found, stretch, start, stop)
     show = _shown(stretches[0].dtype) if stretches else str
+    return _told(found, rows, type_name, show)
+
+
+def _told(
+    found: _ScanResult, rows: int, type_name: str, show: Callable[[Any], str], nulls: int | None = None
+) -> ColumnFacts:
+    smallest, largest = (
+        "" if end is None else bounded(show(end), MOST_TEXT) for end in (found.smallest, found.largest)
+    )
+    is_sample = 0 < found.seen < rows
     return ColumnFacts(
         type=bounded(one_line(type_name), MOST_TEXT),
-        nulls=_scaled(found, rows),
-        smallest="" if found.smallest is None else bounded(show(found.smallest), MOST_TEXT),
-        largest="" if found.largest is None else bounded(show(found.largest), MOST_TEXT),
+        nulls=nulls if nulls is not None else round(found.nulls * rows / found.seen) if is_sample else found.nulls,
+        smallest=smallest,
+        largest=largest,
         digest=f"{found.digest:08x}",
-        is_exact=is_exact or found.seen >= rows,
+        is_exact=found.seen >= rows,
     )
 
 
@@ -101,16 +111,9 @@ def _pieces(count: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + _PIECE, count)
 
 
-def _samples(count: int, stretches: int) -> Iterator[tuple[int, int]]:
+def _samples(count: int, stretches: int) -> list[tuple[int, int]]:
     """Evenly spread short spans with both ends, fewer of each stretch where there are many."""
-    spans = max(_SPANS // stretches, 2)
-    if count <= spans * _SPAN:
-        yield 0, count
-        return
-    last = count - _SPAN
-    for number in range(spans):
-        start = last * number // (spans - 1)
-        yield start, start + _SPAN
+    return spans_of(count, max(_SPANS // stretches, 2), _SPAN)
 
 
 def _take(found: _ScanResult, stretch: Stretch, start: int, stop: int) -> None:
@@ -161,12 +164,6 @@ def _number(value: Any) -> str:
     if type(value) is float:
         return f"{value:.6g}"
     return integer(value) if type(value) is int else str(value)
-
-
-def _scaled(found: _ScanResult, rows: int) -> int:
-    if found.seen >= rows or not found.seen:
-        return found.nulls
-    return round(found.nulls * rows / found.seen)
 
 
 # ── texts ──
@@ -224,20 +221,12 @@ def scan_items(items: Sequence[Any], *, rows: int, type_name: str, nulls: int | 
         # Numbers among dates, or times with and without a zone, cannot be compared.
         with suppress(TypeError):
             found.widen(min(values), max(values))
-    is_exact = found.seen >= rows
-    return ColumnFacts(
-        type=bounded(one_line(type_name), MOST_TEXT),
-        nulls=nulls if nulls is not None else _scaled(found, rows),
-        smallest="" if found.smallest is None else bounded(_number(found.smallest), MOST_TEXT),
-        largest="" if found.largest is None else bounded(_number(found.largest), MOST_TEXT),
-        digest=f"{found.digest:08x}",
-        is_exact=is_exact,
-    )
+    return _told(found, rows, type_name, _number, nulls)
 
 
 def spread(count: int) -> list[tuple[int, int]]:
     """Spans of a sequence of objects that are worth reading: all when they are few."""
-    return [(0, count)] if count <= EXACT_ITEMS else list(_samples(count, 1))
+    return [(0, count)] if count <= EXACT_ITEMS else _samples(count, 1)
 
 
 def token(value: Any, room: int = _ITEM_TEXT) -> str:

@@ -33,6 +33,13 @@ _MOST_NAMES: Final = 2_000
 _CELL_FILE: Final = re.compile(r"__marimo__cell_(.+?)_(?:\.py)?$")
 _LIBRARY_TAIL: Final = re.compile(r".*/(?:site-packages|dist-packages|python3\.\d+)/(.+)$", re.DOTALL)
 
+_TYPES: Final[dict[type, str]] = {
+    marimo_errors.MultipleDefinitionError: "multiple-definition",
+    marimo_errors.MarimoStrictExecutionError: "strict-execution",
+    marimo_errors.MarimoSQLError: "sql",
+}
+"""Errors that we call otherwise than marimo does."""
+
 Names = Mapping[str, str]
 """Cell id → the name a person gave it."""
 
@@ -249,50 +256,45 @@ def _library_line(frame: FrameType, line: int) -> str:
 
 
 def _structural(error: marimo_errors.Error, names: Names) -> report_wire.CellError:
-    line: int | None = None
+    kind, message, line = _TYPES.get(type(error), str(type(error).__struct_config__.tag)), error.describe(), None
     match error:
-        case marimo_errors.MarimoSyntaxError(msg=message, lineno=line):
-            kind = "syntax"
-        case marimo_errors.ImportStarError(msg=message, lineno=line):
-            kind = "import-star"
+        case marimo_errors.MarimoSyntaxError(lineno=line) | marimo_errors.ImportStarError(lineno=line):
+            pass
         case marimo_errors.CycleError(edges_with_vars=edges):
-            kind, message = "cycle", f"These cells need each other: {_edges(edges, names)}."
+            message = f"These cells need each other: {_edges(edges, names)}."
         case marimo_errors.SetupRootError(edges_with_vars=edges):
-            kind, message = "setup-refs", f"The setup cell cannot use names of other cells: {_edges(edges, names)}."
+            message = f"The setup cell cannot use names of other cells: {_edges(edges, names)}."
         case marimo_errors.MultipleDefinitionError(name=name, cells=cells):
             others = ", ".join(_cell_name(cell, names) for cell in cells[:5])
-            kind, message = "multiple-definition", f"{name!r} is also defined in {others}. A name has one cell."
+            message = f"{name!r} is also defined in {others}. A name has one cell."
         case marimo_errors.MarimoInterruptionError():
-            kind, message = "interruption", "Interrupted."
+            message = "Interrupted."
         case marimo_errors.MarimoAncestorPreventedError(raising_cell=source):
-            kind, message = "ancestor-prevented", f"{_cell_name(source, names)}, which it needs, did not run."
+            message = f"{_cell_name(source, names)}, which it needs, did not run."
         case marimo_errors.MarimoAncestorStoppedError(raising_cell=source):
-            kind, message = "ancestor-stopped", f"{_cell_name(source, names)}, which it needs, called mo.stop()."
-        case marimo_errors.MarimoExceptionRaisedError(msg=message, exception_type=kind, raising_cell=source):
-            if source is not None:
-                message = f"{message.rstrip()} {_cell_name(source, names)}."
-        case marimo_errors.MarimoStrictExecutionError(msg=message, blamed_cell=source):
-            kind = "strict-execution"
+            message = f"{_cell_name(source, names)}, which it needs, called mo.stop()."
+        case marimo_errors.MarimoExceptionRaisedError(exception_type=kind, raising_cell=source):
+            message = message if source is None else f"{message.rstrip()} {_cell_name(source, names)}."
+        case marimo_errors.MarimoStrictExecutionError(blamed_cell=source):
             message = f"{message} ({_cell_name(source, names)})" if source else message
         case marimo_errors.MarimoSQLError():
-            return _sql(error)
-        case marimo_errors.MarimoInternalError(msg=message):
-            kind = "internal"
-        case marimo_errors.UnknownError(msg=message, error_type=named):
-            kind, message = named or "unknown", _last_words(message)
+            message, line = _sql(error)
+        case marimo_errors.MarimoInternalError():
+            pass
+        case marimo_errors.UnknownError(error_type=named):
+            kind, message = named or kind, _last_words(message)
         case other:
             assert_never(other)
     return report_wire.CellError(type=bounded(kind, 200), message=bounded(message.strip(), _MESSAGE_BYTES), line=line)
 
 
-def _sql(error: marimo_errors.MarimoSQLError) -> report_wire.CellError:
+def _sql(error: marimo_errors.MarimoSQLError) -> tuple[str, int | None]:
     where = "" if error.sql_line is None else f"\nin line {error.sql_line + 1} of the SQL"
     statement = error.sql_statement[:2_000].split("\n")
     if error.sql_line is not None and error.sql_line < len(statement):
         where += f": {statement[error.sql_line].strip()[:_SOURCE_LENGTH]}"
     hint = f"\n{error.hint}" if error.hint else ""
-    line = error.node_lineno + (error.sql_line or 0) if error.node_lineno else None
-    return report_wire.CellError(type="sql", message=bounded(f"{error.msg}{where}{hint}", _MESSAGE_BYTES), line=line)
+    return f"{error.msg}{where}{hint}", error.node_lineno + (error.sql_line or 0) if error.node_lineno else None
 
 
 def _last_words(message: str) -> str:

@@ -26,7 +26,7 @@ from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import faults, report_wire, wire
-from cellwright_guest.json_values import BadArguments, fit, schema_of, slots_of, value_of
+from cellwright_guest.json_values import fit, schema_of, value_of
 from cellwright_guest.previews import identity, within
 from cellwright_guest.streams import DescriptorCapture, encodable
 from cellwright_guest.tool import MARK
@@ -100,7 +100,7 @@ def _spec_of(name: str, function: Callable[..., Any], kernel: Kernel) -> report_
     cell = _cell_of(name, kernel)
 
     def described() -> report_wire.FunctionSpec:
-        parameters = msgspec.json.encode(schema_of(slots_of(function)))
+        parameters = msgspec.json.encode(schema_of(function))
         if len(parameters) > _SCHEMA_BYTES:
             raise ValueError("its parameters take too much to describe")
         description = (inspect.getdoc(function) or "")[:_DESCRIPTION]
@@ -180,8 +180,8 @@ class _CellFunctionCall:
 
     def _arguments(self, function: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
         try:
-            return fit(slots_of(function), msgspec.json.decode(self._asked.arguments, type=dict[str, Any]))
-        except (BadArguments, msgspec.MsgspecError) as error:
+            return fit(function, self._asked.arguments)
+        except msgspec.MsgspecError as error:
             raise _NotFit(str(error)) from error
 
     def _on_interrupt(self, _: int, __: FrameType | None) -> None:

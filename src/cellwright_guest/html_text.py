@@ -18,44 +18,11 @@ _PARSED: Final = 100_000
 _CHUNK: Final = 8_192
 _LONG_ATTRIBUTE: Final = re.compile(r"""=\s*(?:"[^"]{4096,}"|'[^']{4096,}')""")
 _SILENT_START: Final = re.compile(r"<(script|style|template|svg)\b", re.IGNORECASE)
-_BLOCKS: Final = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "figcaption",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tbody",
-        "thead",
-        "tr",
-        "ul",
-        "details",
-        "summary",
-        "br",
-        "hr",
-    ]
-)
+_BLOCKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "dd", "div", "dl", "dt", "figcaption", "footer", "form", "h1", "h2",
+    "h3", "h4", "h5", "h6", "header", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tbody", "thead", "tr",
+    "ul", "details", "summary", "br", "hr",
+})  # fmt: skip
 _HEADINGS: Final = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _NESTED_DEPTH: Final = 2
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Final, get_type_hints
 
 import msgspec
@@ -14,115 +13,72 @@ from marimo._plugins.ui._core.ui_element import UIElement
 from cellwright_guest import report_wire
 from cellwright_guest.previews import identity, preview, within
 
-_KEYED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_DEFINITIONS: Final = "$defs"
+_FILLED: Final = (
+    inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY,
+)  # fmt: skip
 
 
-class BadArguments(Exception):
-    """The arguments do not fit; `str()` says which and why."""
+def schema_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The JSON schema of an object with its parameters. `*rest` and `**more` cannot be filled by name."""
+    described = msgspec.json.schema(_arguments_type(function), schema_hook=_of_model)
+    definitions = described["$defs"]
+    schema = definitions.pop(described["$ref"].rpartition("/")[2])
+    del schema["title"]
+    for parameter, hint in _parameters(function):
+        more = schema["properties"][parameter.name]
+        if description := _description(hint):
+            more["description"] = description
+        if parameter.default is not parameter.empty and (default := _plain(parameter.default)) is not None:
+            more["default"] = default[0]
+    return schema | ({"$defs": definitions} if definitions else {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """One parameter that a caller may fill."""
+def fit(function: Callable[..., Any], arguments: bytes) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments, a JSON object, as the function takes them. Raises `msgspec.MsgspecError`."""
+    held = msgspec.json.decode(arguments, type=_arguments_type(function), dec_hook=_decode)
+    positional: list[Any] = []
+    keyed: dict[str, Any] = {}
+    for parameter, _ in _parameters(function):
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(getattr(held, parameter.name))
+        else:
+            keyed[parameter.name] = getattr(held, parameter.name)
+    return positional, keyed
 
-    name: str
-    schema: dict[str, Any]
-    hint: Any
-    """What an argument is made into; `Any` where JSON says nothing about the type."""
-    is_required: bool
-    is_positional: bool
+
+def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any, Any]] = []
+    for parameter, hint in _parameters(function):
+        default = parameter.default
+        # The function's own default, whatever it is: nobody looks into it.
+        own = (
+            msgspec.NODEFAULT
+            if default is parameter.empty
+            else msgspec.field(default_factory=lambda held=default: held)
+        )
+        fields.append((parameter.name, hint if _is_known(hint) else Any, own))
+    return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
 
 
-def slots_of(function: Callable[..., Any]) -> list[Slot]:
-    """The parameters that can be filled by name. `*rest` and `**more` cannot."""
+def _parameters(function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
+    """Those that can be filled by name, with what an argument is made into."""
     try:
         hints = get_type_hints(inspect.unwrap(function), include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError):
         # A name only a type checker knows: then its types are not known here either.
         hints = dict[str, Any]()
-    return [
-        _slot(parameter, hints.get(name, Any))
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind in (*_KEYED, inspect.Parameter.POSITIONAL_ONLY)
-    ]
+    every = inspect.signature(function).parameters.values()
+    return [(each, hints.get(each.name, Any)) for each in every if each.kind in _FILLED]
 
 
-def schema_of(slots: list[Slot]) -> dict[str, Any]:
-    """The JSON schema of an object with these slots."""
-    definitions: dict[str, Any] = {}
-    properties: dict[str, Any] = {}
-    for slot in slots:
-        part = dict(slot.schema)
-        for name, definition in part.pop(_DEFINITIONS, {}).items():
-            if definitions.setdefault(name, definition) != definition:
-                part = {}
-        properties[slot.name] = part
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": [slot.name for slot in slots if slot.is_required],
-        "additionalProperties": False,
-    }
-    return schema | ({_DEFINITIONS: definitions} if definitions else {})
-
-
-def fit(slots: list[Slot], arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments as the function takes them. Raises `BadArguments`."""
-    problems = list(_mismatches(slots, arguments))
-    positional: list[Any] = []
-    keyed: dict[str, Any] = {}
-    for slot in slots:
-        if slot.name in arguments:
-            try:
-                value = msgspec.convert(arguments[slot.name], slot.hint, dec_hook=_decode)
-            except (msgspec.ValidationError, ValueError, TypeError) as error:
-                problems.append(f"{slot.name}: {error}")
-                continue
-            if slot.is_positional:
-                positional.append(value)
-            else:
-                keyed[slot.name] = value
-    if problems:
-        raise BadArguments("; ".join(problem[:300] for problem in problems[:5]))
-    return positional, keyed
-
-
-def _mismatches(slots: list[Slot], arguments: Mapping[str, Any]) -> Iterator[str]:
-    known = {slot.name for slot in slots}
-    yield from (f"{slot.name} is missing" for slot in slots if slot.is_required and slot.name not in arguments)
-    yield from (f"there is no parameter {name[:60]!r}" for name in arguments if name not in known)
-    left_out = False
-    for slot in slots:
-        if slot.is_positional and left_out and slot.name in arguments:
-            yield f"{slot.name} cannot be given without those before it"
-        left_out = left_out or (slot.is_positional and slot.name not in arguments)
-
-
-# ── one parameter ──
-
-
-def _slot(parameter: inspect.Parameter, hint: Any) -> Slot:
-    schema, known = _schema(hint)
-    description = _description(hint)
-    schema |= {"description": description} if description else {}
-    is_required = parameter.default is inspect.Parameter.empty
-    if not is_required and (default := _plain(parameter.default)) is not None:
-        schema |= {"default": default[0]}
-    return Slot(
-        name=parameter.name,
-        schema=schema,
-        hint=known,
-        is_required=is_required,
-        is_positional=parameter.kind is inspect.Parameter.POSITIONAL_ONLY,
-    )
-
-
-def _schema(hint: Any) -> tuple[dict[str, Any], Any]:
+def _is_known(hint: Any) -> bool:
+    """Whether JSON says something about the type."""
     try:
-        return msgspec.json.schema(hint, schema_hook=_of_model), hint
+        msgspec.json.schema(hint, schema_hook=_of_model)
+        msgspec.json.Decoder(hint, dec_hook=_decode)
     except (TypeError, NotImplementedError, NameError, RecursionError):
-        return {}, Any
+        return False
+    return True
 
 
 def _description(hint: Any) -> str:
@@ -149,7 +105,7 @@ def _of_model(kind: type) -> dict[str, Any]:
     if make is None:
         raise NotImplementedError
     schema = make()
-    return schema if _DEFINITIONS not in schema else {"type": "object"}
+    return schema if "$defs" not in schema else {"type": "object"}
 
 
 def _decode(kind: type, value: Any) -> Any:

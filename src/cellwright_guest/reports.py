@@ -18,12 +18,7 @@ from marimo._plugins.stateless.status._progress import _Progress
 from marimo._runtime.context import safe_get_context
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.control_flow import MarimoInterrupt, MarimoStopError
-from marimo._runtime.runner.hook_context import (
-    OnFinishHookContext,
-    PostExecutionHookContext,
-    PreExecutionHookContext,
-    PreparationHookContext,
-)
+from marimo._runtime.runner import hook_context
 from marimo._runtime.runner.hooks import NotebookCellHooks, Priority
 from marimo._runtime.runner.result import RunResult
 from marimo._runtime.runner.scheduler import SequentialScheduler
@@ -114,10 +109,10 @@ class Reporter:
 
     # ── hooks ──
 
-    def _prepared(self, context: PreparationHookContext) -> None:
+    def _prepared(self, context: hook_context.PreparationHookContext) -> None:
         self._planned.update(dict.fromkeys(context.cells_to_run))
 
-    def _started(self, cell: CellImpl, context: PreExecutionHookContext) -> None:
+    def _started(self, cell: CellImpl, context: hook_context.PreExecutionHookContext) -> None:
         self.before_cell(
             cell.cell_id, [*self._reported], [planned for planned in self._planned if planned not in self._reported]
         )
@@ -125,7 +120,7 @@ class Reporter:
         self._host.send(wire.CellStarted(request=self._request, cell=cell.cell_id))
         self._started_at = time.perf_counter()
 
-    def _finished(self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult) -> None:
+    def _finished(self, cell: CellImpl, context: hook_context.PostExecutionHookContext, result: RunResult) -> None:
         ms = (time.perf_counter() - self._started_at) * 1e3
         try:
             report = self._report(cell, context, result, ms)
@@ -141,7 +136,7 @@ class Reporter:
         self._console.end()
         self._emit(report)
 
-    def _run_over(self, context: OnFinishHookContext) -> None:
+    def _run_over(self, context: hook_context.OnFinishHookContext) -> None:
         for cell_id in self._planned:
             if cell_id not in self._reported:
                 self._emit(self._not_run(cell_id, context))
@@ -157,7 +152,7 @@ class Reporter:
         self._host.hold(wire.CellFinished(request=self._request, report=report))
 
     def _report(
-        self, cell: CellImpl, context: PostExecutionHookContext, result: RunResult, ms: float
+        self, cell: CellImpl, context: hook_context.PostExecutionHookContext, result: RunResult, ms: float
     ) -> report_wire.CellReport:
         exception = result.exception
         if exception is None and result.output is None and _is_run_interrupted():
@@ -200,7 +195,7 @@ class Reporter:
         held = [(name, variables[name]) for name in sorted(cell.defs) if name in variables]
         return previews.preview_all(held, tokens_each=self.bounds.preview_tokens, seconds=_PREVIEW_TIMEOUT_SECONDS)
 
-    def _not_run(self, cell_id: CellId_t, context: OnFinishHookContext) -> report_wire.CellReport:
+    def _not_run(self, cell_id: CellId_t, context: hook_context.OnFinishHookContext) -> report_wire.CellReport:
         for raising in context.cancelled_cells:
             if cell_id in context.cancelled_cells[raising]:
                 cause = context.exceptions.get(raising)

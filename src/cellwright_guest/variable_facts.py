@@ -19,7 +19,7 @@ from cellwright_guest import json_values, previews, wire
 from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
 from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
 from cellwright_guest.previews import identity, tables
-from cellwright_guest.previews.columns import is_array, spans_of
+from cellwright_guest.previews.columns import ColumnSource, NumpyColumn, PolarsColumn, is_array, spans_of
 from cellwright_guest.previews.plain import bounded, one_line
 from cellwright_guest.previews.preview import classify
 from cellwright_guest.previews.tables import TableSource
@@ -81,7 +81,7 @@ def _facts(name: str, type_name: str, value: Any, budget: ScanBudget) -> Variabl
         return _items(name, type_name, value)
     packages = identity.packages_of(kind)
     if table := tables.table_of(value, kind, packages):
-        return _table(name, type_name, value, table, budget)
+        return _table(name, type_name, table, budget)
     if "numpy" in packages and identity.is_kind(kind, "numpy", "ndarray"):
         return _array(name, type_name, value, budget)
     found, text = classify(value, kind, _ROOM)
@@ -157,11 +157,11 @@ def _array(name: str, type_name: str, value: Any, budget: ScanBudget) -> Variabl
     return VariableFacts(name=name, kind="array", type=type_name, shape=shape[:8], values=values)
 
 
-def _table(name: str, type_name: str, value: Any, found: tuple[str, TableSource], budget: ScanBudget) -> VariableFacts:
+def _table(name: str, type_name: str, found: tuple[str, TableSource], budget: ScanBudget) -> VariableFacts:
     kind, table = found
     rows = -1 if table.rows is None else table.rows
     width = min(table.width, MOST_COLUMNS)
-    columns = [_column(value, table, index, budget) for index in range(width)]
+    columns = [_column(table, index, budget) for index in range(width)]
     if table.is_series:
         return VariableFacts(name=name, kind=kind, type=type_name, shape=[rows], values=columns[0])
     return VariableFacts(
@@ -174,44 +174,36 @@ def _table(name: str, type_name: str, value: Any, found: tuple[str, TableSource]
     )
 
 
-def _column(value: Any, table: TableSource, index: int, budget: ScanBudget) -> ColumnFacts:
-    kind: type = type(value)
+def _column(table: TableSource, index: int, budget: ScanBudget) -> ColumnFacts:
     name, source = table.source(index)
     name = bounded(name, MOST_TEXT)
     if isinstance(source, str):
         return ColumnFacts(name=name, type=bounded(source, MOST_TEXT))
-    if (stretches := stretches_of(value, kind, index)) is not None:
+    if (stretches := stretches_of(source)) is not None:
         facts = scan(stretches, type_name=source.dtype, budget=budget)
-    elif (texts := text_bytes_of(value, kind, index)) is not None:
+    elif (texts := text_bytes_of(source)) is not None:
         facts = scan_texts(texts[0], nulls=texts[1], type_name=source.dtype, budget=budget)
     else:
-        facts = _by_library(value, kind, index, table, source.dtype)
+        facts = _by_library(source, table.rows or 0)
     return msgspec.structs.replace(facts, name=name)
 
 
-def _by_library(value: Any, kind: type, index: int, table: TableSource, type_name: str) -> ColumnFacts:
+def _by_library(source: ColumnSource, rows: int) -> ColumnFacts:
     """What only the library itself can read: objects, decimals, nested values, polars' texts."""
-    rows = table.rows or 0
-    _, source = table.source(index)
-    if isinstance(source, str):
-        return ColumnFacts(type=bounded(type_name, MOST_TEXT))
-    spans = spread(rows) if type(source).__name__ == "NumpyColumn" else spans_of(rows)
+    spans = spread(rows) if type(source) is NumpyColumn else spans_of(rows)
     nulls = source.nulls(0, rows)
     taken: list[Any] = []
     for start, stop in spans:
-        taken += source.sample(start, stop) or _small_span(value, kind, index, start, stop)
+        taken += source.sample(start, stop) or _small_span(source, start, stop)
     if not taken:
-        return ColumnFacts(type=bounded(one_line(type_name), MOST_TEXT), nulls=nulls)
-    return scan_items(taken, rows=rows, type_name=type_name, nulls=nulls)
+        return ColumnFacts(type=bounded(one_line(source.dtype), MOST_TEXT), nulls=nulls)
+    return scan_items(taken, rows=rows, type_name=source.dtype, nulls=nulls)
 
 
-def _small_span(value: Any, kind: type, index: int, start: int, stop: int) -> list[Any]:
+def _small_span(source: ColumnSource, start: int, stop: int) -> list[Any]:
     """Values of polars that are no numbers, if the span holds few bytes."""
-    if "polars" not in identity.packages_of(kind):
-        return []
-    series = value.to_series(index) if identity.is_kind(kind, "polars", "DataFrame") else value
-    span = series.slice(start, stop - start)
-    return span.to_list() if span.estimated_size() <= _SMALL_BYTES else []
+    span = source.values.slice(start, stop - start) if isinstance(source, PolarsColumn) else None
+    return span.to_list() if span is not None and span.estimated_size() <= _SMALL_BYTES else []
 
 
 # ── what the host asks for ──

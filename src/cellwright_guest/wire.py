@@ -155,24 +155,11 @@ class Farewell(_Message, frozen=True, kw_only=True):
     pid: int
 
 
-FromHost = (
-    transfer_wire.TransferRequest
-    | report_wire.AskFacts
-    | Survey
-    | Fork
-    | Farewell
-    | Bind
-    | Apply
-    | GoOn
-    | SetUi
-    | Look
-    | RunProgram
-    | ListFunctions
-    | CallFunction
-    | TakeValues
-    | AddFiles
-    | Watch
-)
+Running = Bind | Apply | GoOn | SetUi | Watch
+"""Messages about the notebook's cells."""
+SideQuestion = Look | RunProgram | ListFunctions | CallFunction | TakeValues | AddFiles | report_wire.AskFacts
+"""Questions that run no cells."""
+FromHost = transfer_wire.TransferRequest | Running | SideQuestion | Survey | Fork | Farewell
 
 
 # ── guest → host ──
@@ -306,17 +293,9 @@ class CommandDone(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
+_ForkAnswer = Surveyed | Forked | transfer_wire.TransferAnswer
 SideAnswer = (
-    Looked
-    | ProgramEnded
-    | Functions
-    | FunctionEnded
-    | Taken
-    | FilesAdded
-    | Surveyed
-    | Forked
-    | report_wire.FactsTold
-    | transfer_wire.TransferAnswer
+    Looked | ProgramEnded | Functions | FunctionEnded | Taken | FilesAdded | report_wire.FactsTold | _ForkAnswer
 )
 """Answers to questions that run no cells."""
 FromGuest = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer

@@ -22,6 +22,7 @@ def restore_threads(count: int) -> None:
 
 
 _blas_setters: list[Any] = []
+_BLAS_SETTERS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "openblas_set_num_threads")
 
 
 def find_blas() -> None:
@@ -33,11 +34,7 @@ def find_blas() -> None:
             loaded = {line.split()[-1] for line in file if "openblas" in line}
         for path in sorted(loaded):
             library = ctypes.CDLL(path)
-            for name in (
-                "scipy_openblas_set_num_threads64_",
-                "openblas_set_num_threads64_",
-                "openblas_set_num_threads",
-            ):
+            for name in _BLAS_SETTERS:
                 if hasattr(library, name):
                     _blas_setters.append(getattr(library, name))
                     break

@@ -37,6 +37,15 @@ def test_a_folder_means_the_data_files_in_it_and_nothing_else(tmp_path: Path) ->
     assert (chosen.skipped, chosen.notes) == ([], [])
 
 
+def test_numbered_files_of_a_folder_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    write(tmp_path, *(f"d/sales_{number}.csv" for number in (10, 2, 1)))
+    assert [file.place for file in searched(tmp_path, "d").files] == [
+        "d/sales_1.csv",
+        "d/sales_2.csv",
+        "d/sales_10.csv",
+    ]
+
+
 @pytest.mark.parametrize("name", [".env", "credentials.json", "my-service-account.json", "db.key", ".aws/data.csv"])
 def test_what_looks_like_a_secret_is_not_opened(tmp_path: Path, name: str) -> None:
     text = '{"private_key": "-----BEGIN"}' if name.endswith(".json") else "a\n1\n"

@@ -159,6 +159,8 @@ def test_a_word_that_could_mean_several_columns_is_explained() -> None:
         ("revenue may depend on price", []),
         ("the top 2000 orders cost 1999.50", []),
         ("revenue on 2024-13-45", []),
+        ("revenue after 9999-12-31", []),
+        ("revenue before 0001-01-01", []),
     ],
 )
 def test_spans_become_dates_relative_to_the_last_in_the_data(words: str, spans: list[tuple[str, str]]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cellwright.analyst.profile import ColumnProfile, Format, Oddity, Profile, ReadOptions, SkippedFile
 from cellwright.analyst.profile_text import profile_text, read_line
-from cellwright.analyst.profile_view import bars, figure, share, size_words, table_view
+from cellwright.analyst.profile_view import bars, by_severity, column_cells, figure, head_words, share, size_words
 from cellwright.notebook import estimate_tokens
 from tests.analyst.profiles import a_category, a_measure, a_table, two_tables
 
@@ -105,8 +105,8 @@ def test_names_from_files_cannot_pose_as_lines_of_their_own() -> None:
             'pd.DataFrame(json.loads(pathlib.Path("a.json").read_text())["rows"])',
         ),
         (
-            ReadOptions(path="a.xlsx", format="excel", part="Q 1", header_rows=(0, 1), skip_first=2, skip_last=1),
-            'pd.read_excel("a.xlsx", sheet_name="Q 1", skiprows=2, header=[0, 1], skipfooter=1)',
+            ReadOptions(path="a.xlsx", format="excel", part="Q 1", skip_first=2, skip_last=1),
+            'pd.read_excel("a.xlsx", sheet_name="Q 1", skiprows=2, skipfooter=1)',
         ),
         (
             ReadOptions(path="a.db", format="sqlite", part='odd"name'),
@@ -114,7 +114,7 @@ def test_names_from_files_cannot_pose_as_lines_of_their_own() -> None:
         ),
         (
             ReadOptions(path="a.duckdb", format="duckdb", part="t"),
-            'duckdb.connect("a.duckdb", read_only=True).sql("FROM \\"t\\"").df()',
+            'duckdb.connect("a.duckdb", read_only=True).sql("SELECT * FROM \\"t\\"").df()',
         ),
     ],
 )
@@ -138,11 +138,16 @@ def test_no_format_is_without_a_line(format_: Format) -> None:
 
 
 def test_a_person_sees_columns_shapes_facts_and_the_gravest_problem_first() -> None:
-    view = table_view(a_table())
-    assert view.head == "sales.csv, csv: 100 rows, 4 columns, 12.3 kB"
-    assert [column.shape for column in view.columns] == ["", "█▆", "▂█▅▃ ▂", ""]
-    assert [column.missing for column in view.columns] == ["", "", "3 %", ""]
-    assert [oddity.severity for oddity in view.oddities] == ["problem", "note"]
+    table = a_table()
+    assert head_words(table) == "sales.csv, csv: 100 rows, 4 columns, 12.3 kB"
+    cells = [column_cells(column, table.looked_at) for column in table.columns]
+    assert [(missing, shape) for _, _, missing, _, shape in cells] == [
+        ("", ""),
+        ("", "█▆"),
+        ("3 %", "▂█▅▃ ▂"),
+        ("", ""),
+    ]
+    assert [oddity.severity for oddity in by_severity(table.oddities)] == ["problem", "note"]
 
 
 @pytest.mark.parametrize(

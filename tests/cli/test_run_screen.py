@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
@@ -10,7 +9,6 @@ from cellwright.agents.events import AgentSpoke
 from cellwright.cli.render.run_output import drawn
 from cellwright.journal import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
 from cellwright.runs.events import CellReported, GoalSet, PlanAdopted, RunWaiting, StageEntered, task_event
-from cellwright.runs.views.progress import elapsed
 from cellwright.runs.views.run_view import RunView, update_view
 from tests.cli.told_runs import COMPARE, PLAN, READ, a_goal
 
@@ -96,14 +94,6 @@ def test_an_end_is_forgotten_when_the_run_goes_on() -> None:
     ended = RunEnded(workflow="r", name="run", outcome="cancelled", error="stopped by ada")
     assert seen(ended).ended == "stopped by ada"
     assert seen(ended, RunResumed(workflow="r", by="ada")).ended == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(-3, "0 s"), (59.9, "59 s"), (61, "1 min 01 s"), (3_600, "1 h 00 min"), (90_061, "25 h 01 min")],
-)
-def test_time_is_said_as_people_say_it(seconds: float, words: str) -> None:
-    assert elapsed(seconds) == words
 
 
 def test_a_task_that_failed_says_why() -> None:

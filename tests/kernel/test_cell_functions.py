@@ -203,10 +203,10 @@ async def test_arguments_that_do_not_fit_are_told_and_nothing_is_called(opened: 
         told = [await notebook.call_function("f", arguments) for arguments in wrong]
         assert told == snapshot(
             [
-                BadCall(message="f: n: Expected `int`, got `str`"),
-                BadCall(message="f: n is missing"),
-                BadCall(message="f: there is no parameter 'x'"),
-                BadCall(message="f: word: Expected `str`, got `int`"),
+                BadCall(message="f: Expected `int`, got `str` - at `$.n`"),
+                BadCall(message="f: Object missing required field `n`"),
+                BadCall(message="f: Object contains unknown field `x`"),
+                BadCall(message="f: Expected `str`, got `int` - at `$.word`"),
             ]
         )
         assert await notebook.call_function("g", {}) == snapshot(

@@ -27,23 +27,20 @@ def csv(folder: Path, name: str, text: str = "day,eggs\n2024-01-01,4\n2024-01-02
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", [None, "D"])
-@pytest.mark.parametrize("paths", [("farm/hens.csv", "farm/geese.csv"), ("farm",)])
-async def test_files_and_folders_are_profiled_with_and_without_mounts(
-    pool: KernelPool, tmp_path: Path, tier: Tier | None, paths: tuple[str, ...]
-) -> None:
+async def test_files_are_profiled_with_and_without_mounts(pool: KernelPool, tmp_path: Path, tier: Tier | None) -> None:
     files = [csv(tmp_path, "hens.csv"), csv(tmp_path, "geese.csv", "goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")]
-    profile = await (await a_cage(pool, tier)).profile(files, ProfileRequest(paths=paths))
+    asked = ProfileRequest(paths=tuple(file.target for file in files))
+    profile = await (await a_cage(pool, tier)).profile(files, asked)
     told = {table.reading.path: (table.rows, [column.name for column in table.columns]) for table in profile.tables}
     assert told == {"farm/hens.csv": (3, ["day", "eggs"]), "farm/geese.csv": (3, ["goose", "kg"])}
 
 
-async def test_a_folder_in_the_cage_holds_the_files_that_were_given_and_no_others(
-    pool: KernelPool, tmp_path: Path
-) -> None:
-    hens = csv(tmp_path, "hens.csv")
-    csv(tmp_path, "secret.csv")
-    profile = await (await a_cage(pool)).profile([hens], ProfileRequest(paths=("farm",)))
+async def test_the_cage_holds_the_files_that_were_given_and_no_others(pool: KernelPool, tmp_path: Path) -> None:
+    hens, secret = csv(tmp_path, "hens.csv"), csv(tmp_path, "secret.csv")
+    asked = ProfileRequest(paths=(hens.target, secret.target))
+    profile = await (await a_cage(pool)).profile([hens], asked)
     assert [table.reading.path for table in profile.tables] == ["farm/hens.csv"]
+    assert [skipped.path for skipped in profile.skipped] == ["farm/secret.csv"]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pydantic_ai.messages import FinishReason, ModelResponse, TextPart
 
 from cellwright.models.calls import ModelAnswer, TokenUsage
 from cellwright.models.config.names import CallId
-from cellwright.models.money.call_records import EndedCall, is_worth_keeping
+from cellwright.models.money.call_records import is_worth_keeping
 from tests.models.accounts import ANN, NOON, answer, at_most, call, dollars, failed, opened, send
 
 FIRST = "openai:gpt-5"
@@ -30,7 +30,7 @@ def test_an_equal_request_gets_the_same_answer_for_nothing(tmp_path: Path) -> No
         assert again is not None
         ledger.begin(call("two"))
         ledger.answered(CallId("two"), again)
-        assert ledger.begin(call("two")) == EndedCall(outcome=replace(again, source="record"))
+        assert ledger.begin(call("two")) == replace(again, source="record")
         (row,) = ledger.usage()
         assert (row.calls, row.input_tokens, row.paid) == (2, 100, {"USD": Decimal("0.25")})
         assert list(ledger.policy_ledger(ANN, [at_most("1")]).totals.values()) == [Decimal("0.25")]

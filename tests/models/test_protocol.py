@@ -75,7 +75,7 @@ from cellwright.models.client.protocol import (
     read_request,
 )
 from cellwright.models.config.names import CallId, ModelName
-from cellwright.models.reports import AskProviders, AskUsage, ProvidersReport, ProviderState, UsageReport, UsageRow
+from cellwright.models.reports import ProvidersReport, ProviderState, ReportRequest, UsageReport, UsageRow
 from cellwright.policy.budgets import Limit
 from cellwright.policy.money import Money, UnknownPrice
 from cellwright.remedies import Hint, remedy
@@ -167,8 +167,8 @@ def payload(frame: bytes) -> bytes:
         Detach(number=3),
         Cancel(number=4, call=CallId("a/b")),
         Keys(number=5, keys={"near": "sk-1"}, forget=("far",)),
-        Query(number=6, question=AskUsage(by="day", since="2026-11-15")),
-        Query(number=7, question=AskProviders()),
+        Query(number=6, question=ReportRequest(kind="usage", by="day", since="2026-11-15")),
+        Query(number=7, question=ReportRequest(kind="providers")),
         Embed(number=8, texts=("a", "ü"), choice=Choice(tier="embed")),
         Stop(number=9, at_once=True),
     ],

@@ -9,7 +9,15 @@ from typing import Any
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from pydantic_ai.messages import BinaryContent, ImageUrl, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ImageUrl,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.calls import Request
@@ -271,9 +279,13 @@ async def test_an_address_of_a_file_is_not_fetched_for_a_local_model(server: Pro
     await providers.aclose()
 
 
-async def test_nobody_can_make_the_gateway_fetch_files_for_them(server: ProviderServer, providers: Providers) -> None:
+@pytest.mark.parametrize("is_told_by_a_tool", [False, True], ids=["in a prompt", "in a tool's result"])
+async def test_nobody_can_make_the_gateway_fetch_files_for_them(
+    server: ProviderServer, providers: Providers, is_told_by_a_tool: bool
+) -> None:
     url = ImageUrl(f"{server.address}/image.png", force_download="allow-local")
-    request = Request(messages=[ModelRequest(parts=[UserPromptPart([url])])])
+    part = ToolReturnPart("look", [url], tool_call_id="c1") if is_told_by_a_tool else UserPromptPart([url])
+    request = Request(messages=[ModelRequest(parts=[part])])
 
     with pytest.raises(UserError, match="fetched over the network"):
         await hear(providers, model_of("openai-chat"), request)

@@ -23,6 +23,7 @@ from cellwright.errors import ModelUnavailable, RefusedByPolicy
 from cellwright.models.calls import OutputSchema, Request
 from cellwright.models.config.catalogue import Traits
 from cellwright.models.config.names import Ability, ModelName
+from cellwright.models.money.prices import Rates
 from cellwright.models.routing.route import Candidate, Route, RouteRefusal, RouteRequest, can, needs_of, route
 from cellwright.policy.money import Money
 
@@ -44,14 +45,14 @@ def traits(**more: Any) -> Traits:
 
 
 def candidate(name: str, position: int = 0, *, price: str | None = "1", **more: Any) -> Candidate:
-    fields = {field: more.pop(field) for field in ("is_ready", "health", "currency") if field in more}
-    amount = None if price is None else Decimal(price)
+    fields = {field: more.pop(field) for field in ("is_ready", "health") if field in more}
+    amount, currency = Decimal(price or 0), more.pop("currency", "USD")
+    rates = Rates(input_per_million=amount, output_per_million=amount, currency=currency)
     return Candidate(
         name=ModelName.parse(name),
         traits=traits(**more),
         position=position,
-        price_per_million_in=amount,
-        price_per_million_out=amount,
+        rates=None if price is None else rates,
         **fields,
     )
 
@@ -174,7 +175,7 @@ def test_an_image_anywhere_needs_eyes(part: Any) -> None:
     assert needs_of(Request(messages=[ModelRequest(parts=[part])])) == {"images"}
 
 
-prices = st.none() | st.decimals(min_value=0, max_value=1000, places=4)
+prices = st.decimals(min_value=0, max_value=1000, places=4)
 abilities: st.SearchStrategy[frozenset[Ability]] = st.frozensets(st.sampled_from(["tools", "schema", "images"]))
 any_traits = st.builds(
     Traits,
@@ -195,9 +196,10 @@ any_candidates = st.lists(
         position=st.integers(min_value=0, max_value=9),
         is_ready=st.booleans(),
         health=st.sampled_from(["closed", "open", "half-open"]),
-        price_per_million_in=prices,
-        price_per_million_out=prices,
-        currency=st.sampled_from(["USD", "EUR"]),
+        rates=st.none()
+        | st.builds(
+            Rates, input_per_million=prices, output_per_million=prices, currency=st.sampled_from(["USD", "EUR"])
+        ),
     ),
     max_size=8,
 )

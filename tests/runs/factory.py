@@ -15,8 +15,8 @@ from cellwright.journal import OpenQuestion
 from cellwright.kernel import KernelPool
 from cellwright.policy.approvals import No, Person, Reply, Yes
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs import Delivery, Goal
-from cellwright.runs.deliver.delivery import parse_delivery
+from cellwright.runs.deliver.delivery import Delivery, parse_delivery
+from cellwright.runs.goal.goal import Goal
 from cellwright.runs.views.run_view import RunView, read_view
 from cellwright.settings import Settings
 from cellwright.testing import Answer, CallTool, CallTools, Received

@@ -191,7 +191,7 @@ def test_what_is_missing_is_said_in_short_sentences() -> None:
             "Cell long has 50 lines: split it, one idea per cell.",
             "Cell wide defines 9 variables: split it, one idea per cell.",
             "Cell both reads data and draws a chart: give each a cell of its own.",
-            "Cell both: the pandas chart needs an x label and a y label, with units.",
+            "Cell both: the chart needs an x label and a y label, with units.",
             f"Cell {document.cells[0].id} shows a result, and no markdown before it says what it is about.",
         )
     )
@@ -205,23 +205,21 @@ def test_many_results_without_a_word_between_them_are_said() -> None:
 @pytest.mark.parametrize(
     ("code", "lacks"),
     [
-        ("plt.plot(x)", ["the matplotlib chart needs a title, an x label and a y label, with units."]),
+        ("plt.plot(x)", ["the chart needs a title and an x label and a y label, with units."]),
         ("plt.plot(x)\nplt.title('T')\nplt.xlabel('a')\nplt.ylabel('b')", []),
         ("fig, ax = plt.subplots()\nax.plot(x)\nax.set(title='T', xlabel='a', ylabel='b')", []),
         ("fig, axes = plt.subplots(2)\naxes[0].hist(x)\nfig.suptitle('T')", [
-            "the matplotlib chart needs an x label and a y label, with units."]),
+            "the chart needs an x label and a y label, with units."]),
         ("ax.pie(x)\nax.set_title('T')", []),
         ("df.plot(kind='bar', title='T', xlabel='a', ylabel='b')", []),
-        ("df.plot.bar()", ["the pandas chart needs a title, an x label and a y label, with units."]),
+        ("df.plot.bar()", ["the chart needs a title and an x label and a y label, with units."]),
         ("df.plot.pie(title='T')", []),
-        ("sns.lineplot(df, x='month', y='revenue')", ["the seaborn chart needs a title, with units."]),
+        ("sns.lineplot(df, x='month', y='revenue')", ["the chart needs a title, with units."]),
         ("sns.lineplot(df, x='month', y='net_revenue').set(title='T', ylabel='Net revenue (EUR)')", []),
-        ("alt.Chart(df).mark_bar().encode(x='month', y='revenue')", ["the altair chart needs a title, with units."]),
-        ("alt.Chart(df, title='T').mark_bar().encode(x='month', y='net_revenue:Q')", [
-            "the altair chart needs a y label, with units."]),
+        ("alt.Chart(df).mark_bar().encode(x='month', y='revenue')", ["the chart needs a title, with units."]),
         ("alt.Chart(df).mark_bar().encode(alt.X('a_b', title='A'), alt.Y('b_c').title('B')).properties(title='T')", []),
         ("px.line(df, x='month', y='net_revenue', title='T', labels={})", []),
-        ("px.line(df, x='month', y='net_revenue')", ["the plotly chart needs a title and a y label, with units."]),
+        ("px.line(df, x='month', y='net_revenue')", ["the chart needs a title, with units."]),
         ("go.Figure().update_layout(title='T')", []),
         ("game.plot(story)", []),
         ("this is broken(", []),

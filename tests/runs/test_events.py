@@ -257,7 +257,7 @@ async def test_a_run_looks_the_same_told_by_version_0_1_and_by_this_one(
     assert (view.goal, view.stage, view.note, view.plan) == (GOAL, "check", "again", PLAN)
     assert (view.cell, view.waits, view.files, view.delivery) == ("eggs: ok", "", "No file was kept.", DELIVERY)
     assert view.reviews[("r/c1", "abcd")].comment == "No."
-    assert [(lane.tried, lane.decision) for lane in view.branches.lanes] == [(TRIAL, "dropped")]
+    assert [(lane.tried, lane.decision) for lane in view.branches.values()] == [(TRIAL, "dropped")]
     assert view.now == "I look."
 
 

@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from cellwright.journal import StepStarted, stream_of
-from cellwright.runs import Delivery
-from cellwright.runs.deliver.delivery import parse_delivery
+from cellwright.runs.deliver.delivery import Delivery, parse_delivery
 from cellwright.runs.events import StageEntered
 from cellwright.runs.execute.slots import SlotLimits
 from cellwright.testing import CallTool, Fault

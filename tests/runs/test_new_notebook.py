@@ -226,8 +226,7 @@ def test_data_from_elsewhere_is_copied_beside_the_notebook_once(project: Path, e
     (elsewhere / "many/latest.csv").symlink_to("deep/b.csv")
     files = [outside(elsewhere / "a.csv"), outside(elsewhere / "many")]
     for _ in range(2):
-        copies = copy_data(files, project / "n.py")
-        assert (copies.copied, copies.caveats) == (("data/a.csv", "data/many"), ())
+        assert copy_data(files, project / "n.py") == ()
     assert (project / "data/many/latest.csv").read_text() == "2"
     assert sorted(path.relative_to(project).as_posix() for path in project.rglob("*")) == [
         "data",
@@ -242,7 +241,7 @@ def test_data_from_elsewhere_is_copied_beside_the_notebook_once(project: Path, e
 def test_data_of_the_project_is_not_copied(project: Path) -> None:
     (project / "a.csv").write_text("1")
     files = parse_data([str(project / "a.csv")], here=project, notebook=project / "n.py", project=project)
-    assert copy_data(files, project / "n.py").copied == ()
+    assert copy_data(files, project / "n.py") == ()
     assert not (project / "data").exists()
 
 
@@ -250,9 +249,9 @@ def test_another_file_of_that_name_stays_and_is_told(project: Path, elsewhere: P
     (elsewhere / "a.csv").write_text("theirs")
     (project / "data").mkdir()
     (project / "data/a.csv").write_text("mine, and")
-    copies = copy_data([outside(elsewhere / "a.csv")], project / "n.py")
+    caveats = copy_data([outside(elsewhere / "a.csv")], project / "n.py")
     assert (project / "data/a.csv").read_text() == "mine, and"
-    assert copies.caveats == snapshot(
+    assert caveats == snapshot(
         ("data/a.csv beside the notebook: another file than the one this was made with. It was left as it is.",)
     )
 
@@ -262,9 +261,9 @@ def test_too_much_data_stays_where_it_is_and_the_person_is_told_where_to_put_it(
     (elsewhere / "large.csv").write_text("x" * 200_000)
     (elsewhere / "late.csv").write_text("x" * 95)
     files = [outside(elsewhere / name) for name in ("small.csv", "large.csv", "late.csv")]
-    copies = copy_data(files, project / "n.py", most_bytes=100)
-    assert copies.copied == ("data/small.csv",)
-    assert copies.caveats == snapshot(
+    caveats = copy_data(files, project / "n.py", most_bytes=100)
+    assert [entry.name for entry in (project / "data").iterdir()] == ["small.csv"]
+    assert caveats == snapshot(
         (
             "large.csv (0.2 MB) was not copied: put it at data/large.csv beside the notebook.",
             "late.csv (95 bytes) was not copied: put it at data/late.csv beside the notebook.",
@@ -276,8 +275,8 @@ def test_a_large_folder_is_measured_as_a_whole(project: Path, elsewhere: Path) -
     (elsewhere / "many/deep").mkdir(parents=True)
     for name in ("a", "deep/b"):
         (elsewhere / "many" / name).write_text("x" * 60)
-    copies = copy_data([outside(elsewhere / "many")], project / "n.py", most_bytes=100)
-    assert (copies.copied, len(copies.caveats)) == ((), 1)
+    caveats = copy_data([outside(elsewhere / "many")], project / "n.py", most_bytes=100)
+    assert len(caveats) == 1
     assert not (project / "data").exists()
 
 
@@ -291,9 +290,9 @@ def test_links_out_of_a_folder_and_things_that_are_no_files_are_left_out(project
     (many / "absolute.txt").symlink_to(secret)
     (many / "folder").symlink_to("..")
     os.mkfifo(many / "pipe")
-    copies = copy_data([outside(many)], project / "n.py")
+    caveats = copy_data([outside(many)], project / "n.py")
     assert sorted(entry.name for entry in (project / "data/many").iterdir()) == ["a.csv"]
-    (caveat,) = copies.caveats
+    (caveat,) = caveats
     assert all(name in caveat for name in ("up.txt", "absolute.txt", "folder", "pipe"))
 
 
@@ -302,12 +301,12 @@ def test_a_notebook_cannot_send_a_copy_elsewhere_through_a_link(project: Path, e
     victim = tmp_path / "victim"
     victim.mkdir()
     (project / "data").symlink_to(victim)
-    copies = copy_data([outside(elsewhere / "a.csv")], project / "n.py")
-    assert (copies.copied, len(copies.caveats)) == ((), 1)
+    caveats = copy_data([outside(elsewhere / "a.csv")], project / "n.py")
+    assert len(caveats) == 1
     (project / "data").unlink()
     (project / "data").mkdir()
     (project / "data/a.csv").symlink_to(victim / "a.csv")
-    assert len(copy_data([outside(elsewhere / "a.csv")], project / "n.py").caveats) == 1
+    assert len(copy_data([outside(elsewhere / "a.csv")], project / "n.py")) == 1
     assert list(victim.iterdir()) == []
 
 
@@ -315,7 +314,7 @@ def test_data_that_has_gone_is_told_and_nothing_is_raised(project: Path, elsewhe
     (elsewhere / "a.csv").write_text("1")
     file = outside(elsewhere / "a.csv")
     (elsewhere / "a.csv").unlink()
-    assert len(copy_data([file], project / "n.py").caveats) == 1
+    assert len(copy_data([file], project / "n.py")) == 1
 
 
 # ── without Cellwright ──
@@ -347,7 +346,7 @@ async def test_a_notebook_made_in_a_cage_runs_as_a_plain_script_where_cellwright
         observation = await notebook.apply([CreateCell(code=total), CreateCell(code="print('total', total)")])
         assert observation.is_ok
         await notebook.save()
-    assert copy_data(data, path).caveats == ()
+    assert copy_data(data, path) == ()
     await anyio.to_thread.run_sync(runs_elsewhere, project, elsewhere, tmp_path)
 
 

@@ -59,7 +59,7 @@ async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
         assert "The person (ada) accepted mean." in factory.prompts()[3]
         [compared] = delivery.comparisons
         assert [(way.name, way.is_kept) for way in compared.ways] == [("median", False), ("mean", True)]
-        lanes = [branch_view_json(lane) for lane in (await read_branch_views(factory.runs.records, run)).lanes]
+        lanes = [branch_view_json(lane) for lane in (await read_branch_views(factory.runs.records, run)).values()]
         assert [(lane["purpose"], lane["state"], lane["agent"]) for lane in lanes] == [
             ("median", "dropped", "r/agent:2"),
             ("mean", "accepted", "r/agent:2"),

@@ -19,7 +19,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import CellFault, CellOutcome, CellOutput, KernelPool, OpenNotebook
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
-from cellwright.runs import DeliveredCheck, DeliveredTask, Delivery
+from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery
 from cellwright.runs.deliver.report.outputs import clean_output, output_html
 from cellwright.runs.deliver.report.page import prose
 from cellwright.runs.deliver.report.report import MARK, draw_charts, duration, report_html, report_text
@@ -434,7 +434,8 @@ def test_an_unknown_price_is_called_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (3_599, "59 min 59 s"), (7_500, "2 h 5 min")]
+    ("seconds", "said"),
+    [(-3, "0 s"), (59.9, "59 s"), (60, "1 min 00 s"), (3_599, "59 min 59 s"), (7_500, "2 h 05 min")],
 )
 def test_a_time_is_said_as_people_say_it(seconds: float, said: str) -> None:
     assert duration(seconds) == said

@@ -18,7 +18,7 @@ from cellwright.ids import CellId
 from cellwright.kernel import CellOutcome, CellOutput, KernelPool, VariablePreview
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.notebook import CreateCell, Document, apply_edits
-from cellwright.runs import Delivery
+from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.deliver.report.outputs import Charts, output_html
 from cellwright.runs.deliver.report.report import draw_charts, report_html
 from cellwright.sandbox.host.tiers import probe

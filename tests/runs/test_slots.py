@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import anyio
 
-from cellwright.runs import Goal
 from cellwright.runs.execute.slots import RunSlots, SlotLimits, SlotRequest, next_slots, why_it_waits
+from cellwright.runs.goal.goal import Goal
 
 
 def entry(run: str, person: str = "ada", *, notebook: str = "", priority: int = 0, came: int = 0) -> SlotRequest:

@@ -18,8 +18,8 @@ from cellwright.app import open_notebook, open_pool
 from cellwright.errors import UserError
 from cellwright.journal import Flow, Journal, Question, RunId, Workflow
 from cellwright.kernel import KernelPool, OpenNotebook
-from cellwright.runs import Goal, goal_json
 from cellwright.runs.events import EVENT_TYPES
+from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.server.__main__ import main
 from cellwright.server.executor import ExecutorOpener
 from cellwright.settings import Settings

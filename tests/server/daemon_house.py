@@ -17,8 +17,8 @@ import anyio
 
 from cellwright.background import BackgroundProcess, running_pid
 from cellwright.journal import Records, read_key
-from cellwright.runs import Goal
 from cellwright.runs.events import EVENT_TYPES
+from cellwright.runs.goal.goal import Goal
 from cellwright.server import DaemonLaunch
 from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings

@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from cellwright.background import listen, sole
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.framing import pack_json, receive_json
-from cellwright.runs import Plan, Task
+from cellwright.runs.plan.plan import Plan, Task
 from cellwright.server import connect
 from cellwright.server.daemon.connection import as_json, read_error
 from cellwright.server.daemon.launch import daemon_at

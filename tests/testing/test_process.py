@@ -92,4 +92,4 @@ def test_a_bad_script_file_is_told_on_the_command_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cellwright.testing.provider_server", "--script", str(script)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "is no answer" in ended.stderr
+    assert "line.0: Input tag 'sing'" in ended.stderr

@@ -34,14 +34,14 @@ def test_a_script_by_hand_is_short() -> None:
     ("text", "says"),
     [
         ("{", "The script is no JSON"),
-        ('"x"', "neither a list nor an object"),
-        ('{"lines": []}', "neither a list nor an object"),
-        ('["x"]', "'x' is no answer"),
-        ('[{"does": "sing"}]', "is no answer"),
-        ('[{"does": "say", "text": "x", "txt": 1}]', "say has no 'txt'"),
-        ('[{"does": "say"}]', "say: text: Field required"),
-        ('[{"does": "fault", "kind": "explode"}]', "fault: kind: Input should be 'bad-request'"),
-        ('[{"does": "say", "text": "x", "tokens": {"x": 1}}]', "tokens: .* unexpected keyword argument 'x'"),
+        ('"x"', "the script: Input should be a valid dictionary"),
+        ('{"lines": []}', "lines.* Input should be 'line' or 'always'"),
+        ('["x"]', "line.0: Input should be a valid dictionary"),
+        ('[{"does": "sing"}]', "line.0: Input tag 'sing' .*'say', 'call-tool'"),
+        ('[{"does": "say", "text": "x", "txt": 1}]', "line.0.say.txt: Unexpected keyword argument"),
+        ('[{"does": "say"}]', "line.0.say.text: Field required"),
+        ('[{"does": "fault", "kind": "explode"}]', "line.0.fault.kind: Input should be 'bad-request'"),
+        ('[{"does": "say", "text": "x", "tokens": {"x": 1}}]', "tokens.x: Unexpected keyword argument"),
     ],
 )
 def test_a_mistake_in_a_script_is_named(text: str, says: str) -> None:

@@ -91,7 +91,7 @@ async def test_what_goes_wrong_is_told_with_its_line(opened: Opener, where: Path
         cell = notebook.document.cells[2].id
         assert failed.message.startswith(f"weight raised KeyError (line 6 of cell {cell}): 'dodo'")
         typed = await shop.call("weight", {"name": "wren", "times": "two"}, run="b")
-        assert result_text(typed) == "Error (bad-arguments): weight: times: Expected `int`, got `str`"
+        assert result_text(typed) == "Error (bad-arguments): weight: Expected `int`, got `str` - at `$.times`"
 
 
 async def test_rules_against_running_code_hold_for_functions_too(opened: Opener, where: Path) -> None:

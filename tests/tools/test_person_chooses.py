@@ -55,7 +55,7 @@ async def asked(shop: Workshop, run: str = "a") -> OpenQuestion:
 async def states(records: Records, run: str = "a") -> dict[str, tuple[str, str, bool]]:
     """How each lane stands: its state, who decided, and whether it is in the notebook."""
     choices = await open_choices(records, run)
-    lanes = [branch_view_json(lane, choices) for lane in (await read_branch_views(records, run)).lanes]
+    lanes = [branch_view_json(lane, choices) for lane in (await read_branch_views(records, run)).values()]
     return {lane["purpose"]: (lane["state"], lane["decided_by"], lane["is_kept"]) for lane in lanes}
 
 

@@ -6,6 +6,7 @@ Everything here blocks.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -104,7 +105,7 @@ def _files(root: DataFile, chosen: DataSelection) -> list[DataFile]:
         return []
     if folder in {Path("/"), Path.home().resolve()}:
         raise UserError(f"{root.place!r} is everything you have.", hint="Name a folder with data in it.")
-    found = sorted(_walk(folder, _MAX_DEPTH, [_MAX_ENTRIES]))
+    found = sorted(_walk(folder, _MAX_DEPTH, [_MAX_ENTRIES]), key=_natural)
     if not found:
         chosen.skipped.append(SkippedFile(path=root.place, why="no data file is in this folder"))
     if len(found) > _MAX_FILES:
@@ -112,6 +113,12 @@ def _files(root: DataFile, chosen: DataSelection) -> list[DataFile]:
             f"Of the {len(found):,} data files in {root.place!r} the first {_MAX_FILES} were looked at."
         )
     return [root.inner(path) for path in found[:_MAX_FILES]]
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """A key by which `2.csv` comes before `10.csv`."""
+    parts = re.split(r"([0-9]{1,18})", path)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _walk(folder: Path, depth: int, left: list[int], prefix: str = "") -> Iterator[str]:

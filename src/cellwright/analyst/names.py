@@ -227,9 +227,10 @@ def _joined(profile: Profile, tables: list[TableNames], used: set[str]) -> tuple
     """The best join of each table that may be on the left, a few at most."""
     by_name = {names.name: names for names in tables}
     found: dict[str, JoinedNames] = {}
-    for each in profile.joins:
-        join = _many_on_the_left(each)
-        if join is None or join.left in found or not {join.left, join.right} <= by_name.keys():
+    for join in profile.joins:
+        # With the side that repeats on the left, as profiles have it, no row is counted twice.
+        is_lookup = join.relation in ("many-to-one", "one-to-one")
+        if not is_lookup or join.left in found or not {join.left, join.right} <= by_name.keys():
             continue
         if join.left_coverage < _MIN_COVERAGE or len(found) == MAX_JOINED or join.left == join.right:
             continue
@@ -259,26 +260,6 @@ def _joint(profile: Profile, join: Join, left: TableNames, right: TableNames, us
         right_key=right_key,
         columns=joined_columns(tables[join.left], tables[join.right], right.table, join),
     )
-
-
-def _many_on_the_left(join: Join) -> Join | None:
-    match join.relation:
-        case "many-to-one" | "one-to-one":
-            return join
-        case "one-to-many":
-            return Join(
-                left=join.right,
-                left_column=join.right_column,
-                right=join.left,
-                right_column=join.left_column,
-                left_coverage=join.right_coverage,
-                right_coverage=join.left_coverage,
-                relation="many-to-one",
-                says=join.says,
-                needs=join.needs,
-            )
-        case "many-to-many":
-            return None
 
 
 def joined_columns(

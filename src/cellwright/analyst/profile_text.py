@@ -7,26 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Profile, ReadOptions, TableProfile
-from cellwright.analyst.profile_view import (
-    by_severity,
-    fact_words,
-    figure,
-    head_words,
-    join_words,
-    many,
-    oddity_words,
-    quoted,
-    share,
-    shown,
-    time_words,
-    value_words,
-    what_words,
-)
+from cellwright.analyst import profile_view
+from cellwright.analyst.profile import ColumnProfile, Format, Profile, ReadOptions, TableProfile
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.notebook.source_text import literal, sql_name
 
@@ -92,12 +78,14 @@ def _first(texts: Sequence[str], costs: Sequence[int], tokens: int) -> list[str]
     """The first ones, and how many there are besides."""
     ends = list(itertools.accumulate(costs))
     fitting = sum(end <= tokens - _COUNT_TOKENS for end in ends)
-    return [*texts[:fitting], f"and {many(len(texts) - fitting, 'more table')}"]
+    return [*texts[:fitting], f"and {profile_view.many(len(texts) - fitting, 'more table')}"]
 
 
 def _tail(profile: Profile) -> list[str]:
-    lines = [f"join {join_words(join)}" for join in profile.joins[:_MAX_JOINS]]
-    lines += [f"not read: {shown(skipped.path)} ({skipped.why})" for skipped in profile.skipped[:_FEW_NAMES]]
+    lines = [f"join {profile_view.join_words(join)}" for join in profile.joins[:_MAX_JOINS]]
+    lines += [
+        f"not read: {profile_view.shown(skipped.path)} ({skipped.why})" for skipped in profile.skipped[:_FEW_NAMES]
+    ]
     if len(profile.skipped) > _FEW_NAMES:
         lines.append(f"not read: {len(profile.skipped) - _FEW_NAMES:,} more")
     return [*lines, *(f"note: {note}" for note in profile.notes)]
@@ -105,14 +93,14 @@ def _tail(profile: Profile) -> list[str]:
 
 def table_text(table: TableProfile, detail: Detail) -> str:
     """One table."""
-    lines = [head_words(table)]
+    lines = [profile_view.head_words(table)]
     if detail >= Detail.READ:
         lines.append(f"  read: {read_line(table)}")
     if detail == Detail.NAMES:
         lines.append(f"  columns: {_names(table.columns)}")
     elif detail > Detail.NAMES:
         described = _DESCRIBED_COLUMNS.get(detail, len(table.columns))
-        lines += [f"  {fact}" for fact in fact_words(table)]
+        lines += [f"  {fact}" for fact in profile_view.fact_words(table)]
         lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in table.columns[:described]]
         if rest := table.columns[described:]:
             lines.append(f"  - and {_names(rest)}")
@@ -128,19 +116,19 @@ def _names(columns: Sequence[ColumnProfile]) -> str:
 
 def _oddities(table: TableProfile, detail: Detail) -> list[str]:
     most = _MANY_ODDITIES if detail == Detail.ALL else _FEW_ODDITIES
-    oddities = by_severity(table.oddities)
-    lines = [f"  ! {oddity_words(oddity)}" for oddity in oddities[:most]]
+    oddities = profile_view.by_severity(table.oddities)
+    lines = [f"  ! {profile_view.oddity_words(oddity)}" for oddity in oddities[:most]]
     return [*lines, f"  ! and {len(oddities) - most:,} more oddities"] if len(oddities) > most else lines
 
 
 def column_text(column: ColumnProfile, rows: int, detail: Detail) -> str:
     """One column in one line."""
-    parts = [f"{literal(column.name)}: {what_words(column)}"]
-    if values := value_words(column, rows):
+    parts = [f"{literal(column.name)}: {profile_view.what_words(column)}"]
+    if values := profile_view.value_words(column, rows):
         parts.append(values)
     if column.nulls:
         pattern = f", {column.null_pattern}" if column.null_pattern and detail == Detail.ALL else ""
-        parts.append(f"{share(column.nulls, rows)} missing{pattern}")
+        parts.append(f"{profile_view.share(column.nulls, rows)} missing{pattern}")
     if detail == Detail.ALL:
         parts += _more(column)
     return "; ".join(parts)
@@ -150,11 +138,12 @@ def _more(column: ColumnProfile) -> list[str]:
     """What somebody who writes code with it wants to know too."""
     parts: list[str] = []
     if column.numbers is not None and column.meaning in {"measure", "currency"}:
-        parts.append(f"mean {figure(column.numbers.mean)}, deviation {figure(column.numbers.deviation)}")
+        mean, deviation = map(profile_view.figure, (column.numbers.mean, column.numbers.deviation))
+        parts.append(f"mean {mean}, deviation {deviation}")
     elif column.distinct and not column.is_unique:
         parts.append(f"{column.distinct:,} distinct")
     if column.times is not None and column.times.missing_steps:
-        parts.append(time_words(column).partition(", ")[2])
+        parts.append(profile_view.time_words(column).partition(", ")[2])
     if words := _conversion_words(column):
         parts.append(words)
     return parts
@@ -173,12 +162,21 @@ def _conversion_words(column: ColumnProfile) -> str:
         "formats": ", ".join(conversion.formats),
         "null words": ", ".join(conversion.null_words),
     }
-    rules = "; ".join(f"{name} {quoted(value)}" for name, value in settings.items() if value)
-    like = f" such as {quoted(column.examples[0])}" if column.examples else ""
+    rules = "; ".join(f"{name} {profile_view.quoted(value)}" for name, value in settings.items() if value)
+    like = f" such as {profile_view.quoted(column.examples[0])}" if column.examples else ""
     return f"text{like}{f' ({rules})' if rules else ''}" if rules or conversion.kind == "date" else ""
 
 
 # ── how to read it ──
+
+_READ_LINES: Final[dict[Format, str]] = {
+    "parquet": "pd.read_parquet({path})",
+    "feather": "pd.read_feather({path})",
+    "json": "pd.read_json({path})",
+    "jsonl": "pd.read_json({path}, lines=True)",
+    "sqlite": "pd.read_sql({query}, sqlite3.connect({path}))",
+    "duckdb": "duckdb.connect({path}, read_only=True).sql({query}).df()",
+}
 
 
 def read_line(table: TableProfile) -> str:
@@ -188,23 +186,14 @@ def read_line(table: TableProfile) -> str:
     match reading.format:
         case "csv":
             return f"pd.read_csv({', '.join([path, *_csv_words(table)])})"
-        case "parquet":
-            return f"pd.read_parquet({path})"
-        case "feather":
-            return f"pd.read_feather({path})"
-        case "json" if reading.part:
-            return f"pd.DataFrame(json.loads(pathlib.Path({path}).read_text())[{literal(reading.part)}])"
-        case "json":
-            return f"pd.read_json({path})"
-        case "jsonl":
-            return f"pd.read_json({path}, lines=True)"
         case "excel":
             sheet = [f"sheet_name={literal(reading.part)}"] if reading.part else []
-            return f"pd.read_excel({', '.join([path, *sheet, *_header_words(reading)])})"
-        case "sqlite":
-            return f"pd.read_sql({literal(f'SELECT * FROM {sql_name(reading.part)}')}, sqlite3.connect({path}))"
-        case "duckdb":
-            return f"duckdb.connect({path}, read_only=True).sql({literal(f'FROM {sql_name(reading.part)}')}).df()"
+            return f"pd.read_excel({', '.join([path, *sheet, *_place_words(reading)])})"
+        case "json" if reading.part:
+            return f"pd.DataFrame(json.loads(pathlib.Path({path}).read_text())[{literal(reading.part)}])"
+        case other:
+            query = literal(f"SELECT * FROM {sql_name(reading.part)}")
+            return _READ_LINES[other].format(path=path, query=query)
 
 
 def _csv_words(table: TableProfile) -> list[str]:
@@ -212,28 +201,29 @@ def _csv_words(table: TableProfile) -> list[str]:
     words = [f"sep={literal(reading.delimiter)}"] if reading.delimiter != "," else []
     if reading.encoding.lower() not in {"utf-8", "ascii"}:
         words.append(f"encoding={literal(reading.encoding)}")
-    if reading.quote == "":
-        words.append("quoting=3")
-    elif reading.quote != '"':
-        words.append(f"quotechar={literal(reading.quote)}")
     if any(column.conversion.decimal == "," for column in table.columns):
         words.append('decimal=","')
-    return [*words, *_header_words(reading)]
+    return [*words, *_place_words(reading)]
 
 
-def _header_words(reading: ReadOptions) -> list[str]:
-    words = [f"skiprows={reading.skip_first}"] if reading.skip_first else []
+def _place_words(reading: ReadOptions) -> Iterator[str]:
+    names = f"[{', '.join(map(literal, reading.names))}]" if len(reading.names) <= _FEW_NAMES else ""
+    return place_options(reading, names=names, width=reading.width, skip_last=reading.skip_last)
+
+
+def place_options(reading: ReadOptions, *, names: str, width: int, skip_last: int) -> Iterator[str]:
+    """Arguments by which pandas finds a table in its text or sheet; `names` is code of those no line gives."""
+    if reading.quote != '"':
+        yield f"quotechar={literal(reading.quote)}" if reading.quote else "quoting=3"
+    if reading.skip_first:
+        yield f"skiprows={reading.skip_first}"
     if not reading.header_rows:
-        words.append("header=None")
-    elif reading.header_rows != (0,):
-        words.append(f"header={list(reading.header_rows)}")
-    if 0 < len(reading.names) <= _FEW_NAMES:
-        words.append(f"names=[{', '.join(map(literal, reading.names))}]")
-    if reading.width:
-        words.append(f"usecols=range({reading.first_column}, {reading.first_column + reading.width})")
+        yield "header=None"
+        yield from [f"names={names}"] if reading.names and names else []
+    if width:
+        yield f"usecols=range({reading.first_column}, {reading.first_column + width})"
     if reading.skips_spaces:
-        words.append("skipinitialspace=True")
-    if reading.skip_last:
-        words.append(f"skipfooter={reading.skip_last}")
-        words += ['engine="python"'] if reading.format == "csv" else []
-    return words
+        yield "skipinitialspace=True"
+    if skip_last:
+        yield f"skipfooter={skip_last}"
+        yield from ['engine="python"'] if reading.format == "csv" else []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from cellwright.analyst.profile import ColumnProfile, Join, Oddity, TableProfile, one_line
@@ -21,55 +20,11 @@ _SEVERITY: Final = {"problem": 0, "warning": 1, "note": 2}
 _LARGE: Final = 1e15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnView:
-    """One column as a row of a table."""
-
-    name: str
-    what: str
-    """`number, currency (EUR)`."""
-    missing: str
-    """`3.1 %`; empty: nothing is."""
-    values: str
-    """Range, commonest values or lengths."""
-    shape: str
-    """A small histogram; empty where there is none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableView:
-    """One table."""
-
-    name: str
-    head: str
-    """`sales.csv, csv: 12,345 rows, 8 columns, 1.2 MB`."""
-    columns: tuple[ColumnView, ...]
-    facts: tuple[str, ...]
-    """Keys, time, repeats, what is missing together, sampling."""
-    oddities: tuple[Oddity, ...]
-    """The gravest first."""
-
-
-def table_view(table: TableProfile) -> TableView:
-    """All that is shown of a table."""
-    return TableView(
-        name=one_line(table.name),
-        head=head_words(table),
-        columns=tuple(column_view(column, table.looked_at) for column in table.columns),
-        facts=tuple(fact_words(table)),
-        oddities=by_severity(table.oddities),
-    )
-
-
-def column_view(column: ColumnProfile, rows: int) -> ColumnView:
-    """All that is shown of a column, of so many rows looked at."""
-    return ColumnView(
-        name=one_line(column.name),
-        what=what_words(column),
-        missing=share(column.nulls, rows) if column.nulls else "",
-        values=value_words(column, rows),
-        shape=bars(column.numbers.histogram) if column.numbers else _common_bars(column),
-    )
+def column_cells(column: ColumnProfile, rows: int) -> tuple[str, str, str, str, str]:
+    """All that is shown of a column, of so many rows looked at: name, what it is, missing, values, a histogram."""
+    missing = share(column.nulls, rows) if column.nulls else ""
+    shape = bars(column.numbers.histogram) if column.numbers else _common_bars(column)
+    return one_line(column.name), what_words(column), missing, value_words(column, rows), shape
 
 
 # ── tables ──

@@ -35,7 +35,6 @@ from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.approvals import Person
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import sentence_of
-from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.events import EVENT_TYPES, CellReported, FilesNotKept, RunWaiting
 from cellwright.runs.execute import steering_commands
@@ -44,7 +43,7 @@ from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
 from cellwright.runs.execute.workflow import RUN, run_workflows
 from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, OpenBranchWorkspace, Workspace
-from cellwright.runs.goal.goal import goal_json
+from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits

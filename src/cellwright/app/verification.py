@@ -18,7 +18,7 @@ from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, Delivere
 from cellwright.runs.verify.fresh_environment import fresh_environments
 from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.proof import ProofStore, Signer
-from cellwright.runs.verify.reasons import SOURCE_NOTES, NoEnvironment, hint_of, text_of
+from cellwright.runs.verify.reasons import SOURCE_NOTES
 from cellwright.runs.verify.verification import NotVerified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
@@ -67,9 +67,9 @@ async def check_notebook(
     )
     note = SOURCE_NOTES.get(outcome.report.source, "")
     if isinstance(outcome, NotVerified):
-        problems = tuple(f"{text_of(reason)} {sentence_of(hint_of(reason))}" for reason in outcome.reasons)
+        problems = tuple(f"{reason.text} {sentence_of(reason.hint)}" for reason in outcome.reasons)
         ran: CheckExtent = "whole" if outcome.report.cells else "not at all"
-        if any(isinstance(reason, NoEnvironment) and reason.is_unavailable for reason in outcome.reasons):
+        if any(reason.is_unavailable for reason in outcome.reasons):
             ran = "unavailable"
         return CheckOutcome(problems=problems, checks=checks, ran=ran, note=note)
     store, signed = ProofStore(home=settings.home), outcome.signed

@@ -33,7 +33,7 @@ from cellwright.runs.verify.input_files import FileLocations
 from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json
 from cellwright.runs.verify.proof_status import ProofStatus, proof_status
-from cellwright.runs.verify.reasons import SOURCE_NOTES, hint_of, text_of
+from cellwright.runs.verify.reasons import SOURCE_NOTES
 from cellwright.runs.verify.verification import NotVerified, Verified, tools_here, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
@@ -117,13 +117,9 @@ def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]
     reasons = result.reasons if isinstance(result, NotVerified) else ()
     return {
         "verified": isinstance(result, Verified),
-        "reasons": [
-            {"kind": type(reason).__name__, "text": text_of(reason), "hint": hint_text(hint_of(reason))}
-            for reason in reasons
-        ],
+        "reasons": [{"kind": reason.kind, "text": reason.text, "hint": hint_text(reason.hint)} for reason in reasons],
         "cells": [
-            {"id": cell.place.cell, "label": cell.place.label, "status": cell.status, "same": cell.is_same}
-            for cell in report.cells
+            {"id": cell.cell, "label": cell.label, "status": cell.status, "same": cell.is_same} for cell in report.cells
         ],
         "checks": [dataclasses.asdict(check) for check in report.checks],
         "lint": [dataclasses.asdict(finding) for finding in report.findings],

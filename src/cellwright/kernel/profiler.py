@@ -64,7 +64,7 @@ class Profiler:
 
     async def _read(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
         request = ProfileRequest(
-            paths=tuple(file.target for file in selection.named),
+            paths=tuple(file.target for file in selection.files),
             most_rows=limits.most_rows,
             most_files=limits.most_files,
             seconds=limits.seconds,

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ModelResponseStreamEvent
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
@@ -40,6 +48,14 @@ class Request:
     output: OutputSchema | None = None
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     """pydantic-ai's `ModelSettings`: max_tokens, temperature, thinking, cache …"""
+
+    @property
+    def contents(self) -> list[object]:
+        """What it holds besides plain texts: in prompts, and in the results of tools."""
+        parts = [part for message in self.messages if isinstance(message, ModelRequest) for part in message.parts]
+        prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
+        told = [part.files for part in parts if isinstance(part, ToolReturnPart)]
+        return [content for held in (*prompts, *told) if not isinstance(held, str) for content in held]
 
     @property
     def hash(self) -> str:

@@ -10,13 +10,16 @@ UsageBy = Literal["run", "model", "day", "role"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskUsage:
-    """What was used and paid, summed."""
+class ReportRequest:
+    """What the gateway is asked about itself; `test` asks one model something trivial, and is paid."""
 
+    kind: Literal["usage", "latency", "models", "providers", "test", "status"]
     by: UsageBy = "model"
+    """What usage is summed by."""
     since: str = ""
-    """A day or time, UTC, ISO 8601; everything if empty."""
-    kind: Literal["usage"] = "usage"
+    """Of usage and latency: a day or time, UTC, ISO 8601; everything if empty."""
+    model: str = ""
+    """Which one to test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +42,10 @@ class UsageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """The answer to `AskUsage`."""
+    """What was used and paid."""
 
     rows: tuple[UsageRow, ...]
     kind: Literal["usage"] = "usage"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskLatency:
-    """How long models took to answer, and how often they did not."""
-
-    since: str = ""
-    """A day or time, UTC, ISO 8601; everything if empty."""
-    kind: Literal["latency"] = "latency"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +63,10 @@ class LatencyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyReport:
-    """The answer to `AskLatency`, the most used first."""
+    """How long models took to answer, and how often they did not; the most used first."""
 
     rows: tuple[LatencyRow, ...]
     kind: Literal["latency"] = "latency"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskModels:
-    """Which models there are, and which can be used now."""
-
-    kind: Literal["models"] = "models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,17 +90,10 @@ class ListedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelsReport:
-    """The answer to `AskModels`."""
+    """Which models there are, and which can be used now."""
 
     models: tuple[ListedModel, ...]
     kind: Literal["models"] = "models"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskProviders:
-    """Which providers are ready, and what a missing one needs."""
-
-    kind: Literal["providers"] = "providers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,23 +114,15 @@ class ProviderState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvidersReport:
-    """The answer to `AskProviders`."""
+    """Which providers are ready, and what a missing one needs."""
 
     providers: tuple[ProviderState, ...]
     kind: Literal["providers"] = "providers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskTest:
-    """Ask one model something trivial: does it answer, and can it call tools and keep to a schema? This is paid."""
-
-    model: str
-    kind: Literal["test"] = "test"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TestReport:
-    """The answer to `AskTest`."""
+    """Whether a model answers, and whether it can call tools and keep to a schema."""
 
     __test__ = False  # pytest: not a test
 
@@ -165,15 +137,8 @@ class TestReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskStatus:
-    """How the gateway is doing."""
-
-    kind: Literal["status"] = "status"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
-    """The answer to `AskStatus`."""
+    """How the gateway is doing."""
 
     pid: int
     version: str
@@ -188,5 +153,4 @@ class StatusReport:
     kind: Literal["status"] = "status"
 
 
-Question = AskUsage | AskLatency | AskModels | AskProviders | AskTest | AskStatus
 Report = UsageReport | LatencyReport | ModelsReport | ProvidersReport | TestReport | StatusReport

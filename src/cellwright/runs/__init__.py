@@ -6,24 +6,4 @@ Never:  how an agent thinks (agents), what is allowed (policy), processes and so
 
 `execute/` is a run at work (start at `execute.workflow`; it loads agents and models), `goal/`, `plan/` and `deliver/`
 its stages, `history/` undo and redo, `views/` what its events add up to, `verify/` the check from scratch and proofs.
-Exported here are the values every interface needs.
 """
-
-from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery, DeliveryStatus
-from cellwright.runs.goal.goal import Approve, Goal, goal_json, parse_goal
-from cellwright.runs.plan.plan import Check, Plan, Task, TaskStatus
-
-__all__ = [
-    "Approve",
-    "Check",
-    "DeliveredCheck",
-    "DeliveredTask",
-    "Delivery",
-    "DeliveryStatus",
-    "Goal",
-    "Plan",
-    "Task",
-    "TaskStatus",
-    "goal_json",
-    "parse_goal",
-]

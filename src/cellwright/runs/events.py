@@ -166,21 +166,12 @@ def task_event(task: Task) -> TaskChanged:
     return TaskChanged(task=task.id, title=task.title, state=task.status, note=task.note)
 
 
-RUN_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = (
-    GoalSet,
-    StageEntered,
-    PlanAdopted,
-    CellReported,
-    RunWaiting,
-    FilesNotKept,
-    AlternativesCompared,
-    RunDelivered,
-    ChangeReviewed,
-    NewGoal,
-    PlanChanged,
-    HostVisited,
-    RunCarriedOver,
+RUN_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = tuple(
+    each
+    for each in tuple(globals().values())
+    if isinstance(each, type) and issubclass(each, RoomEvent) and each.__module__ == __name__
 )
+"""All that are defined above."""
 TOOL_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = (TrialRecord, BranchDropped, GrantGiven, GrantRevoked)
 EVENT_TYPES: Final = EventTypes((*RUN_EVENT_TYPES, *AGENT_EVENT_TYPES, *TOOL_EVENT_TYPES))
 """What a journal of runs is read with."""

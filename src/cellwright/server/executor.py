@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cellwright.journal import Records, RunId
-from cellwright.runs import Goal
+from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:

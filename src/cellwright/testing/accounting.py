@@ -58,40 +58,40 @@ class Charge:
     """Whether the whole answer was handed to the connection."""
 
 
+@dataclass(slots=True)
 class OpenCharge:
     """One open charge: the input is paid at once, the output as it is made."""
 
-    def __init__(self, received: Received, tokens: Tokens) -> None:
-        self._received = received
-        self._tokens = tokens
-        self._share = 0.0
-        self._is_finished = False
+    received: Received
+    tokens: Tokens
+    share: float = 0.0
+    is_finished: bool = False
 
     def deliver(self, share: float) -> None:
         """This part of the whole answer has been made by now, between 0 and 1."""
-        self._share = max(self._share, share)
+        self.share = max(self.share, share)
 
     def finish(self) -> None:
         """The whole answer is made; its last bytes go out now."""
-        self._share = 1.0
-        self._is_finished = True
+        self.share = 1.0
+        self.is_finished = True
 
     def lose(self) -> None:
         """The client was gone before the last bytes."""
-        self._is_finished = False
+        self.is_finished = False
 
     @property
     def charge(self) -> Charge:
         """What it comes to so far."""
-        received = self._received
+        received = self.received
         return Charge(
             request_id=received.id,
             kind=received.kind,
             model=received.model,
             idempotency_key=received.idempotency_key,
             is_stream=received.is_stream,
-            tokens=replace(self._tokens, output_tokens=int(self._tokens.output_tokens * self._share)),
-            is_finished=self._is_finished,
+            tokens=replace(self.tokens, output_tokens=int(self.tokens.output_tokens * self.share)),
+            is_finished=self.is_finished,
         )
 
 

@@ -17,11 +17,15 @@ FaultKind = Literal[
 
 FAULTS: Final[tuple[FaultKind, ...]] = get_args(FaultKind)
 
+_STRICT: Final = {"extra": "forbid"}
+"""For scripts that are read from JSON: a misspelled word is a mistake."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
     """What one answer costs. Cached tokens are part of the input."""
 
+    __pydantic_config__ = _STRICT
     input_tokens: int = 10
     output_tokens: int = 5
     cache_read_tokens: int = 0
@@ -32,8 +36,10 @@ class Tokens:
 class Say:
     """Text."""
 
+    __pydantic_config__ = _STRICT
     text: str
     _: KW_ONLY
+    does: Literal["say"] = field(default="say", repr=False)
     chunks: int | None = None
     """Into how many pieces a stream cuts it; by default one per word."""
     thinking: str = ""
@@ -48,9 +54,11 @@ class Say:
 class CallTool:
     """A call of one tool. Arguments given as text are sent as they are, broken JSON included."""
 
+    __pydantic_config__ = _STRICT
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict[str, Any])
     _: KW_ONLY
+    does: Literal["call-tool"] = field(default="call-tool", repr=False)
     id: str | None = None
     """The call's id; by default one made from the request."""
     text: str = ""
@@ -65,8 +73,10 @@ class CallTool:
 class CallTools:
     """Calls of several tools in one answer."""
 
+    __pydantic_config__ = _STRICT
     calls: tuple[CallTool, ...]
     _: KW_ONLY
+    does: Literal["call-tools"] = field(default="call-tools", repr=False)
     text: str = ""
     tokens: Tokens = field(default_factory=Tokens)
     chunk_seconds: float = 0
@@ -76,8 +86,10 @@ class CallTools:
 class SayJson:
     """A JSON value: as text, or as the arguments of the tool the request forces the model to call."""
 
+    __pydantic_config__ = _STRICT
     value: Any
     _: KW_ONLY
+    does: Literal["say-json"] = field(default="say-json", repr=False)
     chunks: int | None = None
     tokens: Tokens = field(default_factory=Tokens)
     chunk_seconds: float = 0
@@ -105,8 +117,10 @@ class Fault:
     | `cut-unicode` | characters cut in two between writes | the same |
     """
 
+    __pydantic_config__ = _STRICT
     kind: FaultKind
     _: KW_ONLY
+    does: Literal["fault"] = field(default="fault", repr=False)
     answer: Spoken = Say("one two three four five")
     after_chunks: int = 2
     """How many pieces of the answer come through first."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from dataclasses import dataclass
 from typing import cast
 
 from anyio.abc import TaskGroup
@@ -21,15 +20,6 @@ from cellwright.testing.wire.formats import WIRES, WireKind, kind_of
 from cellwright.testing.wire.reply import REFUSALS, Refusal, Reply, Wire, dump
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdempotentReply:
-    """What was answered to a request with an idempotency key."""
-
-    answer: Spoken
-    reply: Reply
-    account: OpenCharge
-
-
 class Responder:
     """Where requests are answered."""
 
@@ -39,7 +29,8 @@ class Responder:
         self._counter = counter
         self._background = Background(work=work, barrier=self.barrier, counter=counter)
         self._control = Control(script=self.script, barrier=self.barrier, counter=counter)
-        self._remembered: dict[str, IdempotentReply] | None = {} if honours_idempotency_keys else None
+        self._remembered: dict[str, tuple[Spoken, Reply, OpenCharge]] | None = {} if honours_idempotency_keys else None
+        """What was answered to requests with an idempotency key."""
 
     async def answer(self, request: HttpRequest, connection: HttpConnection) -> None:
         """One request, whatever it is for."""
@@ -80,8 +71,8 @@ class Responder:
     async def _play(self, received: Received, playback: Playback) -> None:
         key, asked = received.idempotency_key, playback.asked
         if self._remembered is not None and key in self._remembered:
-            before = self._remembered[key]
-            return await self._finish(before.answer, before.reply, playback, before.account)
+            spoken, reply, account = self._remembered[key]
+            return await self._finish(spoken, reply, playback, account)
         answer = self.script.next_for(received, asked)
         if isinstance(answer, Fault) and answer.kind in REFUSALS:
             return await _refuse(answer, asked.model, playback.wire, playback.connection, playback.headers)
@@ -89,7 +80,7 @@ class Responder:
         account = self._counter.open_account(received, reply.tokens)
         if self._remembered is not None and key is not None:
             spoken = answer.answer if isinstance(answer, Fault) else answer
-            self._remembered[key] = IdempotentReply(answer=spoken, reply=reply, account=account)
+            self._remembered[key] = spoken, reply, account
         if asked.is_background:
             return await self._background.begin(answer, reply, playback, account)
         await self._finish(answer, reply, playback, account)

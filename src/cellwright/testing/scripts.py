@@ -8,22 +8,17 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cellwright.errors import UserError
 from cellwright.testing.accounting import Received
-from cellwright.testing.answers import Answer, CallTool, CallTools, Fault, Say, SayJson, Tokens
+from cellwright.testing.answers import Answer, Say, SayJson
 from cellwright.testing.wire.reply import WireRequest
 
-_KINDS: Final[dict[str, type[Answer]]] = {
-    "say": Say,
-    "call-tool": CallTool,
-    "call-tools": CallTools,
-    "say-json": SayJson,
-    "fault": Fault,
-}
-_NAMES: Final = {type_: name for name, type_ in _KINDS.items()}
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,65 +30,31 @@ class ScriptFile:
 
 
 def read_script(text: str | bytes) -> ScriptFile:
-    """A script from JSON text. Raises `UserError`."""
+    """A script from JSON text: a list of answers, or an object with `line` and `always`. Raises `UserError`."""
+    from pydantic import ValidationError
+
     try:
         value: Any = json.loads(text)
+        return ScriptFile(**_adapter().validate_python({"line": value} if isinstance(value, list) else value))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the script"
+        raise UserError(f"{place}: {first['msg']}.", hint="See docs/testing.md for what a script says.") from None
     except ValueError as error:
         raise UserError(f"The script is no JSON: {error}.") from None
-    match value:
-        case list():
-            return ScriptFile(line=tuple(map(_answer, value)))
-        case {**lists} if set(lists) <= {"line", "always"}:
-            return ScriptFile(**{name: tuple(map(_answer, values)) for name, values in lists.items()})
-        case _:
-            raise UserError("The script is neither a list nor an object with `line` and `always`.")
 
 
 def write_script(script: ScriptFile) -> str:
     """The script as JSON text."""
-    written = {"line": [_written(each) for each in script.line], "always": [_written(each) for each in script.always]}
-    return json.dumps(written)
+    return _adapter().dump_json({"line": script.line, "always": script.always}).decode()
 
 
-def _answer(value: Any) -> Answer:
-    from pydantic import TypeAdapter, ValidationError
+@cache
+def _adapter() -> TypeAdapter[dict[Literal["line", "always"], tuple[Answer, ...]]]:
+    # Here, because it is slow to load and most tests read no script.
+    from pydantic import Discriminator, TypeAdapter
 
-    kind = _KINDS.get(str(value.get("does"))) if isinstance(value, dict) else None
-    if kind is None:
-        raise UserError(f"{value!r} is no answer.", hint=f"`does` is one of: {', '.join(_KINDS)}.")
-    given = {name: _inner(name, inner) for name, inner in value.items() if name != "does"}
-    known = [field.name for field in fields(kind)]
-    if unknown := set(given) - set(known):
-        raise UserError(f"{_NAMES[kind]} has no {sorted(unknown)[0]!r}.", hint=f"It has: {', '.join(known)}.")
-    try:
-        return TypeAdapter[Answer](kind).validate_python(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        path = ".".join(map(str, first["loc"]))
-        raise UserError(f"{_NAMES[kind]}: {path}: {first['msg']}.") from None
-
-
-def _inner(name: str, value: Any) -> Any:
-    match name, value:
-        case (("tokens" | "reported"), dict()):
-            try:
-                return Tokens(**value)
-            except TypeError as error:
-                raise UserError(f"{name}: {error}.") from None
-        case "calls", list():
-            return tuple(_answer({"does": "call-tool"} | dict(call)) for call in value)
-        case "answer", dict():
-            return _answer(value)
-        case _:
-            return value
-
-
-def _written(answer: Answer) -> dict[str, Any]:
-    from pydantic import TypeAdapter
-
-    kind = type(answer)
-    written = {"does": _NAMES[kind]} | TypeAdapter[Answer](kind).dump_python(answer, mode="json")
-    return written | {"answer": _written(answer.answer)} if isinstance(answer, Fault) else written
+    return TypeAdapter(dict[Literal["line", "always"], tuple[Annotated[Answer, Discriminator("does")], ...]])
 
 
 Predicate = Callable[[Received], bool]

@@ -23,17 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from cellwright_guest.forks.own_process import (
-    Descriptors,
-    MemoryMapping,
-    bounded_text,
-    is_thread_alive,
-    library_name,
-    look_at_descriptors,
-    memory_map,
-    thread_name,
-    thread_owners,
-)
+from cellwright_guest.forks import own_process
 from cellwright_guest.forks.process_fork import loop_descriptors
 from cellwright_guest.report_wire import (
     MOST_LISTED,
@@ -66,10 +56,10 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
     The standard streams and the descriptors of `loop` are found here.
     """
     unseen: list[str] = []
-    mappings = _look(unseen, "memory", memory_map, [])
+    mappings = _look(unseen, "memory", own_process.memory_map, [])
     threads = _look(unseen, "threads", _threads, [])
     ours = {0, 1, 2, *own, *loop_descriptors(loop)}
-    seen = _look(unseen, "descriptors", lambda: look_at_descriptors(own=ours), Descriptors())
+    seen = _look(unseen, "descriptors", lambda: own_process.look_at_descriptors(own=ours), own_process.Descriptors())
     return HazardFacts(
         python_threads=_python_threads(),
         native_threads=_native_threads(threads, mappings),
@@ -88,7 +78,7 @@ def survey(loop: asyncio.AbstractEventLoop, *, own: Collection[int], children: C
         is_cuda_initialised=_attribute(sys.modules.get("torch.cuda"), "_initialized") is True,
         pools=_pools(),
         openmp=[
-            OpenMpRuntime(library=library_name(path), is_pausable=_pause_of(path) is not None)
+            OpenMpRuntime(library=own_process.library_name(path), is_pausable=_pause_of(path) is not None)
             for path in _openmp_paths(mappings)
         ],
         unseen=unseen,
@@ -101,19 +91,21 @@ def quiesce() -> list[str]:
     Says what was done. A fork with such threads leaves a child that waits for them for ever.
     """
     done: list[str] = []
-    mappings = memory_map()
+    mappings = own_process.memory_map()
     paths = _openmp_paths(mappings)
     if not paths:
         return done
     native = {thread for thread in _threads() if thread not in _python_ids()}
-    theirs = [thread for thread, owner in thread_owners(native, mappings).items() if _OPENMP.match(f"{owner}.")]
+    theirs = [
+        thread for thread, owner in own_process.thread_owners(native, mappings).items() if _OPENMP.match(f"{owner}.")
+    ]
     for path in paths:
         pause = _pause_of(path)
         if pause is not None and pause(_PAUSE_HARD) == 0:
-            done.append(f"paused OpenMP ({library_name(path)})")
+            done.append(f"paused OpenMP ({own_process.library_name(path)})")
     # They end by themselves, a moment after the call has returned.
     until = time.monotonic() + _THREAD_END_TIMEOUT_SECONDS
-    while any(map(is_thread_alive, theirs)) and time.monotonic() < until:
+    while any(map(own_process.is_thread_alive, theirs)) and time.monotonic() < until:
         time.sleep(0.001)
     return done
 
@@ -147,18 +139,19 @@ def _python_ids() -> set[int | None]:
 def _python_threads() -> list[PythonThread]:
     return [
         PythonThread(
-            name=bounded_text(thread.name), kind=bounded_text(f"{type(thread).__module__}.{type(thread).__qualname__}")
+            name=own_process.bounded_text(thread.name),
+            kind=own_process.bounded_text(f"{type(thread).__module__}.{type(thread).__qualname__}"),
         )
         for thread in _others()[:MOST_LISTED]
     ]
 
 
-def _native_threads(threads: Sequence[int], mappings: Sequence[MemoryMapping]) -> list[NativeThreads]:
+def _native_threads(threads: Sequence[int], mappings: Sequence[own_process.MemoryMapping]) -> list[NativeThreads]:
     known = _python_ids()
-    owned = thread_owners([thread for thread in threads if thread not in known], mappings)
-    counted = Counter((owner, thread_name(thread)) for thread, owner in owned.items())
+    owned = own_process.thread_owners([thread for thread in threads if thread not in known], mappings)
+    counted = Counter((owner, own_process.thread_name(thread)) for thread, owner in owned.items())
     return [
-        NativeThreads(owner=bounded_text(owner), name=bounded_text(name), count=count)
+        NativeThreads(owner=own_process.bounded_text(owner), name=own_process.bounded_text(name), count=count)
         for (owner, name), count in counted.most_common(MOST_LISTED)
     ]
 
@@ -184,7 +177,7 @@ def _child(pid: int) -> ChildProcess | None:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    return ChildProcess(pid=pid, name=bounded_text(status.partition("(")[2].rpartition(")")[0]))
+    return ChildProcess(pid=pid, name=own_process.bounded_text(status.partition("(")[2].rpartition(")")[0]))
 
 
 def _pools() -> list[str]:
@@ -201,12 +194,12 @@ def _pools() -> list[str]:
 # ── memory ──
 
 
-def _shared(mappings: Sequence[MemoryMapping]) -> list[SharedMapping]:
+def _shared(mappings: Sequence[own_process.MemoryMapping]) -> list[SharedMapping]:
     lock = _attribute(_attribute(_tqdm_lock_class(), "mp_lock"), "_semlock")
     handle: object = _attribute(lock, "handle")
     return [
         SharedMapping(
-            path=bounded_text(mapping.path),
+            path=own_process.bounded_text(mapping.path),
             is_deleted=mapping.is_deleted,
             owner="tqdm" if isinstance(handle, int) and mapping.start <= handle < mapping.end else "",
         )
@@ -214,7 +207,7 @@ def _shared(mappings: Sequence[MemoryMapping]) -> list[SharedMapping]:
     ]
 
 
-def _openmp_paths(mappings: Iterable[MemoryMapping]) -> list[str]:
+def _openmp_paths(mappings: Iterable[own_process.MemoryMapping]) -> list[str]:
     return sorted({each.path for each in mappings if _OPENMP.match(each.path.rpartition("/")[2])})[:MOST_LISTED]
 
 

@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal["file", "directory", "socket", "pipe"]
+_KINDS: dict[int, Kind] = {
+    stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFSOCK: "socket", stat.S_IFIFO: "pipe",
+}  # fmt: skip
 
 _REOPENED_WITH = os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK | os.O_SYNC | os.O_DSYNC
 _COPY_BYTES = 1 << 20
@@ -77,7 +80,7 @@ def _look_at(number: int) -> SharedDescriptor | None:
     except OSError:
         # The directory we list, for one.
         return None
-    kind = _kind(status.st_mode)
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
     if kind is None:
         return None
     return SharedDescriptor(
@@ -89,16 +92,6 @@ def _look_at(number: int) -> SharedDescriptor | None:
         offset=os.lseek(number, 0, os.SEEK_CUR) if kind == "file" else 0,
         is_deleted=status.st_nlink == 0,
     )
-
-
-def _kind(mode: int) -> Kind | None:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    if stat.S_ISSOCK(mode):
-        return "socket"
-    return "pipe" if stat.S_ISFIFO(mode) else None
 
 
 def fork() -> int:

@@ -35,7 +35,7 @@ _stock_notify = ExecutionAttempt._notify
 _stock_mutate_graph = Kernel.mutate_graph
 
 
-def _broadcast_notification(notification: NotificationMessage, stream: Stream | None = None) -> None:
+def _broadcast(notification: NotificationMessage, stream: Stream | None = None) -> None:
     if isinstance(notification, ModelLifecycleNotification):
         editor_state.remember_widget(notification)
     if audience.is_watching or _is_another(stream):
@@ -89,12 +89,7 @@ def _mutate_graph(
 
 
 SWAPS = (
-    Swap(
-        owner=notification_utils,
-        name="broadcast_notification",
-        fingerprint="9dd36c83898f",
-        ours=_broadcast_notification,
-    ),
+    Swap(owner=notification_utils, name="broadcast_notification", fingerprint="9dd36c83898f", ours=_broadcast),
     Swap(owner=CellImpl, name="set_runtime_state", fingerprint="220f215a2061", ours=_set_runtime_state),
     Swap(owner=CellImpl, name="set_stale", fingerprint="5576b9d3ec4e", ours=_set_stale),
     Swap(owner=ExecutionAttempt, name="plan", fingerprint="2e118cd7eb81", ours=_plan),

@@ -73,8 +73,7 @@ class _Index:
         for name in cell.deleted_refs & cell.refs:
             self.deleting[name].discard(cell_id)
         self.sql.discard(cell_id)
-        if self.below_disabled is not None and (cell_id in self.below_disabled or cell.config.disabled):
-            self.below_disabled = None
+        self.below_disabled = None
 
 
 def before_put_in() -> None:
@@ -108,19 +107,12 @@ def _remove_node(self: MutableGraphTopology, cell_id: CellId_t) -> None:
 
 def _add_edge(self: MutableGraphTopology, parent: CellId_t, child: CellId_t) -> None:
     _stock_add_edge(self, parent, child)
-    _forget_disabled_below(self, parent)
+    _index_of(self).below_disabled = None
 
 
 def _remove_edge(self: MutableGraphTopology, parent: CellId_t, child: CellId_t) -> None:
     _stock_remove_edge(self, parent, child)
-    _forget_disabled_below(self, parent)
-
-
-def _forget_disabled_below(topology: MutableGraphTopology, parent: CellId_t) -> None:
-    index = _index_of(topology)
-    below = index.below_disabled
-    if below is not None and (parent in below or topology._cells[parent].config.disabled):
-        index.below_disabled = None
+    _index_of(self).below_disabled = None
 
 
 def _configure(self: CellConfig, update: dict[str, Any] | CellConfig) -> None:
@@ -148,22 +140,10 @@ def _is_disabled(self: DirectedGraph, cell_id: CellId_t) -> bool:
     cell = self.topology._cells.get(cell_id)
     if cell is None:
         raise ValueError(f"Cell {cell_id} not in graph.")
-    if cell.config.disabled:
-        return True
-    # marimo asks this of every cell at the start of every run: spare the calls when the answer is known.
-    index: _Index | None = self.topology.__dict__.get(_ATTRIBUTE)
-    if (
-        index is not None
-        and index.disabling == _epoch.disabling
-        and index.below_disabled is not None
-        and index.cells is self.topology._cells
-        and index.installation == _epoch.installation
-    ):
-        return cell_id in index.below_disabled
-    return cell_id in _below_disabled(self.topology)
+    return cell.config.disabled or cell_id in _below_disabled(self.topology)
 
 
-def _is_any_ancestor_disabled(self: DirectedGraph, cell_id: CellId_t) -> bool:
+def _has_disabled_ancestor(self: DirectedGraph, cell_id: CellId_t) -> bool:
     if cell_id not in _below_disabled(self.topology):
         return False
     # A disabled cell inside a cycle is below itself, but is not its own ancestor.
@@ -210,9 +190,7 @@ SWAPS = (
     Swap(owner=MutableGraphTopology, name="remove_edge", fingerprint="df8a76a63788", ours=_remove_edge),
     Swap(owner=CellConfig, name="configure", fingerprint="f2c42300791b", ours=_configure),
     Swap(owner=DirectedGraph, name="is_disabled", fingerprint="dbfc87073291", ours=_is_disabled),
-    Swap(
-        owner=DirectedGraph, name="is_any_ancestor_disabled", fingerprint="5f6da284cc03", ours=_is_any_ancestor_disabled
-    ),
+    Swap(owner=DirectedGraph, name="is_any_ancestor_disabled", fingerprint="5f6da284cc03", ours=_has_disabled_ancestor),
     Swap(owner=edges, name="get_referring_cells", fingerprint="fd819cdfd084", ours=_get_referring_cells),
     Swap(owner=edges, name="compute_edges_for_cell", fingerprint="5788e53bd362", ours=_compute_edges_for_cell),
 )

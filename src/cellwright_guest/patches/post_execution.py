@@ -7,10 +7,11 @@ empty unless `mo.state` is used. `_reset_matplotlib_context` compiles a one-line
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from marimo._runtime.context.types import get_context, get_global_context
-from marimo._runtime.runner import hooks_post_execution
+from marimo._runtime.runner import hooks_post_execution as hooks
 
 from cellwright_guest.patches.swap import Swap
 
@@ -19,17 +20,15 @@ if TYPE_CHECKING:
     from marimo._runtime.runner.hook_context import PostExecutionHookContext
     from marimo._runtime.runner.result import RunResult
 
-_stock_reset_matplotlib_context = hooks_post_execution._reset_matplotlib_context
+_stock_reset_matplotlib_context = hooks._reset_matplotlib_context
 
 
+@dataclass(frozen=True, slots=True)
 class _Either:
     """What is in one of two containers, without joining them."""
 
-    __slots__ = ("first", "second")
-
-    def __init__(self, first: Container[object], second: Container[object]) -> None:
-        self.first = first
-        self.second = second
+    first: Container[object]
+    second: Container[object]
 
     def __contains__(self, name: object) -> bool:
         return name in self.first or name in self.second
@@ -55,16 +54,6 @@ def _reset_matplotlib_context(cell: CellImpl, ctx: PostExecutionHookContext, run
 
 
 SWAPS = (
-    Swap(
-        owner=hooks_post_execution,
-        name="_store_state_reference",
-        fingerprint="d88573dc36f6",
-        ours=_store_state_reference,
-    ),
-    Swap(
-        owner=hooks_post_execution,
-        name="_reset_matplotlib_context",
-        fingerprint="5cbf2d626e39",
-        ours=_reset_matplotlib_context,
-    ),
+    Swap(owner=hooks, name="_store_state_reference", fingerprint="d88573dc36f6", ours=_store_state_reference),
+    Swap(owner=hooks, name="_reset_matplotlib_context", fingerprint="5cbf2d626e39", ours=_reset_matplotlib_context),
 )

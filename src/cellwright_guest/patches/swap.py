@@ -35,14 +35,8 @@ class Swap:
         return f"{where}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swapped:
-    """What has to be put back."""
-
-    swap: Swap
-    stock: object
-    """As it lay in the owner: a function, or a classmethod around it."""
-    ours: object
+Swapped = tuple[Swap, object, object]
+"""A swap, what lay in the owner (a function, or a classmethod around it), and what lies there now."""
 
 
 def fingerprint_of(function: Function) -> str:
@@ -68,19 +62,18 @@ def put_in(swaps: Sequence[Swap]) -> tuple[Swapped, ...]:
     """Exchange the functions where they live, where they were imported to, and in marimo's lists of hooks."""
     stocks = [(swap, vars(swap.owner)[swap.name]) for swap in swaps]
     done = tuple(
-        Swapped(swap=swap, stock=stock, ours=classmethod(swap.ours) if isinstance(stock, classmethod) else swap.ours)
-        for swap, stock in stocks
+        (swap, stock, classmethod(swap.ours) if isinstance(stock, classmethod) else swap.ours) for swap, stock in stocks
     )
-    _exchange([(one.swap, one.stock, one.ours) for one in done])
+    _exchange(done)
     return done
 
 
 def put_back(swapped: Sequence[Swapped]) -> None:
     """Undo `put_in`."""
-    _exchange([(one.swap, one.ours, one.stock) for one in swapped])
+    _exchange([(swap, ours, stock) for swap, stock, ours in swapped])
 
 
-def _exchange(changes: Sequence[tuple[Swap, object, object]]) -> None:
+def _exchange(changes: Sequence[Swapped]) -> None:
     for swap, _, new in changes:
         setattr(swap.owner, swap.name, new)
     # By identity, because a module's values need not be hashable; in one pass, because marimo has 500 modules.

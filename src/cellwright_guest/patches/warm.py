@@ -14,55 +14,24 @@ from cellwright_guest.patches import entry_points
 
 WARM_MODULES: Final = (
     # a kernel being built
-    "getpass",
-    "webbrowser",
-    "marimo._output.formatters.formatters",
-    "marimo._runtime.kernel_lifecycle",
-    "marimo._runtime.runtime",
-    "marimo._save.signing_policy",
+    *("getpass", "webbrowser", "marimo._output.formatters.formatters", "marimo._runtime.kernel_lifecycle"),
+    *("marimo._runtime.runtime", "marimo._save.signing_policy"),
     # its first cell
-    "marimo._save.manifest",
-    "narwhals._interchange",
+    *("marimo._save.manifest", "narwhals._interchange"),
     # its first error
-    "pygments.filters",
-    "pygments.formatters.html",
-    "pygments.lexers.python",
-    "pygments.styles.default",
+    *("pygments.filters", "pygments.formatters.html", "pygments.lexers.python", "pygments.styles.default"),
     # its first markdown
     "marimo._output.md",
-    "markdown.extensions.attr_list",
-    "markdown.extensions.footnotes",
-    "markdown.extensions.sane_lists",
-    "markdown.extensions.tables",
-    "markdown.extensions.toc",
-    "pymdownx.arithmatex",
-    "pymdownx.blocks",
-    "pymdownx.blocks.admonition",
-    "pymdownx.blocks.caption",
-    "pymdownx.blocks.details",
-    "pymdownx.blocks.html",
-    "pymdownx.blocks.tab",
-    "pymdownx.caret",
-    "pymdownx.critic",
-    "pymdownx.highlight",
-    "pymdownx.keys",
-    "pymdownx.magiclink",
-    "pymdownx.quotes",
-    "pymdownx.superfences",
-    "pymdownx.tasklist",
-    "pymdownx.tilde",
+    *map("markdown.extensions.{}".format, ("attr_list", "footnotes", "sane_lists", "tables", "toc")),
+    *map("pymdownx.blocks{}".format, ("", ".admonition", ".caption", ".details", ".html", ".tab")),
+    *map("pymdownx.{}".format, ("arithmatex", "caret", "critic", "highlight", "keys", "magiclink", "quotes")),
+    *map("pymdownx.{}".format, ("superfences", "tasklist", "tilde")),
 )
 
 WARM_WITH_PANDAS: Final = (
     # its first dataframe
-    "narwhals._pandas_like.dataframe",
-    "narwhals._pandas_like.expr",
-    "narwhals._pandas_like.group_by",
-    "narwhals._pandas_like.namespace",
-    "narwhals._pandas_like.selectors",
-    "narwhals._pandas_like.series",
-    "narwhals.stable.v2._namespace",
-    "pandas.io.formats.html",
+    *map("narwhals._pandas_like.{}".format, ("dataframe", "expr", "group_by", "namespace", "selectors", "series")),
+    *("narwhals.stable.v2._namespace", "pandas.io.formats.html"),
 )
 
 

@@ -48,6 +48,8 @@ class ColumnSource(Protocol):
     """Where the values of a column come from."""
 
     dtype: str
+    values: Any
+    """All of them, as their library holds them."""
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Plain values of a span; None where only the head may be read."""
@@ -59,12 +61,12 @@ class ColumnSource(Protocol):
         """The first values as text."""
 
 
-def spans_of(rows: int) -> list[tuple[int, int]]:
+def spans_of(rows: int, spans: int = SAMPLE_SPANS, length: int = SPAN_ROWS) -> list[tuple[int, int]]:
     """Everything when it is small, else evenly spread short spans with both ends."""
-    if rows <= SAMPLE_ROWS:
+    if rows <= spans * length:
         return [(0, rows)]
-    last = rows - SPAN_ROWS
-    return [(start, start + SPAN_ROWS) for start in (last * n // (SAMPLE_SPANS - 1) for n in range(SAMPLE_SPANS))]
+    last = rows - length
+    return [(start, start + length) for start in (last * number // (spans - 1) for number in range(spans))]
 
 
 def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief) -> ColumnPreview:
@@ -157,13 +159,13 @@ class NumpyColumn:
     """A one-dimensional numpy array; every span is a view."""
 
     def __init__(self, values: Any) -> None:
-        self._values = values
+        self.values = values
         self.dtype = str(values.dtype)
         self._is_wide = values.dtype.itemsize > _LARGE_CELL_BYTES
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Values of a span as plain Python."""
-        return None if self._is_wide else self._values[start:stop].tolist()
+        return None if self._is_wide else self.values[start:stop].tolist()
 
     def nulls(self, start: int, stop: int) -> int | None:
         """Counted in the sample."""
@@ -179,58 +181,58 @@ class PandasColumn(NumpyColumn):
     """A pandas extension array: dates, categories, masked numbers."""
 
     def __init__(self, values: Any) -> None:
-        self._values = values
+        self.values = values
         self.dtype = str(values.dtype)
         # A slice of a sparse array walks all its stored values.
         self._is_wide = self.dtype.startswith("Sparse")
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Values of a span, boxed by pandas."""
-        return None if self._is_wide else list(self._values[start:stop])
+        return None if self._is_wide else list(self.values[start:stop])
 
 
 class ArrowColumn:
     """A pyarrow array or chunked array."""
 
     def __init__(self, values: Any, dtype: str = "") -> None:
-        self._values = values
+        self.values = values
         kind = str(values.type)
         self.dtype = dtype or kind
         self._is_number = kind.startswith(("int", "uint", "float", "double", "halffloat", "decimal"))
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Numbers only: strings and lists may be of any size."""
-        return self._values.slice(start, stop - start).to_pylist() if self._is_number else None
+        return self.values.slice(start, stop - start).to_pylist() if self._is_number else None
 
     def nulls(self, start: int, stop: int) -> int | None:
         """From the validity bits of the span."""
-        return self._values.slice(start, stop - start).null_count
+        return self.values.slice(start, stop - start).null_count
 
     def head(self, count: int, brief: Brief) -> list[str]:
         """The first values, long ones by their size."""
-        return [arrow_scalar(self._values[index], brief) for index in range(count)]
+        return [arrow_scalar(self.values[index], brief) for index in range(count)]
 
 
 class PolarsColumn:
     """A polars Series, through the calls that need none of polars' threads."""
 
     def __init__(self, series: Any) -> None:
-        self._series = series
+        self.values = series
         kind = series.dtype
         self.dtype = str(kind)
         self._is_ordered = kind.is_numeric() or kind.is_temporal()
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Numbers and times only."""
-        return self._series.slice(start, stop - start).to_list() if self._is_ordered else None
+        return self.values.slice(start, stop - start).to_list() if self._is_ordered else None
 
     def nulls(self, start: int, stop: int) -> int | None:
         """From the validity bits of the span."""
-        return self._series.slice(start, stop - start).null_count()
+        return self.values.slice(start, stop - start).null_count()
 
     def head(self, count: int, brief: Brief) -> list[str]:
         """The first values, long ones by their size."""
-        return [self._cell(self._series.slice(index, 1), brief) for index in range(count)]
+        return [self._cell(self.values.slice(index, 1), brief) for index in range(count)]
 
     def _cell(self, one: Any, brief: Brief) -> str:
         size = one.estimated_size()
@@ -317,4 +319,4 @@ class _Flat(NumpyColumn):
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Elements of a span."""
-        return None if self._is_wide else self._values.flat[start:stop].tolist()
+        return None if self._is_wide else self.values.flat[start:stop].tolist()

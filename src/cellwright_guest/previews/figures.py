@@ -117,16 +117,11 @@ def vega(spec: dict[str, Any], room: int) -> str:
 
 def _vega_view(spec: dict[str, Any], room: int, depth: int) -> str:
     parts: list[str] = []
-    mark: Any = spec.get("mark")
-    if type(mark) is dict:
-        mark = mark.get("type")
-    if type(mark) is str:
-        parts.append(mark[:40])
-    title: Any = spec.get("title")
-    if type(title) is dict:
-        title = title.get("text")
-    if type(title) is str:
-        parts.append(repr(title[:80]))
+    for name, inner in (("mark", "type"), ("title", "text")):
+        held: Any = spec.get(name)
+        said = held.get(inner) if type(held) is dict else held
+        if type(said) is str:
+            parts.append(repr(said[:80]) if name == "title" else said[:40])
     encoding = spec.get("encoding")
     if type(encoding) is dict:
         parts.append(", ".join(f"{str(name)[:20]}={_channel(part)}" for name, part in list(encoding.items())[:12]))

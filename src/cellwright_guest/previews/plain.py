@@ -121,30 +121,29 @@ def octets(value: bytes | bytearray, room: int) -> str:
 
 def elements(values: Iterable[Any], count: int, room: int, other: Other, depth: int) -> str:
     """The first values of an iterable, as many as fit."""
-    shown: list[str] = []
-    left = room - 16 if count > 8 else room
-    for value in islice(values, count):
-        if left < 3 and shown:
-            shown.append(f"{ELLIPSIS} {count - len(shown):,} more")
-            break
-        text = brief(value, max(left, 8), other, depth + 1)
-        shown.append(text)
-        left -= len(text) + _SEPARATOR_LENGTH
-    return ", ".join(shown)
+    return fitting(values, count, room, lambda value, left: brief(value, max(left, 8), other, depth + 1))
 
 
 def pairs(items: Iterable[tuple[Any, Any]], count: int, room: int, other: Other, depth: int) -> str:
     """The first `key: value` pairs, as many as fit."""
+
+    def pair(item: tuple[Any, Any], left: int) -> str:
+        name = brief(item[0], max(left // 2, 8), other, depth + 1)
+        return f"{name}: {brief(item[1], max(left - len(name) - 2, 8), other, depth + 1)}"
+
+    return fitting(items, count, room, pair)
+
+
+def fitting(items: Iterable[Any], count: int, room: int, write: Callable[[Any, int], str]) -> str:
+    """The first of so many, each written into what room is left."""
     shown: list[str] = []
-    left = room - 16 if count > 4 else room
-    for key, value in islice(items, count):
-        if left < 6 and shown:
+    left = room - 16 if count > 6 else room
+    for item in islice(items, count):
+        if left < 4 and shown:
             shown.append(f"{ELLIPSIS} {count - len(shown):,} more")
             break
-        name = brief(key, max(left // 2, 8), other, depth + 1)
-        text = f"{name}: {brief(value, max(left - len(name) - 2, 8), other, depth + 1)}"
-        shown.append(text)
-        left -= len(text) + _SEPARATOR_LENGTH
+        shown.append(write(item, left))
+        left -= len(shown[-1]) + _SEPARATOR_LENGTH
     return ", ".join(shown)
 
 

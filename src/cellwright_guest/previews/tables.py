@@ -11,19 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cellwright_guest.previews import identity
-from cellwright_guest.previews.columns import (
-    CELL_ROOM,
-    ArrowColumn,
-    Brief,
-    ColumnPreview,
-    ColumnSource,
-    NumpyColumn,
-    PandasColumn,
-    PolarsColumn,
-    cell,
-    describe,
-)
+from cellwright_guest.previews import columns, identity
 from cellwright_guest.previews.plain import ELLIPSIS, one_line
 from cellwright_guest.previews.plain import brief as brief_builtin
 
@@ -39,7 +27,7 @@ class TableSource:
 
     rows: int | None
     width: int
-    source: Callable[[int], tuple[str, ColumnSource | str]]
+    source: Callable[[int], tuple[str, columns.ColumnSource | str]]
     """Name, and where its values are; or only the name of its type."""
     note: str = ""
     is_series: bool = False
@@ -48,8 +36,8 @@ class TableSource:
         """`1,000 rows × 3 columns`."""
         if self.is_series:
             return f"{self.rows:,} value{'s' * (self.rows != 1)}" + (f", {self.note}" if self.note else "")
-        columns = f"{self.width:,} column{'s' * (self.width != 1)}"
-        shape = columns if self.rows is None else f"{self.rows:,} row{'s' * (self.rows != 1)} × {columns}"
+        width = f"{self.width:,} column{'s' * (self.width != 1)}"
+        shape = width if self.rows is None else f"{self.rows:,} row{'s' * (self.rows != 1)} × {width}"
         return f"{shape}, {self.note}" if self.note else shape
 
 
@@ -66,12 +54,12 @@ def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, TableSour
     return None
 
 
-def text(table: TableSource, room: int, brief: Brief) -> str:
+def text(table: TableSource, room: int, brief: columns.Brief) -> str:
     """The whole preview."""
     lines = [table.headline()]
     left = room - len(lines[0])
     budget = int(left * _COLUMN_SHARE)
-    shown: list[ColumnPreview] = []
+    shown: list[columns.ColumnPreview] = []
     head_rows = 2 * _HEAD_ROWS if room > 1_200 else _HEAD_ROWS
     for count, (line, column) in enumerate(_described(table, head_rows, brief)):
         if budget < len(line) + 1 and count:
@@ -85,23 +73,25 @@ def text(table: TableSource, room: int, brief: Brief) -> str:
     return "\n".join(lines + _rows(shown, left))
 
 
-def _described(table: TableSource, head_rows: int, brief: Brief) -> Iterator[tuple[str, ColumnPreview | None]]:
+def _described(
+    table: TableSource, head_rows: int, brief: columns.Brief
+) -> Iterator[tuple[str, columns.ColumnPreview | None]]:
     for index in range(table.width):
         name, source = table.source(index)
         if isinstance(source, str):
             yield f"{name}: {source}", None
         else:
-            column = describe(name, source, rows=table.rows or 0, head_rows=head_rows, brief=brief)
+            column = columns.describe(name, source, rows=table.rows or 0, head_rows=head_rows, brief=brief)
             yield column.line(), column
 
 
-def _rows(columns: list[ColumnPreview], room: int) -> list[str]:
-    if not columns or not columns[0].head:
+def _rows(shown: list[columns.ColumnPreview], room: int) -> list[str]:
+    if not shown or not shown[0].head:
         return []
-    lines = ["first rows:"] if len(columns) == 1 else ["first rows:", " | ".join(column.name for column in columns)]
+    lines = ["first rows:"] if len(shown) == 1 else ["first rows:", " | ".join(column.name for column in shown)]
     left = room - sum(len(line) + 1 for line in lines)
     kept = 0
-    for row in zip(*(column.head for column in columns), strict=True):
+    for row in zip(*(column.head for column in shown), strict=True):
         line = " | ".join(one_line(value) for value in row)
         left -= len(line) + 1
         if left < 0:
@@ -118,11 +108,11 @@ def _named(value: Any, room: int) -> str:
 def _label(name: Any) -> str:
     if type(name) is tuple:
         return f"({', '.join(_label(part) for part in name[:4])})"
-    shown = name if type(name) is str else cell(name, _named)
+    shown = name if type(name) is str else columns.cell(name, _named)
     return one_line(shown[:_NAME_LENGTH]) or "''"
 
 
-def _series(rows: int, name: str, source: ColumnSource, note: str = "") -> tuple[str, TableSource]:
+def _series(rows: int, name: str, source: columns.ColumnSource, note: str = "") -> tuple[str, TableSource]:
     return "series", TableSource(rows=rows, width=1, is_series=True, source=lambda _: (name, source), note=note)
 
 
@@ -133,7 +123,7 @@ def _pandas(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "pandas", "DataFrame"):
         labels = value.columns
 
-        def source(index: int) -> tuple[str, ColumnSource]:
+        def source(index: int) -> tuple[str, columns.ColumnSource]:
             return _label(labels[index]), _pandas_source(value.iloc[:, index])
 
         return "dataframe", TableSource(
@@ -147,15 +137,15 @@ def _pandas(value: Any, kind: type) -> tuple[str, TableSource] | None:
     return None
 
 
-def _pandas_source(series: Any) -> ColumnSource:
+def _pandas_source(series: Any) -> columns.ColumnSource:
     dtype = series.dtype
     if getattr(dtype, "kind", "") in _NUMPY_KINDS and identity.is_kind(type(dtype), "numpy", "dtype"):
         if identity.is_kind(type(series), "pandas", "RangeIndex"):
-            return PandasColumn(series)
-        return NumpyColumn(series.to_numpy(copy=False))
+            return columns.PandasColumn(series)
+        return columns.NumpyColumn(series.to_numpy(copy=False))
     values = series.array
     stored = getattr(values, "_pa_array", None)
-    return PandasColumn(values) if stored is None else ArrowColumn(stored, str(dtype))
+    return columns.PandasColumn(values) if stored is None else columns.ArrowColumn(stored, str(dtype))
 
 
 def _pandas_index(index: Any) -> str:
@@ -173,12 +163,12 @@ def _polars(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "polars", "DataFrame"):
         names = value.columns
 
-        def source(index: int) -> tuple[str, ColumnSource]:
-            return _label(names[index]), PolarsColumn(value.to_series(index))
+        def source(index: int) -> tuple[str, columns.ColumnSource]:
+            return _label(names[index]), columns.PolarsColumn(value.to_series(index))
 
         return "dataframe", TableSource(rows=value.height, width=value.width, source=source)
     if identity.is_kind(kind, "polars", "Series"):
-        return _series(value.len(), _label(value.name or "values"), PolarsColumn(value))
+        return _series(value.len(), _label(value.name or "values"), columns.PolarsColumn(value))
     if identity.is_kind(kind, "polars", "LazyFrame"):
         return "dataframe", _lazy(value)
     return None
@@ -192,7 +182,7 @@ def _lazy(value: Any) -> TableSource:
     return TableSource(
         rows=None,
         width=len(schema),
-        source=lambda index: (_label(schema[index][0]), str(schema[index][1])[:CELL_ROOM]),
+        source=lambda index: (_label(schema[index][0]), str(schema[index][1])[: columns.CELL_ROOM]),
         note="lazy, not collected",
     )
 
@@ -213,12 +203,12 @@ def _arrow(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "pyarrow", "Table") or identity.is_kind(kind, "pyarrow", "RecordBatch"):
         schema = value.schema
 
-        def source(index: int) -> tuple[str, ColumnSource]:
-            return _label(schema.field(index).name), ArrowColumn(value.column(index))
+        def source(index: int) -> tuple[str, columns.ColumnSource]:
+            return _label(schema.field(index).name), columns.ArrowColumn(value.column(index))
 
         return "dataframe", TableSource(rows=value.num_rows, width=value.num_columns, source=source)
     if identity.is_kind(kind, "pyarrow", "Array") or identity.is_kind(kind, "pyarrow", "ChunkedArray"):
-        return _series(len(value), "values", ArrowColumn(value))
+        return _series(len(value), "values", columns.ArrowColumn(value))
     return None
 
 
@@ -227,6 +217,6 @@ def _duckdb(relation: Any) -> TableSource:
     return TableSource(
         rows=None,
         width=len(names),
-        source=lambda index: (_label(names[index]), str(types[index])[:CELL_ROOM]),
+        source=lambda index: (_label(names[index]), str(types[index])[: columns.CELL_ROOM]),
         note="not executed",
     )

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from cellwright_guest.previews import identity
-from cellwright_guest.previews.plain import (
-    DEPTH,
-    Other,
-    brief,
-    elements,
-    exact,
-    integer,
-    octets,
-    one_line,
-    pairs,
-    string,
-)
+from cellwright_guest.previews import identity, plain
 from cellwright_guest.previews.time_limit import TimeUp
 
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -33,45 +21,47 @@ _KEYWORDS: Final = 0x08
 
 def safe_repr(value: Any, room: int) -> str:
     """Whatever the value says of itself, without its address; or that it would not say."""
-    try:
-        said = repr(value)
-        return _ADDRESS.sub("", str.__getitem__(said, slice(0, room + 24)))
-    except TimeUp:
-        raise
-    except BaseException as error:  # noqa: BLE001  # its code may raise anything, SystemExit and KeyboardInterrupt too
-        return f"<{identity.qualified_name(type(value))}: its repr raised {identity.qualified_name(type(error))}>"
+    said, error = _said(repr, value, room + 24)
+    return _ADDRESS.sub("", said) if not error else f"<{identity.qualified_name(type(value))}: its repr raised {error}>"
 
 
 def safe_str(value: Any, room: int) -> str:
     """Like `safe_repr`, for `str(value)`."""
+    said, error = _said(str, value, room)
+    return said if not error else f"<its message could not be read: {error}>"
+
+
+def _said(say: Callable[[Any], str], value: Any, room: int) -> tuple[str, str]:
+    """The beginning of it, or the name of what it raised instead."""
     try:
-        said = str(value)
-        return str.__getitem__(said, slice(0, room))
+        return str.__getitem__(say(value), slice(0, room)), ""
     except TimeUp:
         raise
-    except BaseException as error:  # noqa: BLE001  # as above
-        return f"<its message could not be read: {identity.qualified_name(type(error))}>"
+    except BaseException as error:  # noqa: BLE001  # its code may raise anything, SystemExit and KeyboardInterrupt too
+        return "", identity.qualified_name(type(error))
 
 
 # ── builtin subclasses and records ──
 
 
-def subclass_of_builtin(value: Any, kind: type, room: int, other: Other, depth: int) -> tuple[str, str] | None:
+def subclass_of_builtin(value: Any, kind: type, room: int, other: plain.Other, depth: int) -> tuple[str, str] | None:
     """(kind, text) of a value that extends a builtin; its own overrides are not asked for anything but numbers."""
     bases = identity.ancestry(kind)
     if identity.module_of(kind) == "enum" or identity.class_attribute(kind, "_member_map_") is not None:
         return "object", safe_repr(value, room)
     if str in bases:
-        return "text", string(exact(value) if len(bases) < 4 and str.__len__(value) < room else value, room)
+        return "text", plain.string(plain.exact(value) if len(bases) < 4 and str.__len__(value) < room else value, room)
     if bytes in bases or bytearray in bases:
-        return "text", octets(value, room)
+        return "text", plain.octets(value, room)
     if int in bases:
-        return "number", integer(value)
+        return "number", plain.integer(value)
     if float in bases or complex in bases:
         return "number", safe_repr(value, room)
     name = identity.qualified_name(kind).rpartition(".")[2]
     if dict in bases:
-        body = _at_depth(depth) or pairs(dict.items(value), dict.__len__(value), room - len(name) - 4, other, depth)
+        body = _at_depth(depth) or plain.pairs(
+            dict.items(value), dict.__len__(value), room - len(name) - 4, other, depth
+        )
         return "dict", f"{name}({{{body}}})"
     for base, label in ((list, "list"), (tuple, "tuple"), (set, "set"), (frozenset, "set"), (deque, "list")):
         if base in bases:
@@ -79,21 +69,21 @@ def subclass_of_builtin(value: Any, kind: type, room: int, other: Other, depth: 
     return None
 
 
-def _sequence(value: Any, kind: type, base: Any, name: str, room: int, other: Other, depth: int) -> str:
+def _sequence(value: Any, kind: type, base: Any, name: str, room: int, other: plain.Other, depth: int) -> str:
     if shallow := _at_depth(depth):
         return f"{name}({shallow})"
     fields = identity.class_attribute(kind, "_fields") if base is tuple else None
     if type(fields) is tuple:
         return record(name, zip(fields, tuple.__iter__(value), strict=False), room, other, depth)
-    body = elements(base.__iter__(value), base.__len__(value), room - len(name) - 4, other, depth)
+    body = plain.elements(base.__iter__(value), base.__len__(value), room - len(name) - 4, other, depth)
     return f"{name}([{body}])"
 
 
 def _at_depth(depth: int) -> str:
-    return "…" if depth >= DEPTH else ""
+    return "…" if depth >= plain.DEPTH else ""
 
 
-def record(name: str, fields: Iterable[tuple[Any, Any]], room: int, other: Other, depth: int) -> str:
+def record(name: str, fields: Iterable[tuple[Any, Any]], room: int, other: plain.Other, depth: int) -> str:
     """`Point(x=1, y=2)`, as many fields as fit."""
     shown: list[str] = []
     left = room - len(name) - 2
@@ -102,20 +92,20 @@ def record(name: str, fields: Iterable[tuple[Any, Any]], room: int, other: Other
             shown.append("…")
             break
         label = str(key)[:40] if type(key) is str else "?"
-        text = f"{label}={brief(value, max(left - len(label) - 1, 8), other, depth + 1)}"
+        text = f"{label}={plain.brief(value, max(left - len(label) - 1, 8), other, depth + 1)}"
         shown.append(text)
         left -= len(text) + 2
     return f"{name}({', '.join(shown)})"
 
 
-def model(value: Any, kind: type, packages: set[str], room: int, other: Other, depth: int) -> str | None:
+def model(value: Any, kind: type, packages: set[str], room: int, other: plain.Other, depth: int) -> str | None:
     """Records with named fields and fitted estimators; None for anything else. Fields hidden from repr stay hidden."""
     name = identity.qualified_name(kind).rpartition(".")[2]
     fields = identity.class_attribute(kind, "__dataclass_fields__")
-    if type(fields) is dict and depth < DEPTH and "marimo" not in packages:
+    if type(fields) is dict and depth < plain.DEPTH and "marimo" not in packages:
         shown = [key for key, field in fields.items() if getattr(field, "repr", True)]
         return record(name, _values(value, shown), room, other, depth)
-    if "pydantic" in packages and identity.is_kind(kind, "pydantic.main", "BaseModel") and depth < DEPTH:
+    if "pydantic" in packages and identity.is_kind(kind, "pydantic.main", "BaseModel") and depth < plain.DEPTH:
         described = identity.class_attribute(kind, "__pydantic_fields__")
         hidden = {key for key, field in described.items() if not field.repr} if type(described) is dict else set()
         held = identity.instance_attributes(value)
@@ -125,7 +115,7 @@ def model(value: Any, kind: type, packages: set[str], room: int, other: Other, d
     if "sklearn" in packages and identity.is_kind(kind, "sklearn.base", "BaseEstimator"):
         learnt = [key for key in identity.instance_attributes(value) if key.endswith("_") and not key.startswith("_")]
         state = f", fitted: {', '.join(learnt[:8])}" if learnt else ", not fitted"
-        return one_line(safe_repr(value, room)) + state
+        return plain.one_line(safe_repr(value, room)) + state
     if "torch" in packages and identity.is_kind(kind, "torch.nn", "Module"):
         return safe_repr(value, room)
     return None
@@ -142,7 +132,7 @@ def _values(value: Any, names: Iterable[str]) -> Iterable[tuple[str, Any]]:
 # ── code ──
 
 
-def code(value: Any, kind: type, room: int, other: Other) -> tuple[str, str] | None:
+def code(value: Any, kind: type, room: int, other: plain.Other) -> tuple[str, str] | None:
     """(kind, text) of a function, class or module: its signature and the first line of its documentation."""
     bases = identity.ancestry(kind)
     if type in bases:
@@ -167,7 +157,7 @@ def code(value: Any, kind: type, room: int, other: Other) -> tuple[str, str] | N
     return None
 
 
-def signature(function: FunctionType, other: Other) -> str:
+def signature(function: FunctionType, other: plain.Other) -> str:
     """`name(a: int, b=1, *rest, key, **more) -> str`, put together without asking any default for its repr first."""
     source: CodeType = function.__code__
     names = source.co_varnames
@@ -179,7 +169,7 @@ def signature(function: FunctionType, other: Other) -> str:
 
     def parameter(name: str, prefix: str = "") -> str:
         note = f": {_annotation(notes[name], other)}" if name in notes else ""
-        return f"{prefix}{name}{note}" + (f"={brief(values[name], 30, other, 2)}" if name in values else "")
+        return f"{prefix}{name}{note}" + (f"={plain.brief(values[name], 30, other, 2)}" if name in values else "")
 
     shown = [parameter(name) for name in names[: min(positional, 20)]]
     after = positional + keyword_only
@@ -195,7 +185,7 @@ def signature(function: FunctionType, other: Other) -> str:
     return f"{function.__qualname__.rpartition('.')[2]}({', '.join(shown)}){result}"
 
 
-def _annotation(value: Any, other: Other) -> str:
+def _annotation(value: Any, other: plain.Other) -> str:
     if type(value) is str:
         return value[:60]
     if type in identity.ancestry(type(value)):
@@ -203,7 +193,7 @@ def _annotation(value: Any, other: Other) -> str:
     return other(value, 60, 2)[:60]
 
 
-def _class(value: Any, other: Other) -> str:
+def _class(value: Any, other: plain.Other) -> str:
     name = identity.qualified_name(value)
     bases = [identity.qualified_name(base) for base in identity.ancestry(value)[1:4] if base is not object]
     make = identity.class_attribute(value, "__init__")
@@ -217,7 +207,7 @@ def _class(value: Any, other: Other) -> str:
 def _documented(shown: str, document: Any) -> str:
     if type(document) is not str:
         return shown
-    first = one_line(document[:2_000].strip().partition("\n")[0][:_DOCUMENT_LENGTH])
+    first = plain.one_line(document[:2_000].strip().partition("\n")[0][:_DOCUMENT_LENGTH])
     # A dataclass' generated documentation is its signature once more.
     return f"{shown}: {first}" if first and f"{first.partition('(')[0]}(" not in shown else shown
 
@@ -225,7 +215,7 @@ def _documented(shown: str, document: Any) -> str:
 # ── marimo, errors, objects ──
 
 
-def marimo(value: Any, kind: type, packages: set[str], room: int, other: Other) -> tuple[str, str] | None:
+def marimo(value: Any, kind: type, packages: set[str], room: int, other: plain.Other) -> tuple[str, str] | None:
     """(kind, text) of a UI element or of markup."""
     if "marimo" not in packages:
         return None
@@ -248,12 +238,12 @@ def exception(value: BaseException, kind: type, room: int) -> str:
     return f"{name}: {message}" if message else name
 
 
-def anything(value: Any, kind: type, room: int, other: Other, depth: int) -> str:
+def anything(value: Any, kind: type, room: int, other: plain.Other, depth: int) -> str:
     """The value's own repr, or its attributes when it has none of its own."""
     if identity.class_attribute(kind, "__repr__") is not object.__repr__:
         return safe_repr(value, room)
     held = identity.instance_attributes(value)
     name = identity.qualified_name(kind).rpartition(".")[2]
-    if not held or depth >= DEPTH:
+    if not held or depth >= plain.DEPTH:
         return f"<{name} object>"
     return record(f"{name} object ", ((key, held[key]) for key in held), room, other, depth)

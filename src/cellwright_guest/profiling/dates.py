@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -46,21 +46,32 @@ _DATES: Final[tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]] = tuple(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class DateText:
-    """Texts read as dates."""
+    """Texts read as dates, one way of writing after the other."""
 
     seconds: Floats
     """Since 1970; not-a-number where the text is no date."""
     looks: Mask
     """It is written like a date of this column; if `seconds` has none, no calendar has that day."""
-    formats: tuple[tuple[str, int], ...]
-    """`strptime` formats with the rows they read, the commonest first."""
-    has_times: bool
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    """`strptime` formats with the rows they read."""
+    has_times: bool = False
     ambiguity: str = ""
     """Why day and month may be confused, and which reading was taken; empty: they cannot be."""
     is_contradictory: bool = False
     """Both readings of day and month occur for certain."""
+
+    @property
+    def formats(self) -> tuple[tuple[str, int], ...]:
+        """`strptime` formats with the rows they read, the commonest first."""
+        return tuple(sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_FORMATS])
+
+    def keep(self, form: str, mask: Mask, seconds: Floats, counts: Codes) -> None:
+        """What one format makes of the texts of the mask."""
+        self.seconds[mask] = seconds
+        if read := int(counts[mask][~np.isnan(seconds)].sum()):
+            self.counts[form] = self.counts.get(form, 0) + read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +103,10 @@ def read_dates(texts: Any, counts: Codes, *, is_day_first: bool | None = None) -
             groups.setdefault(shape, []).append(code)
     if not groups:
         return None
-    reader = _DateReader(texts=texts, counts=counts, is_day_first=is_day_first)
+    found = DateText(seconds=np.full(len(texts), np.nan), looks=np.zeros(len(texts), bool))
     for shape, codes in groups.items():
-        reader.read(shape, np.isin(encoded.codes, codes))
-    return reader.answer()
+        _read_shape(found, shape, np.isin(encoded.codes, codes), texts, counts, is_day_first)
+    return found if found.counts else None
 
 
 def read_clock(texts: Any) -> Floats | None:
@@ -131,7 +142,7 @@ def _read_alike(texts: Any, counts: Codes, shapes: Sequence[_Shape | None]) -> D
     if np.isnan(seconds).any():
         return None
     looks = np.ones(len(texts), bool)
-    return DateText(seconds=seconds, looks=looks, formats=((form, int(counts.sum())),), has_times=shape.has_time)
+    return DateText(seconds=seconds, looks=looks, counts={form: int(counts.sum())}, has_times=shape.has_time)
 
 
 def _with_words(shape: str) -> str:
@@ -185,74 +196,41 @@ def _parse(texts: Any, form: str) -> Floats:
     return np.where(np.isnat(moments), np.nan, seconds)
 
 
-class _DateReader:
-    """Reads shape by shape, and keeps what was found."""
+def _read_shape(
+    found: DateText, shape: _Shape, mask: Mask, all_texts: Any, counts: Codes, is_day_first: bool | None
+) -> None:
+    """All texts of one shape."""
+    texts = all_texts.filter(pa.array(mask))
+    found.looks |= mask
+    found.has_times |= shape.has_time
+    readings = [_parse(texts, form) for form in shape.formats]
+    if len(readings) == 1:
+        found.keep(shape.formats[0], mask, readings[0], counts)
+        return
+    is_first, why = _which_first(shape, texts, readings[0], readings[1], is_day_first)
+    best, other = (0, 1) if is_first else (1, 0)
+    found.keep(shape.formats[best], mask, readings[best], counts)
+    left = np.isnan(readings[best]) & ~np.isnan(readings[other])
+    if left.any():
+        found.is_contradictory = True
+        remaining = np.zeros(len(mask), bool)
+        remaining[np.flatnonzero(mask)[left]] = True
+        found.keep(shape.formats[other], remaining, readings[other][left], counts)
+    found.ambiguity = found.ambiguity or why
 
-    def __init__(self, *, texts: Any, counts: Codes, is_day_first: bool | None) -> None:
-        self._texts, self._counts, self._is_day_first = texts, counts, is_day_first
-        self._seconds = np.full(len(texts), np.nan)
-        self._looks = np.zeros(len(texts), bool)
-        self._formats: dict[str, int] = {}
-        self._has_times = False
-        self._ambiguity = ""
-        self._is_contradictory = False
 
-    def read(self, shape: _Shape, mask: Mask) -> None:
-        """All texts of one shape."""
-        texts = self._texts.filter(pa.array(mask))
-        self._looks |= mask
-        self._has_times |= shape.has_time
-        if len(shape.formats) == 1:
-            self._keep(shape.formats[0], mask, _parse(texts, shape.formats[0]))
-            return
-        day_first, month_first = (_parse(texts, form) for form in shape.formats)
-        first, why = self._which_first(shape, texts, day_first, month_first)
-        order = (0, 1) if first else (1, 0)
-        readings = (day_first, month_first)
-        best = readings[order[0]]
-        self._keep(shape.formats[order[0]], mask, best)
-        left = np.isnan(best) & ~np.isnan(readings[order[1]])
-        if left.any():
-            self._is_contradictory = True
-            both = np.flatnonzero(mask)[left]
-            remaining = np.zeros(len(mask), bool)
-            remaining[both] = True
-            self._keep(shape.formats[order[1]], remaining, readings[order[1]][left])
-        self._ambiguity = self._ambiguity or why
-
-    def _keep(self, form: str, mask: Mask, seconds: Floats) -> None:
-        self._seconds[mask] = seconds
-        read = int(self._counts[mask][~np.isnan(seconds)].sum())
-        if read:
-            self._formats[form] = self._formats.get(form, 0) + read
-
-    def _which_first(self, shape: _Shape, texts: Any, day_first: Floats, month_first: Floats) -> tuple[bool, str]:
-        only_day = np.isnan(month_first) & ~np.isnan(day_first)
-        only_month = np.isnan(day_first) & ~np.isnan(month_first)
-        if only_day.any() and only_month.any():
-            first = int(only_day.sum()) >= int(only_month.sum())
-            words = "day first" if first else "month first"
-            return (
-                first,
-                f"some can only be read day first and some only month first; the others were read {words}",
-            )
-        if only_day.any() or only_month.any():
-            return bool(only_day.any()), ""
-        return _by_clues(shape, texts, day_first, month_first, self._is_day_first)
-
-    def answer(self) -> DateText | None:
-        """What was found, all shapes together."""
-        if not self._formats:
-            return None
-        ranked = sorted(self._formats.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_FORMATS]
-        return DateText(
-            seconds=self._seconds,
-            looks=self._looks,
-            formats=tuple(ranked),
-            has_times=self._has_times,
-            ambiguity=self._ambiguity,
-            is_contradictory=self._is_contradictory,
-        )
+def _which_first(
+    shape: _Shape, texts: Any, day_first: Floats, month_first: Floats, is_day_first: bool | None
+) -> tuple[bool, str]:
+    only_day = int((np.isnan(month_first) & ~np.isnan(day_first)).sum())
+    only_month = int((np.isnan(day_first) & ~np.isnan(month_first)).sum())
+    if only_day and only_month:
+        words = "day first" if only_day >= only_month else "month first"
+        why = f"some can only be read day first and some only month first; the others were read {words}"
+        return only_day >= only_month, why
+    if only_day or only_month:
+        return bool(only_day), ""
+    return _by_clues(shape, texts, day_first, month_first, is_day_first)
 
 
 def _by_clues(

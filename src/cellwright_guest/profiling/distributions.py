@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
-from cellwright_guest.profiling.records import Numbers, Texts, Times
+from cellwright_guest.profiling.records import Numbers, Step, Texts, Times
 from cellwright_guest.profiling.typed_column import Codes, Floats, compute
 from cellwright_guest.profiling.wording import finite
 
@@ -14,7 +14,6 @@ BINS: Final = 20
 _STRONG_SKEW: Final = 2.0
 _DAY: Final = 86400.0
 _GAPS: Final = 5
-Step = Literal["", "second", "minute", "hour", "day", "week", "month", "quarter", "year"]
 _STEPS: Final[tuple[tuple[Step, float, float], ...]] = (
     ("second", 1, 1), ("minute", 60, 60), ("hour", 3600, 3600), ("day", _DAY, _DAY), ("week", 7 * _DAY, 7 * _DAY),
     ("month", 28 * _DAY, 31 * _DAY), ("quarter", 89 * _DAY, 93 * _DAY), ("year", 364 * _DAY, 367 * _DAY),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, Literal
 
@@ -70,12 +70,8 @@ def _pairs(able: Sequence[StudiedColumn], ignored: Mask, rows: int) -> tuple[tup
 Hashes = npt.NDArray[np.uint64]
 Need = Literal["spaces", "case", "zeros"]
 _LEVELS: Final[tuple[tuple[Need, ...], ...]] = (
-    (),
-    ("spaces",),
-    ("spaces", "case"),
-    ("zeros",),
-    ("spaces", "case", "zeros"),
-)
+    (), ("spaces",), ("spaces", "case"), ("zeros",), ("spaces", "case", "zeros"),
+)  # fmt: skip
 _GENERIC: Final = frozenset(
     {"id", "ids", "key", "code", "nr", "no", "number", "name", "uuid", "pk", "fk", "ref", "num"}
 )
@@ -229,6 +225,9 @@ def _abbreviates(one: str, other: str) -> bool:
 
 
 def _fit(left: JoinSide, right: JoinSide) -> JoinCandidate | None:
+    """How well they fit, the side that repeats on the left, so that the right one is looked up."""
+    if left.is_unique() and not right.is_unique():
+        left, right = right, left
     kinds = {left.studied.column.kind, right.studied.column.kind}
     likeness = likeness_of(left, right)
     if "date" in kinds and (len(kinds) > 1 or likeness < 1.0):
@@ -244,10 +243,8 @@ def _fit(left: JoinSide, right: JoinSide) -> JoinCandidate | None:
         reached = _coverages(left, right, level)
         if min(reached[0] - full[0], reached[1] - full[1]) > -0.01:
             there, back = reached
-            return _turned(
-                JoinCandidate(
-                    left=left, right=right, level=level, left_coverage=there, right_coverage=back, likeness=likeness
-                )
+            return JoinCandidate(
+                left=left, right=right, level=level, left_coverage=there, right_coverage=back, likeness=likeness
             )
     return None
 
@@ -280,19 +277,6 @@ def _is_worth(left: JoinSide, right: JoinSide, coverages: tuple[float, float], l
     if likeness >= 0.3:
         return is_one and many >= 0.5
     return is_one and many >= 0.8 and overlap >= 5
-
-
-def _turned(candidate: JoinCandidate) -> JoinCandidate:
-    """With the side that repeats on the left, so that the right one is looked up."""
-    if candidate.right.is_unique() or not candidate.left.is_unique():
-        return candidate
-    return replace(
-        candidate,
-        left=candidate.right,
-        right=candidate.left,
-        left_coverage=candidate.right_coverage,
-        right_coverage=candidate.left_coverage,
-    )
 
 
 def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:

@@ -57,19 +57,23 @@ def meaning_of(typed: TypedColumn, *, counts: Codes, texts: Texts | None, positi
     count, distinct = int(counts.sum()), int((counts > 0).sum())
     unit = typed.unit or (unit_in_name(typed.name) if typed.kind in ("integer", "number") else "")
     words = words_of(typed.name)
-    if count == 0 or typed.kind in ("empty", "nested"):
-        return ColumnMeaning(meaning="unknown")
-    if distinct == 1 and count > 1:
+    if distinct == 1 and count > 1 and typed.kind not in ("empty", "nested"):
         return ColumnMeaning(meaning="constant", why="it has one value only", unit=unit)
-    if typed.kind in ("date", "datetime"):
-        return ColumnMeaning(meaning="date", why="its values are dates")
-    if typed.kind == "boolean":
-        return ColumnMeaning(meaning="flag", why="its values are yes or no")
-    if typed.kind in ("integer", "number"):
+    if count and typed.kind in ("integer", "number"):
         return _of_numbers(typed, counts, words, unit, position)
-    if typed.kind == "time":
-        return ColumnMeaning(meaning="measure", why="times of day")
-    return _of_text(typed, counts, words, texts, position)
+    if count and typed.kind == "text":
+        return _of_text(typed, counts, words, texts, position)
+    return _first(
+        (count == 0 or typed.kind in ("empty", "nested"), "unknown", ""),
+        (typed.kind in ("date", "datetime"), "date", "its values are dates"),
+        (typed.kind == "boolean", "flag", "its values are yes or no"),
+        (True, "measure", "times of day"),
+    )
+
+
+def _first(*rules: tuple[object, Meaning, str]) -> ColumnMeaning:
+    """What the first rule that holds says."""
+    return next(ColumnMeaning(meaning=meaning, why=why) for holds, meaning, why in rules if holds)
 
 
 # ── numbers ──
@@ -84,20 +88,22 @@ def _of_numbers(typed: TypedColumn, counts: Codes, words: list[str], unit: str, 
     if unit:
         money = unit in CURRENCY_CODES or unit in CURRENCY_SIGNS.values()
         return ColumnMeaning(meaning="currency" if money else "measure", why=f"its unit is {unit}", unit=unit)
-    if len(known) == 2 and set(known) == {0.0, 1.0}:
-        return ColumnMeaning(meaning="flag", why="its values are 0 and 1")
-    if whole and set(words) & _ID_WORDS:
-        return ColumnMeaning(meaning="id", why="its name says so")
-    if whole and set(words) & _CODE_WORDS:
-        return ColumnMeaning(meaning="code", why="its name says so")
-    moment = _moment(known, words) if whole else None
-    if moment is not None:
+    if moment := _moment(known, words) if whole and not set(words) & (_ID_WORDS | _CODE_WORDS) else None:
         return moment
-    if set(words) & _MONEY_WORDS:
-        return ColumnMeaning(meaning="currency", why="its name speaks of money")
-    if whole:
-        return _of_integers(known, int(counts.sum()), words, position)
-    return ColumnMeaning(meaning="measure", why="numbers that vary")
+    count, distinct, span = int(counts.sum()), len(known), float(np.ptp(known)) if len(known) else 0.0
+    is_numbered, is_many = bool(set(words) & _NUMBER_WORDS), count >= 5 and distinct >= 0.9 * count
+    is_group = set(words) & _GROUP_WORDS and distinct <= 60 and count >= 3 * distinct
+    numbers_rows = is_many and distinct == count == span + 1 and (position == 0 or is_numbered)
+    return _first(
+        (distinct == 2 and set(known) == {0.0, 1.0}, "flag", "its values are 0 and 1"),
+        (whole and set(words) & _ID_WORDS, "id", "its name says so"),
+        (whole and set(words) & _CODE_WORDS, "code", "its name says so"),
+        (set(words) & _MONEY_WORDS, "currency", "its name speaks of money"),
+        (whole and numbers_rows, "id", "it numbers the rows"),
+        (whole and is_many and is_numbered and words[-1] in _NUMBER_WORDS, "id", "a number that hardly repeats"),
+        (whole and is_group, "category", "few whole numbers that repeat"),
+        (True, "measure", "numbers that vary"),
+    )
 
 
 def _moment(known: np.ndarray[tuple[int], np.dtype[np.float64]], words: list[str]) -> ColumnMeaning | None:
@@ -120,21 +126,6 @@ def _moment(known: np.ndarray[tuple[int], np.dtype[np.float64]], words: list[str
     return None
 
 
-def _of_integers(
-    known: np.ndarray[tuple[int], np.dtype[np.float64]], count: int, words: list[str], position: int
-) -> ColumnMeaning:
-    distinct = len(known)
-    span = float(known.max() - known.min()) if distinct else 0.0
-    is_numbered = set(words) & _NUMBER_WORDS
-    if distinct == count and count >= 5 and span == count - 1 and (position == 0 or is_numbered):
-        return ColumnMeaning(meaning="id", why="it numbers the rows")
-    if is_numbered and distinct >= 0.9 * count and count >= 5 and words[-1] in _NUMBER_WORDS:
-        return ColumnMeaning(meaning="id", why="a number that hardly repeats")
-    if set(words) & _GROUP_WORDS and distinct <= 60 and count >= 3 * distinct:
-        return ColumnMeaning(meaning="category", why="few whole numbers that repeat")
-    return ColumnMeaning(meaning="measure", why="numbers that vary")
-
-
 # ── text ──
 
 
@@ -142,25 +133,20 @@ def _of_text(typed: TypedColumn, counts: Codes, words: list[str], texts: Texts |
     count, distinct = int(counts.sum()), int((counts > 0).sum())
     mean_words = texts.mean_words if texts else 0.0
     mean_length = texts.mean_length if texts else 0.0
-    if set(words) & _CODE_WORDS and mean_words <= 4 and mean_length <= 40:
-        return ColumnMeaning(meaning="code", why="its name says so")
-    if set(words) & _ID_WORDS and mean_words < 2:
-        return ColumnMeaning(meaning="id", why="its name says so")
-    if typed.has_leading_zeros:
-        return ColumnMeaning(meaning="code", why="digits with leading zeros")
-    if _has_pattern(typed, counts) and distinct >= 0.9 * count and count >= 5:
-        return ColumnMeaning(meaning="id", why="one pattern of letters and digits, hardly ever repeated")
     repeats = count / distinct if distinct else 0.0
     is_few = (distinct <= 50 and repeats >= 1.5) or repeats >= 5
-    if is_few and mean_words < 8:
-        return ColumnMeaning(meaning="category", why=f"{distinct:,} values that repeat")
-    if distinct == count and mean_words <= 3 and position == 0:
-        return ColumnMeaning(meaning="id", why="a different short text in each row")
-    if mean_words >= 3 or mean_length > 40:
-        return ColumnMeaning(meaning="text", why="words of people")
-    if repeats >= 2:
-        return ColumnMeaning(meaning="category", why=f"{distinct:,} values that repeat")
-    return ColumnMeaning(meaning="text", why="text that hardly repeats")
+    is_id = distinct >= 0.9 * count and count >= 5 and _has_pattern(typed, counts)
+    return _first(
+        (set(words) & _CODE_WORDS and mean_words <= 4 and mean_length <= 40, "code", "its name says so"),
+        (set(words) & _ID_WORDS and mean_words < 2, "id", "its name says so"),
+        (typed.has_leading_zeros, "code", "digits with leading zeros"),
+        (is_id, "id", "one pattern of letters and digits, hardly ever repeated"),
+        (is_few and mean_words < 8, "category", f"{distinct:,} values that repeat"),
+        (distinct == count and mean_words <= 3 and position == 0, "id", "a different short text in each row"),
+        (mean_words >= 3 or mean_length > 40, "text", "words of people"),
+        (repeats >= 2, "category", f"{distinct:,} values that repeat"),
+        (True, "text", "text that hardly repeats"),
+    )
 
 
 def _has_pattern(typed: TypedColumn, counts: Codes) -> bool:

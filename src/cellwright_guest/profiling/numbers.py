@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -231,8 +230,8 @@ def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_co
     bodies = Counter[str]()
     for shape, count in matched:
         bodies[shape["body"].strip(_SPACES)] += count
-    patterns = map(_compiled, _DIALECTS)
-    fitting = [sum(count for body, count in bodies.items() if pattern.fullmatch(body)) for pattern in patterns]
+    patterns = [dialect.pattern() for dialect in _DIALECTS]
+    fitting = [sum(count for body, count in bodies.items() if re.fullmatch(pattern, body)) for pattern in patterns]
     best = max(fitting)
     equals = [dialect for dialect, count in zip(_DIALECTS, fitting, strict=True) if count == best]
     chosen = equals[0]
@@ -242,11 +241,6 @@ def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_co
         return grouped[0], True
     is_ambiguous = has_marks and len({dialect.decimal for dialect in equals}) > 1
     return chosen, is_ambiguous
-
-
-@lru_cache(maxsize=64)
-def _compiled(dialect: NumberFormat) -> re.Pattern[str]:
-    return re.compile(dialect.pattern())
 
 
 def _apply(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from cellwright_guest.profiling.columns import StudiedColumn
 from cellwright_guest.profiling.numbers import as_mask
-from cellwright_guest.profiling.records import Oddity
+from cellwright_guest.profiling.records import Oddity, OddityKind, Severity
 from cellwright_guest.profiling.typed_column import Codes, Floats, Mask, TypedColumn, compute, encode
 from cellwright_guest.profiling.wording import counted, listed, named, percent, sentence
 
@@ -246,11 +246,9 @@ def _duplicates(exact: Hashes, codes: Sequence[Codes], rows: Codes) -> list[Oddi
     is_natural = chance > 0.2 * count
     if is_natural and count > 0.5 * len(rows):
         return []
-    verb = "repeats" if count == 1 else "repeat"
-    says = f"{counted(count, 'row')} ({percent(count, len(rows))}) {verb} an earlier row exactly."
-    if is_natural:
-        says += " With so few different values that may be chance."
-    return [_told("duplicate-rows", says, rows[again], is_note=is_natural)]
+    chance_words = " With so few different values that may be chance." if is_natural else ""
+    part, severity = f" ({percent(count, len(rows))})", "note" if is_natural else "warning"
+    return [_told("duplicate-rows", f"exactly.{chance_words}", rows[again], part=part, severity=severity)]
 
 
 def _but_for_spelling(exact: Hashes, levelled: Hashes, rows: Codes) -> list[Oddity]:
@@ -258,9 +256,7 @@ def _but_for_spelling(exact: Hashes, levelled: Hashes, rows: Codes) -> list[Oddi
     count = int(again.sum())
     if not count or count > 0.2 * len(rows):
         return []
-    verb = "repeats" if count == 1 else "repeat"
-    says = f"{counted(count, 'row')} {verb} an earlier row but for case or spaces."
-    return [_told("near-duplicate-rows", says, rows[again], is_note=False)]
+    return [_told("near-duplicate-rows", "but for case or spaces.", rows[again])]
 
 
 def _but_for_key(columns: Sequence[StudiedColumn], codes: Sequence[Codes], alike: Hashes, rows: Codes) -> list[Oddity]:
@@ -276,9 +272,7 @@ def _but_for_key(columns: Sequence[StudiedColumn], codes: Sequence[Codes], alike
     if not count or count > 0.2 * len(rows):
         return []
     key = next(column.column.name for column, skip in zip(columns, is_key, strict=True) if skip)
-    verb = "repeats" if count == 1 else "repeat"
-    says = f"{counted(count, 'row')} {verb} an earlier row in everything but {named(key)}."
-    return [_told("near-duplicate-rows", says, rows[again], is_note=False, column=key)]
+    return [_told("near-duplicate-rows", f"in everything but {named(key)}.", rows[again], column=key)]
 
 
 def _is_key(column: StudiedColumn, rows: int) -> bool:
@@ -286,9 +280,12 @@ def _is_key(column: StudiedColumn, rows: int) -> bool:
     return is_id and column.column.distinct >= _NEARLY_UNIQUE * rows
 
 
-def _told(kind: Any, says: str, rows: Codes, *, is_note: bool, column: str = "") -> Oddity:
+def _told(
+    kind: OddityKind, how: str, rows: Codes, *, part: str = "", severity: Severity = "warning", column: str = ""
+) -> Oddity:
+    verb = "repeats" if len(rows) == 1 else "repeat"
+    says = f"{counted(len(rows), 'row')}{part} {verb} an earlier row {how}"
     shown = tuple(int(row) for row in rows[:20])
-    severity = "note" if is_note else "warning"
     return Oddity(kind=kind, says=sentence(says), column=column, count=len(rows), rows=shown, severity=severity)
 
 

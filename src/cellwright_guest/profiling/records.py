@@ -6,7 +6,7 @@ and whoever shows them escapes them.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -35,6 +35,18 @@ Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
 Severity = Literal["note", "warning", "problem"]
 
 
+Step = Literal["", "second", "minute", "hour", "day", "week", "month", "quarter", "year"]
+
+# What no honest profile goes beyond; the host refuses one that does. A cut text may be longer by its ellipsis.
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Name = Annotated[str, msgspec.Meta(max_length=LONGEST_NAME + 8)]
+Mark = Annotated[str, msgspec.Meta(max_length=LONGEST_VALUE + 8)]
+Option = Annotated[str, msgspec.Meta(max_length=48)]
+Words = Annotated[tuple[Mark, ...], msgspec.Meta(max_length=200)]
+Moment = Annotated[str, msgspec.Meta(max_length=40, pattern=r"^[-+0-9T:.]*$")]
+
+
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pass
 
@@ -57,26 +69,26 @@ class ReadOptions(_Record, frozen=True, kw_only=True):
     path: str
     """As it was asked for: relative to the folder the profile was asked in."""
     format: Format
-    part: str = ""
+    part: Name = ""
     """The sheet of a workbook, the table of a database, the key of a JSON object; empty where there is one only."""
-    encoding: str = "utf-8"
-    delimiter: str = ","
-    quote: str = '"'
+    encoding: Option = "utf-8"
+    delimiter: Option = ","
+    quote: Option = '"'
     """Empty: nothing is quoted."""
-    header_rows: tuple[int, ...] = (0,)
+    header_rows: tuple[Count, ...] = (0,)
     """Lines of the file (0-based, after `skip_first`) that hold names; several are joined with a space; empty: none."""
-    skip_first: int = 0
+    skip_first: Count = 0
     """Lines (rows of a sheet) before the header that are no data."""
-    skip_last: int = 0
+    skip_last: Count = 0
     """Lines at the end that are no data: footnotes."""
-    compression: str = ""
+    compression: Option = ""
     """`gzip`, or empty."""
-    names: tuple[str, ...] = ()
+    names: Annotated[tuple[Name, ...], msgspec.Meta(max_length=5_000)] = ()
     """The columns' names where no one line of the file gives them as they are: no header, several header lines joined,
     a header that does not fit. Then `header_rows` is empty and `skip_first` counts the header's lines too."""
-    width: int = 0
+    width: Count = 0
     """Columns to be read where there are more (`usecols=range(first_column, first_column + width)`); 0: all."""
-    first_column: int = 0
+    first_column: Count = 0
     """Where the table begins in a sheet that has empty columns on its left; only together with `width`."""
     skips_spaces: bool = False
     """Spaces after a delimiter are no part of the value (`skipinitialspace`)."""
@@ -86,19 +98,19 @@ class Conversion(_Record, frozen=True, kw_only=True):
     """How a column's text becomes values. All defaults: it is what it is already."""
 
     kind: Literal["none", "number", "date", "boolean"] = "none"
-    decimal: str = "."
-    thousands: str = ""
-    prefix: str = ""
+    decimal: Mark = "."
+    thousands: Mark = ""
+    prefix: Mark = ""
     """To be taken off first: `€`, `US$`."""
-    suffix: str = ""
+    suffix: Mark = ""
     """To be taken off first, with the spaces before it: `kg`, `%`."""
     scale: float = 1.0
     """To be multiplied with afterwards: 0.01 for percent text."""
-    formats: tuple[str, ...] = ()
+    formats: Words = ()
     """`strptime` formats, the commonest first; each value is read by the first that fits."""
-    true_words: tuple[str, ...] = ()
-    false_words: tuple[str, ...] = ()
-    null_words: tuple[str, ...] = ()
+    true_words: Words = ()
+    false_words: Words = ()
+    null_words: Words = ()
     """Text that stands for nothing: `n/a`, `-`."""
     has_parentheses: bool = False
     """`(12)` is minus twelve."""
@@ -113,7 +125,7 @@ class ValueCount(_Record, frozen=True, kw_only=True):
     """A value and how often it occurs in what was looked at."""
 
     value: str
-    count: int
+    count: Count
 
 
 class Oddity(_Record, frozen=True, kw_only=True):
@@ -122,15 +134,15 @@ class Oddity(_Record, frozen=True, kw_only=True):
     kind: OddityKind
     says: str
     """One plain sentence with its numbers."""
-    column: str = ""
+    column: Name = ""
     """Empty: it concerns the whole table."""
-    count: int = 0
+    count: Count = 0
     """Rows, or values, concerned."""
     examples: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     """The exact texts concerned, where a repair needs them: sentinels, labels of one group (the commonest first),
     total labels, null words."""
-    rows: tuple[int, ...] = ()
+    rows: tuple[Count, ...] = ()
     """0-based data rows concerned, the first few."""
     severity: Severity = "warning"
 
@@ -144,9 +156,9 @@ class Numbers(_Record, frozen=True, kw_only=True):
     deviation: float
     quartiles: tuple[float, float, float]
     skew: float = 0.0
-    zeros: int = 0
-    negatives: int = 0
-    histogram: tuple[int, ...] = ()
+    zeros: Count = 0
+    negatives: Count = 0
+    histogram: tuple[Count, ...] = ()
     """Counts in equal steps from `least` to `greatest`; for strongly skewed ones up to the 99th percentile."""
     has_integers_only: bool = False
 
@@ -163,10 +175,10 @@ class Texts(_Record, frozen=True, kw_only=True):
 class Times(_Record, frozen=True, kw_only=True):
     """What a date column covers."""
 
-    first: str
+    first: Moment
     """ISO 8601."""
-    last: str
-    step: Literal["", "second", "minute", "hour", "day", "week", "month", "quarter", "year"] = ""
+    last: Moment
+    step: Step = ""
     """The usual distance of neighbouring distinct values, where there is one."""
     gaps: tuple[str, ...] = ()
     """Where steps are missing: `2024-03-01 to 2024-03-14`; the longest first, a few."""
@@ -176,19 +188,19 @@ class Times(_Record, frozen=True, kw_only=True):
 class ColumnProfile(_Record, frozen=True, kw_only=True):
     """One column."""
 
-    name: str
+    name: Name
     kind: Kind
     meaning: Meaning
     meaning_why: str = ""
     """In a few words."""
     conversion: Conversion = Conversion()
-    count: int = 0
+    count: Count = 0
     """Values that are there, of the rows looked at, once null words are taken out."""
-    nulls: int = 0
-    distinct: int = 0
+    nulls: Count = 0
+    distinct: Count = 0
     """Of the rows looked at."""
     is_unique: bool = False
-    unit: str = ""
+    unit: Mark = ""
     """`kg`, `EUR`, `%`, from the name or the values; empty: not known."""
     numbers: Numbers | None = None
     texts: Texts | None = None
@@ -216,27 +228,27 @@ class Repeat(_Record, frozen=True, kw_only=True):
 class TableProfile(_Record, frozen=True, kw_only=True):
     """One table."""
 
-    name: str
+    name: Name
     """A short name: the file's stem, with the sheet or table behind it where there are several."""
     reading: ReadOptions
-    rows: int
+    rows: Count
     """Data rows in the whole table; see `is_counted`."""
     is_counted: bool = True
     """False: `rows` is an estimate."""
-    looked_at: int
+    looked_at: Count
     """Rows that the figures of the columns are about."""
     sampling: str = ""
     """How those were chosen, in words; empty: all of them."""
-    bytes: int = 0
-    columns: tuple[ColumnProfile, ...] = ()
-    oddities: tuple[Oddity, ...] = ()
+    bytes: Count = 0
+    columns: Annotated[tuple[ColumnProfile, ...], msgspec.Meta(max_length=5_000)] = ()
+    oddities: Annotated[tuple[Oddity, ...], msgspec.Meta(max_length=5_000)] = ()
     """Of the table and of its columns."""
     keys: tuple[tuple[str, ...], ...] = ()
     """Columns, or few columns together, that name each row looked at once; the simplest first."""
     repeats: tuple[Repeat, ...] = ()
     missing_together: tuple[tuple[str, ...], ...] = ()
     """Columns that are empty in the same rows."""
-    time_column: str = ""
+    time_column: Name = ""
     """The column that says when, where one does."""
     files: tuple[str, ...] = ()
     """Where several files of one shape were read as one table: all of them."""
@@ -247,12 +259,12 @@ class Join(_Record, frozen=True, kw_only=True):
 
     left: str
     """A table's name."""
-    left_column: str
+    left_column: Name
     right: str
-    right_column: str
-    left_coverage: float
+    right_column: Name
+    left_coverage: Share
     """Which part of the left one's distinct values occur in the right one: 0 to 1."""
-    right_coverage: float
+    right_coverage: Share
     relation: Relation
     says: str = ""
     needs: tuple[Literal["spaces", "case", "zeros"], ...] = ()
@@ -269,10 +281,10 @@ class SkippedFile(_Record, frozen=True, kw_only=True):
 class Profile(_Record, frozen=True, kw_only=True):
     """Everything that was found."""
 
-    tables: tuple[TableProfile, ...] = ()
+    tables: Annotated[tuple[TableProfile, ...], msgspec.Meta(max_length=1_000)] = ()
     joins: tuple[Join, ...] = ()
     """The best first."""
-    skipped: tuple[SkippedFile, ...] = ()
+    skipped: Annotated[tuple[SkippedFile, ...], msgspec.Meta(max_length=5_000)] = ()
     notes: tuple[str, ...] = ()
     """What was left out for its size, and the like."""
 
@@ -281,7 +293,7 @@ class ProfileRequest(_Record, frozen=True, kw_only=True):
     """What the program in the cage is asked."""
 
     paths: tuple[str, ...]
-    """Files and folders, relative to where it stands."""
+    """Files, relative to where it stands."""
     most_rows: int = 200_000
     """Larger tables are sampled."""
     most_files: int = 60

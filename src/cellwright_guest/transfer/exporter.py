@@ -6,7 +6,6 @@ in the notebook.
 
 from __future__ import annotations
 
-import io
 import pickle  # noqa: TID251  # written in one cage and read in another; the host never opens it
 import random
 import re
@@ -164,7 +163,7 @@ class Exporter:
                 self.left[error.name] = error.reason
                 names = [name for name in names if name != error.name]
                 if attempt == 0 and error.reason != NO_ROOM:
-                    names = [name for name in names if not self._fails(name)]
+                    names = [name for name in names if not self._fails(name, start)]
                 continue
             shared = shared_memory(notes)
             if shared.left:
@@ -201,15 +200,15 @@ class Exporter:
         notes.name = name
         transferred(name, lambda: pickler.dump(self.values[name]))
 
-    def _fails(self, name: str) -> bool:
+    def _fails(self, name: str, start: int) -> bool:
         """Whether it cannot be pickled even alone. One that breaks off spoils what others share: all are tried."""
-        nowhere = _NullFile(self.file.room)
+        self.file.end = start
+        pickler = Pickler(SegmentWriter(self.file), self.file, PickleNotes())
         try:
-            transferred(name, lambda: Pickler(nowhere, nowhere, PickleNotes()).dump(self.values[name]))
+            transferred(name, lambda: pickler.dump(self.values[name]))
         except NotTransferred as error:
             self.left[name] = error.reason
-            return True
-        return False
+        return name in self.left
 
     def tables(self, frames: dict[int, list[str]]) -> list[Frame]:
         """Each by itself, in Arrow's format."""
@@ -251,22 +250,3 @@ def _write_arrow(value: Any, stream: SegmentWriter) -> None:
 
     with pyarrow.ipc.new_stream(stream, value.schema) as writer:
         writer.write(value)
-
-
-class _NullFile(io.RawIOBase):
-    """A file for trying."""
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-
-    def writable(self) -> bool:
-        """Always."""
-        return True
-
-    def write(self, data: Any, /) -> int:
-        """Gone."""
-        return memoryview(data).nbytes
-
-    def put(self, data: Any) -> Segment:
-        """Gone too."""
-        return Segment(0, 0)

@@ -156,6 +156,10 @@ class MemoryFileReader:
         self.fill(content, segment.offset)
         return content
 
+    def joined(self, segments: Sequence[Segment]) -> bytes:
+        """The bytes of a stream again."""
+        return b"".join(self.copy(segment) for segment in segments)
+
     def fill(self, target: WriteableBuffer, offset: int) -> None:
         """Read into memory that is there already."""
         view = _octets(target)
@@ -170,33 +174,6 @@ class MemoryFileReader:
         """Before memory is taken for it: whether it can be there at all."""
         if segment.offset < 0 or segment.length < 0 or segment.offset + segment.length > self._size:
             raise BadFile("a piece lies outside of it")
-
-
-class SegmentReader(io.RawIOBase):
-    """The bytes of a stream again, block by block."""
-
-    def __init__(self, file: MemoryFileReader, segments: Sequence[Segment]) -> None:
-        self._file = file
-        self._blocks = [
-            Segment(segment.offset + start, min(_BLOCK, segment.length - start))
-            for segment in reversed(segments)
-            for start in reversed(range(0, segment.length, _BLOCK))
-        ]
-        self._block = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, target: WriteableBuffer, /) -> int:
-        """As much as there is of the present block; 0 at the end."""
-        if not self._block and self._blocks:
-            self._block = memoryview(self._file.copy(self._blocks.pop()))
-        room = _octets(target)
-        taken = min(len(room), len(self._block))
-        room[:taken] = self._block[:taken]
-        self._block = self._block[taken:]
-        return taken
 
 
 def _octets(data: ReadableBuffer) -> memoryview:

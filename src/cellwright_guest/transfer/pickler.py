@@ -14,10 +14,10 @@ import pickle  # noqa: TID251  # written in one cage and read in another; the ho
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from cellwright_guest.previews import identity
-from cellwright_guest.transfer.memory_file import PAGE, FileFull, MemoryFileReader, Segment, SegmentReader
+from cellwright_guest.transfer.memory_file import PAGE, FileFull, MemoryFileReader, MemoryFileWriter, Segment
 
 _MOST_ITEMS: Final = 64
 _DEPTH: Final = 3
@@ -64,17 +64,6 @@ PROTOCOL: Final = 5
 _FRAMES: Final = (("pyarrow.lib", "Table"), ("pyarrow.lib", "RecordBatch"), ("polars", "DataFrame"))
 
 
-class Sink(Protocol):
-    """Where large pieces go."""
-
-    @property
-    def room(self) -> int:
-        """How many bytes still fit."""
-
-    def put(self, data: Any) -> Segment:
-        """Write it; `FileFull` if it does not fit."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayExtent:
     """The memory of one array that was met."""
@@ -104,9 +93,11 @@ class PickleNotes:
 class Pickler(pickle.Pickler):
     """Several `dump`s of one pickler keep what the variables share; `load` as often, in the same order."""
 
-    def __init__(self, out: Any, sink: Sink, notes: PickleNotes, *, views: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, out: Any, file: MemoryFileWriter, notes: PickleNotes, *, views: frozenset[int] = frozenset()
+    ) -> None:
         super().__init__(out, PROTOCOL, buffer_callback=self._lay)
-        self._sink = sink
+        self._file = file
         self._notes = notes
         self._views = views
         self._families: dict[type, str] = {}
@@ -136,11 +127,11 @@ class Pickler(pickle.Pickler):
         raw = buffer.raw()
         if raw.nbytes < PAGE:
             return True
-        self.buffers.append(self._sink.put(raw))
+        self.buffers.append(self._file.put(raw))
         return False
 
     def _array(self, array: Any) -> Any:
-        if array.nbytes > self._sink.room:
+        if array.nbytes > self._file.room:
             raise FileFull
         owner = _owner(array)
         if isinstance(owner, mmap.mmap) and array.flags.writeable:
@@ -154,7 +145,7 @@ class Pickler(pickle.Pickler):
             return (locked, (array.copy(),)) if is_locked else array.__reduce__()
         order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         whole = array if array.flags.forc else array.copy(order="C")
-        segment = self._sink.put(octets_of(whole))
+        segment = self._file.put(octets_of(whole))
         return array_at, (segment.offset, array.dtype, array.shape, order, is_locked)
 
     def _note(self, array: Any) -> None:
@@ -306,9 +297,7 @@ class Unpickler(pickle.Unpickler):
     """The other end: every array gets memory of its own, filled from the file."""
 
     def __init__(self, file: MemoryFileReader, stream: Sequence[Segment], buffers: Sequence[Segment]) -> None:
-        super().__init__(
-            io.BufferedReader(SegmentReader(file, stream)), buffers=(file.copy(segment) for segment in buffers)
-        )
+        super().__init__(io.BytesIO(file.joined(stream)), buffers=(file.copy(segment) for segment in buffers))
         self._file = file
         self._own: dict[tuple[str, str], Callable[..., Any]] = {(__name__, array_at.__name__): self._array}
 

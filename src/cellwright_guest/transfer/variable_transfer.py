@@ -11,7 +11,6 @@ tables of a database in memory). Classes and functions of cells are found by the
 
 from __future__ import annotations
 
-import io
 import os
 import pickle  # noqa: TID251  # written in one cage and read in another; the host never opens it
 import random
@@ -27,15 +26,7 @@ from marimo._types.ids import CellId_t
 
 from cellwright_guest import transfer_wire
 from cellwright_guest.transfer.exporter import REASON, BoundState, Exporter, NotTransferred, main_is, transferred
-from cellwright_guest.transfer.memory_file import (
-    BadFile,
-    Frame,
-    Index,
-    MemoryFileReader,
-    MemoryFileWriter,
-    Segment,
-    SegmentReader,
-)
+from cellwright_guest.transfer.memory_file import BadFile, Frame, Index, MemoryFileReader, MemoryFileWriter, Segment
 from cellwright_guest.transfer.pickler import Unpickler
 
 
@@ -174,7 +165,7 @@ class _Restorer:
         self.restored.append(name)
 
     def _table(self, frame: Frame) -> Any:
-        content = io.BufferedReader(SegmentReader(self.file, frame.stream)).read()
+        content = self.file.joined(frame.stream)
         if frame.kind == "polars":
             import polars
 

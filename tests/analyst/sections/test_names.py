@@ -90,13 +90,13 @@ def test_a_join_gives_a_table_with_every_column_named_once() -> None:
     orders = table("orders", key("id"), key("customer"), key("name", "text"))
     customers = table("customers", key("id"), key("name", "text"))
     join = Join(
-        left="customers",
-        left_column="id",
-        right="orders",
-        right_column="customer",
-        left_coverage=0.4,
-        right_coverage=0.95,
-        relation="one-to-many",
+        left="orders",
+        left_column="customer",
+        right="customers",
+        right_column="id",
+        left_coverage=0.95,
+        right_coverage=0.4,
+        relation="many-to-one",
     )
     profile = Profile(tables=(orders, customers), joins=(join,))
     (joint,) = name_tables(profile, paths(orders, customers)).joined

@@ -52,7 +52,7 @@ def row(
 def told(
     tests: list[drafts.TestRow], asked: RequestedColumns, wanted: AnalysisRequest = OVERVIEW
 ) -> list[tuple[str, str]]:
-    return [(each.row.y, each.row.x) for each in select_tests(tests, asked, wanted)]
+    return [(row.y, row.x) for row, _ in select_tests(tests, asked, wanted)]
 
 
 def asked(measure: str, group: str = "") -> RequestedColumns:

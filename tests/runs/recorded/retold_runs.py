@@ -17,7 +17,6 @@ from cellwright.app.verification import check_notebook
 from cellwright.app.workspaces import WorkspaceOptions, open_workspace
 from cellwright.journal import Journal
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.runs import Goal
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.execute.files import mounts_of
@@ -25,6 +24,7 @@ from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
 from cellwright.runs.execute.workflow import run_workflows
 from cellwright.runs.execute.workspace import ContextRegistry, Workspace
+from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
 

@@ -9,7 +9,6 @@ import pytest
 
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.judge import Machine, leaks_in
-from cellwright.runs.verify.reasons import MachinePathFound, SecretFound
 
 
 @pytest.fixture
@@ -75,13 +74,13 @@ def test_what_ties_to_no_machine_is_left_alone(machine: Machine, text: str) -> N
 def test_pictures_are_not_read_as_text(machine: Machine) -> None:
     masker = Masker.of(salt=b"0123456789abcdef")
     picture = f"<img src='data:image/png;base64,AKIA{'Q' * 16}//home/ada/abc=='>"
-    assert leaks_in(picture, place=None, where="output", masker=masker, machine=machine) == []
+    assert leaks_in(picture, at="the notebook", where="output", masker=masker, machine=machine) == []
 
 
 def test_secret_and_path_are_told_without_the_secret(machine: Machine) -> None:
     masker = Masker.of(salt=b"0123456789abcdef")
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
     text = f"token {secret[:40]} in /home/ada/{secret[:40]}"
-    found = leaks_in(text, place=None, where="code", masker=masker, machine=machine)
-    assert [type(one) for one in found] == [SecretFound, MachinePathFound]
+    found = leaks_in(text, at="the notebook", where="code", masker=masker, machine=machine)
+    assert [one.kind for one in found] == ["SecretFound", "MachinePathFound"]
     assert secret[:40] not in repr(found)

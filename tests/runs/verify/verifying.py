@@ -16,7 +16,6 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.fresh_environment import fresh_environments
 from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.proof import Proof, Signer
-from cellwright.runs.verify.reasons import text_of
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
@@ -81,7 +80,7 @@ class Verifier:
 
 def said(result: Verified | NotVerified) -> list[str]:
     """What speaks against it, in words."""
-    return [text_of(reason) for reason in result.reasons] if isinstance(result, NotVerified) else []
+    return [reason.text for reason in result.reasons] if isinstance(result, NotVerified) else []
 
 
 def source(*cells: str, requires: tuple[str, ...] | None = None) -> str:

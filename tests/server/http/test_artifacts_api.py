@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from cellwright.journal import stream_of
-from cellwright.runs import Delivery
+from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import GoalSet, RunDelivered
 from tests.conftest import notebook_source
 from tests.server.daemon_house import a_goal

@@ -73,8 +73,10 @@ class _Moment:
     end: int
     words: str
     unit: str
-    number: int
-    """Of the month or quarter; the year itself for years."""
+    first: int
+    """Its first month."""
+    last: int
+    """Its last month."""
     year: int | None
     day: date | None = None
 
@@ -97,20 +99,21 @@ def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
         text, at, to = match.group(0), match.start(), match.end()
         if iso := match["iso"] or match["isomonth"]:
             day = parse_day(iso if match["iso"] else f"{iso}-01")
-            if day:
-                yield _Moment(at, to, text, "day" if match["iso"] else "month", day.month, day.year, day)
+            # A day before the first or after the last of the calendar is none.
+            if day and 1 < day.year < 9999:
+                unit = "day" if match["iso"] else "month"
+                yield _Moment(at, to, text, unit, day.month, day.month, day.year, day if match["iso"] else None)
         elif number := match["quarter"] or match["ordinal"] or match["quartal"]:
             year = match["quarteryear"] or match["ordinalyear"] or match["quartalyear"]
-            yield _Moment(
-                at, to, text, "quarter", _ORDINALS.get(number.lower()) or int(number), int(year) if year else None
-            )
+            last = 3 * (_ORDINALS.get(number.lower()) or int(number))
+            yield _Moment(at, to, text, "quarter", last - 2, last, int(year) if year else None)
         elif month := match["month"]:
             is_plain = month.casefold() not in _WORDY or (month[0].isupper() and at > 0) or match["monthyear"]
             if is_plain or re.search(_TIME_WORDS, words[:at], re.IGNORECASE):
-                year = int(match["monthyear"]) if match["monthyear"] else None
-                yield _Moment(at, to, text, "month", _MONTHS[month.casefold()], year)
+                number, year = _MONTHS[month.casefold()], int(match["monthyear"]) if match["monthyear"] else None
+                yield _Moment(at, to, text, "month", number, number, year)
         elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1:
-            yield _Moment(at, to, text, "year", int(match["year"]), int(match["year"]))
+            yield _Moment(at, to, text, "year", 1, 12, int(match["year"]))
 
 
 def parse_day(text: str) -> date | None:
@@ -130,33 +133,21 @@ def _with_years(moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Mome
         later = next((other for other in moments[place + 1 :] if other.year and other.unit != "year"), None)
         earlier = next((other for other in reversed(moments[:place]) if other.year and other.unit != "year"), None)
         if later and later.year:
-            is_before = _months_in(moment)[0] <= later.number * (3 if later.unit == "quarter" else 1)
-            year = later.year if is_before else later.year - 1
+            year = later.year if moment.first <= later.last else later.year - 1
         elif earlier and earlier.year:
             year = earlier.year
         else:
             year = covered.last.year
-            if date(year, _months_in(moment)[0], 1) > covered.last:
+            if date(year, moment.first, 1) > covered.last:
                 year -= 1
         yield replace(moment, year=year)
 
 
-def _months_in(moment: _Moment) -> tuple[int, int]:
-    match moment.unit:
-        case "quarter":
-            return moment.number * 3 - 2, moment.number * 3
-        case "month":
-            return moment.number, moment.number
-        case _:
-            return 1, 12
-
-
 def _bounds(moment: _Moment) -> tuple[date, date]:
-    if moment.unit == "day" and moment.day:
+    if moment.day:
         return moment.day, moment.day
-    first, last = _months_in(moment)
     year = min(max(moment.year or 2000, 1), 9998)
-    return date(year, first, 1), _month_after(year, last) - timedelta(days=1)
+    return date(year, moment.first, 1), _month_after(year, moment.last) - timedelta(days=1)
 
 
 def _month_after(year: int, month: int) -> date:
@@ -176,17 +167,13 @@ def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> 
             place += 2
             continue
         text = f"{opener[1]} {moment.words}" if opener and kind else moment.words
-        match kind:
-            case "since":
-                yield moment.start, text, first, max(covered.last, first)
-            case "after":
-                yield moment.start, text, last + timedelta(days=1), covered.last
-            case "before":
-                yield moment.start, text, covered.first, first - timedelta(days=1)
-            case "until":
-                yield moment.start, text, covered.first, last
-            case _:
-                yield moment.start, text, first, last
+        bounds = {
+            "since": (first, max(covered.last, first)),
+            "after": (last + timedelta(days=1), covered.last),
+            "before": (covered.first, first - timedelta(days=1)),
+            "until": (covered.first, last),
+        }.get(kind, (first, last))
+        yield moment.start, text, *bounds
         place += 1
 
 

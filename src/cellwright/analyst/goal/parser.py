@@ -68,13 +68,8 @@ def _singular(part: str) -> str:
 
 
 def _use(column: ColumnProfile) -> str:
-    match column.meaning:
-        case "measure" | "currency":
-            return "measure"
-        case "category" | "flag" | "code" | "id":
-            return "group"
-        case "date" | "text" | "constant" | "unknown":
-            return ""
+    is_group = column.meaning in {"category", "flag", "code", "id"}
+    return "measure" if column.meaning in {"measure", "currency"} else "group" if is_group else ""
 
 
 def _matches(goal: tuple[str, ...], profile: Profile) -> Iterator[_Match]:
@@ -157,10 +152,9 @@ def read_goal_words(words: str, profile: Profile) -> AnalysisRequest | Unsupport
     plain = " ".join(words.split()).casefold().translate(str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"}))
     names = find_names(words, profile)
     spans = read_date_ranges(words, covered) if (covered := _covered(profile, names)) else ()
-    beyond = next((what for pattern, what in NEEDS_MODEL if re.search(pattern, plain)), "")
-    if beyond:
-        for pattern, _ in NEEDS_MODEL:
-            plain = re.sub(pattern, " ", plain)
+    beyond = next((what for what, pattern in NEEDS_MODEL.items() if re.search(pattern, plain)), "")
+    for pattern in NEEDS_MODEL.values():
+        plain = re.sub(pattern, " ", plain)
     said = next((purpose for purpose, pattern in PURPOSES if re.search(pattern, plain)), None)
     if beyond and (said in {None, "overview"} or not (names.measures or names.groups or said == "quality")):
         return UnsupportedGoal(

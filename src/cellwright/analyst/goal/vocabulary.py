@@ -94,44 +94,29 @@ def _made(verbs: str, things: str) -> str:
     return rf"{_any(verbs)}.{{0,40}}{_any(things)}"
 
 
-NEEDS_MODEL: Final = (
-    (
-        _made("train fit tune build create develop make", "model models classifier network pipeline regressor"),
-        "a model",
+NEEDS_MODEL: Final = {
+    "a model": _made("train fit tune build create develop make", "model models classifier network pipeline regressor"),
+    "a forecast or prediction": rf"(?!{_any('predictor predictors predicts')})"
+    + _any("predict* forecast* prognos* vorhersag* extrapolat*"),
+    "groups or recommendations to be learnt": _any("cluster clusters clustering segmentation recommender"),
+    "a text to be written": _made(
+        "write draft compose schreib*",
+        "essay essays email emails e-mail e-mails letter letters blog article story stories poem poems speech post",
     ),
-    (
-        rf"(?!{_any('predictor predictors predicts')}){_any('predict* forecast* prognos* vorhersag* extrapolat*')}",
-        "a forecast or prediction",
+    "software to be written": _made(
+        "write build create develop program code make",
+        "app apps application website web_site script scripts function api bot game package software",
     ),
-    (_any("cluster clusters clustering segmentation recommender"), "groups or recommendations to be learnt"),
-    (
-        _made(
-            "write draft compose schreib*",
-            "essay essays email emails e-mail e-mails letter letters blog article story stories poem poems speech post",
-        ),
-        "a text to be written",
+    "a translation": _any("translat* ubersetz*"),
+    "something from the web": _any(
+        "scrape scrapes scraping crawl* browse download* search_the_web search_the_internet"
     ),
-    (
-        _made(
-            "write build create develop program code make",
-            "app apps application website web_site script scripts function api bot game package software",
-        ),
-        "software to be written",
+    "a picture to be drawn": _made(
+        "draw paint sketch design generate",
+        "picture pictures image images logo logos illustration portrait cat dog",
     ),
-    (_any("translat* ubersetz*"), "a translation"),
-    (
-        _any("scrape scrapes scraping crawl* browse download* search_the_web search_the_internet"),
-        "something from the web",
-    ),
-    (
-        _made(
-            "draw paint sketch design generate",
-            "picture pictures image images logo logos illustration portrait cat dog",
-        ),
-        "a picture to be drawn",
-    ),
-    (_any("chat_with tell_me_a_joke tell_a_joke joke jokes talk_to_me how_are_you who_are_you"), "a conversation"),
-    (_any("sentiment* classify_the categorise_the categorize_the extract_entities topics_of"), "text to be understood"),
-    (_any("send upload publish deploy delete convert export"), "something to be done outside a notebook"),
-)
-"""Patterns over folded words, and what they ask for."""
+    "a conversation": _any("chat_with tell_me_a_joke tell_a_joke joke jokes talk_to_me how_are_you who_are_you"),
+    "text to be understood": _any("sentiment* classify_the categorise_the categorize_the extract_entities topics_of"),
+    "something to be done outside a notebook": _any("send upload publish deploy delete convert export"),
+}
+"""What goals ask for that no plain analysis gives → a pattern over folded words."""

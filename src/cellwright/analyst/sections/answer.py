@@ -44,9 +44,7 @@ def _lines(
 ) -> Iterator[str]:
     """Each the code of one sentence; the answer comes first."""
     if not wanted.is_understood:
-        known = [plain(column.name) for table in profile.tables for column in table.columns if column.meaning != "id"]
-        named = f" Name columns to ask for more, such as {listed(known[:3])}." if known else ""
-        yield literal(f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}")
+        yield literal(not_understood(profile))
     if wanted.purpose == "quality":
         yield literal(_trust(profile))
     if untested := _untested(wanted, columns, findings):
@@ -57,6 +55,13 @@ def _lines(
         yield literal(_trust(profile))
     logs = ", ".join(f"{literal(plain(each.name))}: ({each.repaired}, {each.repairs}.value)" for each in names.tables)
     yield f"repairs_in_use({{{logs}}})"
+
+
+def not_understood(profile: Profile) -> str:
+    """What a reader is told whose goal names nothing of the data."""
+    known = [plain(column.name) for table in profile.tables for column in table.columns if column.meaning != "id"]
+    named = f" Name columns to ask for more, such as {listed(known[:3])}." if known else ""
+    return f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}"
 
 
 def _claims(names: NotebookNames, findings: ReportedFindings) -> Iterator[str]:

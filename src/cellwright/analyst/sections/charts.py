@@ -237,16 +237,28 @@ alt.Chart(density_of_pairs({finding.arguments}), title=_title).mark_rect().encod
 
 
 def _line(finding: ReportedFinding) -> str:
+    """The course of a measure; of a change with its two spans in colours of their own."""
     y, x = literal(finding.y_label), literal(finding.x_label)
+    how, points, mark = "mean", f"points_over_time({finding.arguments})", f'color="{BLUE}", point=len(_shown) <= 60'
+    spans = colours = ""
+    if finding.row.kind == "change":
+        how = "sum" if finding.row.says.startswith("the sum of ") else "mean"
+        points = f"with_spans(points_over_time({finding.arguments}, most=180, how={literal(how)}), _spans)"
+        mark = "point=alt.OverlayMarkDef(size=18)"
+        spans = f"_spans = {code_of(finding.spans or ())}\n"
+        scale = f'alt.Scale(range=["{BLUE}", "{VERMILION}", "{GREY}"])'
+        colours = f"""    color=alt.Color("span:N", title="span", sort=None, scale={scale}),
+    detail="stretch:N",
+"""
     return f"""
 _title = {_headline(finding)}
-_shown = points_over_time({finding.arguments})
+{spans}_shown = {points}
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
 _scale = alt.Scale(domain=usual_range(_shown["value"]))
-alt.Chart(_shown, title=_title).mark_line(color="{BLUE}", point=len(_shown) <= 60, clip=True).encode(
+alt.Chart(_shown, title=_title).mark_line({mark}, clip=True).encode(
     x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"mean per {{_step}}: " + {y}, scale=_scale),
-{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
+    y=alt.Y("value:Q", title=f"{how} per {{_step}}: " + {y}, scale=_scale),
+{colours}{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=280).interactive(bind_y=False)
 """.strip()
 
@@ -267,26 +279,6 @@ _mean = _base.mark_line(color="{VERMILION}", point=True).encode(y="value:Q")
 """.strip()
 
 
-def _spans(finding: ReportedFinding) -> str:
-    y, x = literal(finding.y_label), literal(finding.x_label)
-    spans, how = code_of(finding.spans or ()), "sum" if finding.row.says.startswith("the sum of ") else "mean"
-    return f"""
-_title = {_headline(finding)}
-_spans = {spans}
-_shown = with_spans(points_over_time({finding.arguments}, most=180, how={literal(how)}), _spans)
-_step = _shown["step"].iloc[0] if len(_shown) else "day"
-_scale = alt.Scale(domain=usual_range(_shown["value"]))
-_colours = alt.Scale(range=["{BLUE}", "{VERMILION}", "{GREY}"])
-alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
-    x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"{how} per {{_step}}: " + {y}, scale=_scale),
-    color=alt.Color("span:N", title="span", sort=None, scale=_colours),
-    detail="stretch:N",
-{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
-).properties(width="container", height=280).interactive(bind_y=False)
-""".strip()
-
-
 _Drawing = tuple[Callable[[ReportedFinding], str], tuple[str, ...]]
 _DRAWINGS: Final[dict[TestKind, _Drawing]] = {
     "difference": (_difference, ("group_summary",)),
@@ -294,7 +286,7 @@ _DRAWINGS: Final[dict[TestKind, _Drawing]] = {
     "correlation": (_correlation, ("drawn_pairs", "middle_line")),
     "trend": (_line, ("points_over_time", "usual_range")),
     "break": (_line, ("points_over_time", "usual_range")),
-    "change": (_spans, ("points_over_time", "with_spans", "usual_range")),
+    "change": (_line, ("points_over_time", "with_spans", "usual_range")),
     "season": (_season, ("season_profile",)),
 }
 """The code of the chart, and what it calls."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -84,17 +84,15 @@ class Columns:
 
     def requested(self, wanted: AnalysisRequest) -> RequestedColumns:
         """What the goal names, by where it stands in the notebook."""
-        measures = frozenset(place for named in wanted.measures for place in self.places(named))
-        named_groups = (*wanted.groups, *(named for named, _ in wanted.values))
-        groups = frozenset(place for named in named_groups for place in self.places(named))
-        return RequestedColumns(measures=measures, groups=groups - measures)
+        tested = [(table, each) for table in self.tables for each in self.of(table)]
 
-    def places(self, named: NamedColumn) -> Iterator[ColumnKey]:
-        """Where a column that the goal names stands among the tested tables."""
-        for table in self.tables:
-            for each in self.of(table):
-                if each.table == named.table and each.record.name == named.column:
-                    yield table, each.name
+        def places(named: Iterable[NamedColumn]) -> frozenset[ColumnKey]:
+            wanted = {(one.table, one.column) for one in named}
+            return frozenset((table, each.name) for table, each in tested if (each.table, each.record.name) in wanted)
+
+        measures = places(wanted.measures)
+        groups = places((*wanted.groups, *(named for named, _ in wanted.values)))
+        return RequestedColumns(measures=measures, groups=groups - measures)
 
 
 def _described(name: str, record: ColumnProfile, table: str, *, is_repeated: bool = False) -> ColumnDescription:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cellwright.analyst.drafts import CellDraft, Section, TestRow
+from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile, TableProfile
-from cellwright.analyst.sections.answer import answer_cells
+from cellwright.analyst.sections.answer import answer_cells, not_understood
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.findings import reported_findings
 from cellwright.analyst.sections.selection import ReportedFindings
@@ -52,24 +52,25 @@ def _after_findings(columns: Columns, tests: Sequence[TestRow]) -> Iterator[str]
         if not row.is_finding or row.kind in seen:
             continue
         seen.add(row.kind)
-        y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
-        match row.kind:
-            case "difference":
-                other = columns.first(row.table, "group", {row.y, row.x})
-                beside = f" among rows of the same {other.label}" if other else " once other columns are held equal"
-                yield f"Does {y} still differ by {x}{beside}?"
-            case "association":
-                yield f"Which came first, {y} or {x}, and who decided about either?"
-            case "correlation":
-                other = columns.first(row.table, "group", {row.y, row.x})
-                within = f" within each {other.label}" if other else ""
-                yield f"Do {y} and {x} go together{within}, or is there a common cause?"
-            case "trend" | "change":
-                yield f"What happened besides while {y} changed: prices, scope, the way it is counted?"
-            case "break":
-                yield f"What happened when the level of {y} changed: another system, another definition?"
-            case "season":
-                yield f"Is the season of {y} the same in every year?"
+        other = columns.first(row.table, "group", {row.y, row.x})
+        beside = f" among rows of the same {other.label}" if other else " once other columns are held equal"
+        yield _NEXT[row.kind].format(
+            y=columns.label(row.table, row.y),
+            x=columns.label(row.table, row.x),
+            beside=beside,
+            within=f" within each {other.label}" if other else "",
+        )
+
+
+_NEXT: Final[dict[TestKind, str]] = {
+    "difference": "Does {y} still differ by {x}{beside}?",
+    "association": "Which came first, {y} or {x}, and who decided about either?",
+    "correlation": "Do {y} and {x} go together{within}, or is there a common cause?",
+    "trend": "What happened besides while {y} changed: prices, scope, the way it is counted?",
+    "change": "What happened besides while {y} changed: prices, scope, the way it is counted?",
+    "break": "What happened when the level of {y} changed: another system, another definition?",
+    "season": "Is the season of {y} the same in every year?",
+}
 
 
 def _about_time(columns: Columns, wanted: AnalysisRequest) -> Iterator[str]:
@@ -156,9 +157,7 @@ def _caveats(
 ) -> Iterator[str]:
     """Plain sentences, the weightiest first."""
     if not wanted.is_understood:
-        columns = [plain(column.name) for table in profile.tables for column in table.columns]
-        named = f" Name columns to ask for more, such as {listed(columns[:4])}." if columns else ""
-        yield f"Nothing in the goal was recognised as part of this data, so this is an overview.{named}"
+        yield not_understood(profile)
     tables = [table for table in profile.tables if names.is_read(table.name)]
     for table in tables:
         yield from _about_table(table)

@@ -13,13 +13,7 @@ from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import source_cells
 from cellwright.analyst.names import Namer, NotebookNames
 from cellwright.analyst.profile import Profile
-from cellwright.analyst.sections.attribution import (
-    ATTRIBUTION_FUNCTIONS,
-    against_words,
-    can_be_explained,
-    explanation_cells,
-    spans_of,
-)
+from cellwright.analyst.sections import attribution
 from cellwright.analyst.sections.charts import chart_functions, finding_chart
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.selection import TIME_KINDS, ReportedFinding, ReportedFindings, select_tests
@@ -35,19 +29,19 @@ def reported_findings(
     """What the notebook tells of, in order. The same for the same tests, so that later sections can refer to it."""
     namer = Namer(names)
     chosen = select_tests(tests, columns.requested(wanted), wanted)
-    explained = next((each for each in chosen if can_be_explained(each.row, columns, wanted)), None)
+    explained = next((row for row, _ in chosen if attribution.can_be_explained(row, columns, wanted)), None)
     return tuple(
         ReportedFinding(
-            row=each.row,
-            is_asked=each.is_asked,
-            variable=namer(f"{_name(each.row)}_finding"),
-            topic=_topic(each.row, columns, wanted),
-            y_label=columns.label(each.row.table, each.row.y),
-            x_label=columns.label(each.row.table, each.row.x),
-            is_explained=each is explained,
-            spans=spans_of(wanted, columns),
+            row=row,
+            is_asked=is_asked,
+            variable=namer(f"{_name(row)}_finding"),
+            topic=_topic(row, columns, wanted),
+            y_label=columns.label(row.table, row.y),
+            x_label=columns.label(row.table, row.x),
+            is_explained=row is explained,
+            spans=attribution.spans_of(wanted, columns),
         )
-        for each in chosen
+        for row, is_asked in chosen
     )
 
 
@@ -61,10 +55,10 @@ def findings_section(
     for each in findings:
         cells += _finding_cells(each, names)
         if each.is_explained:
-            cells += explanation_cells(each.row, columns, wanted, each.variable)
+            cells += attribution.explanation_cells(each.row, columns, wanted, each.variable)
     functions = [name for each in findings for name in chart_functions(each)]
     functions += ["with_labels", "could_be_seen"] if findings else []
-    functions += ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in findings) else ()
+    functions += attribution.ATTRIBUTION_FUNCTIONS if any(each.is_explained for each in findings) else ()
     cells += source_cells(functions)
     return Section(id="findings", title="Tell the findings", cells=tuple(cells), caveats=_caveats(findings))
 
@@ -129,7 +123,9 @@ _TOPICS: Final[dict[TestKind, str]] = {
 
 def _topic(row: TestRow, columns: Columns, wanted: AnalysisRequest) -> str:
     y, x = columns.label(row.table, row.y), columns.label(row.table, row.x)
-    return _TOPICS[row.kind].format(y=y, x=x, spans=against_words(wanted, columns) if row.kind == "change" else "")
+    return _TOPICS[row.kind].format(
+        y=y, x=x, spans=attribution.against_words(wanted, columns) if row.kind == "change" else ""
+    )
 
 
 def _name(row: TestRow) -> str:

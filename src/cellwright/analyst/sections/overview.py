@@ -12,15 +12,7 @@ from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import Namer, NotebookNames, TableNames
 from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
-from cellwright.analyst.sections.charts import (
-    STEP_WORDS,
-    TimeStep,
-    bars,
-    histogram,
-    measure_over_time,
-    missing_map,
-    rows_over_time,
-)
+from cellwright.analyst.sections import charts
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.readers import read_tables
 from cellwright.analyst.sections.text import code_of, columns_code, counted, listed, plain, shown, words_cell, wrapped
@@ -34,10 +26,10 @@ _MAX_MISSING: Final = 25
 _MAX_POINTS: Final = 400
 _STRONG_SKEW: Final = 2.0
 _QUANTITIES: Final = ("measure", "currency")
-_SECONDS: Final[dict[TimeStep, float]] = {
+_SECONDS: Final[dict[charts.TimeStep, float]] = {
     "h": 3600, "D": 86_400, "W-MON": 7 * 86_400, "MS": 30.4 * 86_400, "QS": 91.3 * 86_400, "YS": 365.25 * 86_400,
 }  # fmt: skip
-_FINEST: Final[dict[str, TimeStep]] = {
+_FINEST: Final[dict[str, charts.TimeStep]] = {
     "second": "h", "minute": "h", "hour": "h", "day": "D", "week": "W-MON", "month": "MS", "quarter": "QS",
     "year": "YS",
 }  # fmt: skip
@@ -123,11 +115,13 @@ def _distribution(column: ColumnProfile, table: TableProfile, own: TableNames) -
         says = f"### {shown(label)}\n\nHow its values spread over {counted(column.count, 'row')}."
         says += " Few are very large, so the axis is logarithmic: each step multiplies." if is_log else ""
         says += "" if column.unit else " The file does not say in which unit."
-        return ChartDraft(name=name, says=says, code=histogram(own.table, column.name, label=label, is_log=is_log))
+        return ChartDraft(
+            name=name, says=says, code=charts.histogram(own.table, column.name, label=label, is_log=is_log)
+        )
     if column.meaning in ("category", "flag") or (column.meaning == "code" and column.distinct <= 50):
         says = f"### {shown(label)}\n\nHow many rows each of its {counted(column.distinct, 'value')} has"
         says += "; the rarer ones are one bar." if column.distinct > 12 else "."
-        return ChartDraft(name=name, says=says, code=bars(own.table, column.name, label=label))
+        return ChartDraft(name=name, says=says, code=charts.bars(own.table, column.name, label=label))
     return None
 
 
@@ -139,26 +133,27 @@ def _over_time(table: TableProfile, own: TableNames, ordered: Sequence[ColumnPro
     when_label = label_of(when.name, when.unit)
     yield ChartDraft(
         name=f"{own.table}_rows_over_time_look",
-        says=f"### Rows over {shown(when_label)}\n\nHow many rows each {STEP_WORDS[step]} has: gaps show here.",
-        code=rows_over_time(own.table, when.name, step=step, label=when_label),
+        says=f"### Rows over {shown(when_label)}\n\nHow many rows each {charts.STEP_WORDS[step]} has: gaps show here.",
+        code=charts.rows_over_time(own.table, when.name, step=step, label=when_label),
     )
     quantities = [column for column in ordered if column.meaning in _QUANTITIES][:_MAX_LINES_OVER_TIME]
     for column in quantities:
         how = "sum" if column.meaning == "currency" else "mean"
         label = label_of(column.name, column.unit)
-        says = f"### {shown(label)} over time\n\nThe {how} per {STEP_WORDS[step]}; a break in the line has no values."
-        code = measure_over_time(
+        says = f"### {shown(label)} over time\n\nThe {how} per {charts.STEP_WORDS[step]}; "
+        says += "a break in the line has no values."
+        code = charts.measure_over_time(
             own.table, column.name, when.name, step=step, label=label, when_label=when_label, how=how
         )
         yield ChartDraft(name=f"{own.table}_{column.name}_over_time_look", says=says, code=code)
 
 
-def step_for(when: ColumnProfile) -> TimeStep:
+def step_for(when: ColumnProfile) -> charts.TimeStep:
     """The finest step of time that leaves a few hundred points."""
     times = when.times
     if times is None:
         return "MS"
-    steps: list[TimeStep] = list(_SECONDS)
+    steps: list[charts.TimeStep] = list(_SECONDS)
     finest = _FINEST.get(times.step, "D")
     try:
         first, last = (datetime.fromisoformat(text).replace(tzinfo=None) for text in (times.first, times.last))
@@ -179,7 +174,9 @@ def _missing(table: TableProfile, own: TableNames) -> Iterator[ChartDraft]:
     says = "### Where values are missing\n\nA line per column, from the first row to the last; the redder, the emptier."
     says += f" Missing together: {'; '.join(together[:3])}." if together else ""
     title = f"Missing values in {plain(table.name)}"
-    code = missing_map(own.table, columns_code(table, [column.name for column in lacking], own.table), title=title)
+    code = charts.missing_map(
+        own.table, columns_code(table, [column.name for column in lacking], own.table), title=title
+    )
     yield ChartDraft(name=f"{own.table}_missing_look", says=says, code=code)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile
+from cellwright.analyst.profile_text import place_options
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
 from cellwright.notebook.source_text import literal, sql_name
@@ -62,63 +63,36 @@ def adds_file(table: TableProfile) -> bool:
 def _csv_arguments(table: TableProfile) -> _Arguments:
     reading = table.reading
     arguments = [f"sep={literal(reading.delimiter)}", f"encoding={literal(reading.encoding)}"]
-    arguments.append('encoding_errors="replace"')
-    if not reading.quote:
-        arguments.append("quoting=3")
-    elif reading.quote != '"':
-        arguments.append(f"quotechar={literal(reading.quote)}")
-    arguments += _header(reading)
-    if reading.skips_spaces:
-        arguments.append("skipinitialspace=True")
-    if leaves_out_footnotes(table):
-        arguments.append(f'skipfooter={reading.skip_last}, engine="python"')
-    if reading.width or reading.skip_last or len(table.files) > 1:
-        # Footnotes may have more fields than the table; they are read too, and dropped in sight.
-        arguments.append(_columns(reading, reading.width or len(table.columns)))
+    # Footnotes may have more fields than the table; they are read too, and dropped in sight.
+    is_ragged = reading.width or reading.skip_last or len(table.files) > 1
+    arguments += [
+        'encoding_errors="replace"',
+        *_place(table, (reading.width or len(table.columns)) if is_ragged else 0),
+    ]
     if reading.compression:
         arguments.append(f"compression={literal(reading.compression)}")
     return [*arguments, "index_col=False", 'dtype="str"', "keep_default_na=False", 'na_values=[""]']
 
 
-def _columns(reading: ReadOptions, width: int) -> str:
-    first = reading.first_column
-    return f"usecols=range({first}, {first + width})" if first else f"usecols=range({width})"
-
-
-def _header(reading: ReadOptions) -> Iterator[str]:
-    if reading.skip_first:
-        yield f"skiprows={reading.skip_first}"
-    if reading.names:
-        yield f"header=None, names={wrapped(reading.names, indent=4)}"
-    elif not reading.header_rows:
-        yield "header=None"
-    elif reading.header_rows[0]:
-        yield f"header={reading.header_rows[0]}"
+def _place(table: TableProfile, width: int) -> Iterator[str]:
+    skip_last = table.reading.skip_last if leaves_out_footnotes(table) else 0
+    names = wrapped(table.reading.names, indent=4)
+    return place_options(table.reading, names=names, width=width, skip_last=skip_last)
 
 
 def _excel_arguments(table: TableProfile) -> _Arguments:
     sheet = [f"sheet_name={literal(table.reading.part)}"] if table.reading.part else []
-    footnotes = [f"skipfooter={table.reading.skip_last}"] if leaves_out_footnotes(table) else []
-    columns = [_columns(table.reading, table.reading.width)] if table.reading.width else []
     empty = ["", "#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"]
-    arguments = [*sheet, *_header(table.reading), *columns, *footnotes, "dtype=object", "keep_default_na=False"]
+    arguments = [*sheet, *_place(table, table.reading.width), "dtype=object", "keep_default_na=False"]
     # Whether cells hold the error of a formula instead of a value.
     has_errors = any(oddity.kind == "placeholder-nulls" and not oddity.column for oddity in table.oddities)
     return [*arguments, f"na_values={code_of(empty if has_errors else empty[:1])}"]
 
 
-def _csv(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
-    return _tables_of_files(table, names, "pd.read_csv", _csv_arguments(table), step)
-
-
-def _excel(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
-    return _tables_of_files(table, names, "pd.read_excel", _excel_arguments(table), step)
-
-
-def _tables_of_files(
-    table: TableProfile, names: TableNames, call: str, arguments: _Arguments, step: int
-) -> Iterator[str]:
-    has_pieces = step > 1 and call == "pd.read_csv" and not leaves_out_footnotes(table)
+def _csv_or_excel(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    is_csv = table.reading.format == "csv"
+    call, arguments = ("pd.read_csv", _csv_arguments(table)) if is_csv else ("pd.read_excel", _excel_arguments(table))
+    has_pieces = step > 1 and is_csv and not leaves_out_footnotes(table)
     if has_pieces:
         arguments = [*arguments, f"chunksize={_PIECE:_}"]
     keep = f"{_ROWS}[{_ROWS}.index % {step} == 0]"
@@ -267,8 +241,8 @@ def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
 
 
 _READERS: Final[dict[Format, Callable[[TableProfile, TableNames, int], Iterator[str]]]] = {
-    "csv": _csv, "excel": _excel, "jsonl": _json_lines, "json": _json, "parquet": _parquet, "feather": _feather,
-    "sqlite": _sqlite, "duckdb": _duckdb,
+    "csv": _csv_or_excel, "excel": _csv_or_excel, "jsonl": _json_lines, "json": _json, "parquet": _parquet,
+    "feather": _feather, "sqlite": _sqlite, "duckdb": _duckdb,
 }  # fmt: skip
 
 

@@ -132,14 +132,12 @@ def needs_reading(column: ColumnProfile) -> bool:
 
 def _is_repairable(oddity: Oddity, columns: dict[str, ColumnProfile]) -> bool:
     match oddity.kind:
-        case "sentinel" | "near-duplicate-labels":
+        case "sentinel" | "near-duplicate-labels" | "spaces-around" | "placeholder-nulls":
             return oddity.column in columns and bool(oddity.values)
         case "infinities" | "negative-where-positive" | "outliers":
             return oddity.column in columns and columns[oddity.column].kind in ("integer", "number")
         case "total-rows":
             return bool(oddity.values or oddity.rows) and (not oddity.column or oddity.column in columns)
-        case "spaces-around" | "placeholder-nulls":
-            return oddity.column in columns and bool(oddity.values)
         case "footnotes":
             # Lines above the table are told as notes: they never were among the rows.
             return oddity.severity != "note"

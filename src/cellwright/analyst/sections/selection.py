@@ -38,20 +38,12 @@ class RequestedColumns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedTest:
-    """A test that gets a place in the notebook."""
-
-    row: TestRow
-    is_asked: bool
-    """The goal asks for it: it is told even when nothing was found."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedFinding:
     """A test that the notebook tells of, and what it is called there."""
 
     row: TestRow
     is_asked: bool
+    """The goal asks for it: it is told even when nothing was found."""
     variable: str
     """Holds the row of `tests`, or None when there is none any more. Its cell has the same name."""
     topic: str
@@ -79,14 +71,13 @@ ReportedFindings = Sequence[ReportedFinding]
 
 def select_tests(
     tests: Sequence[TestRow], asked: RequestedColumns, wanted: AnalysisRequest
-) -> tuple[SelectedTest, ...]:
-    """At most eight: what the goal asks for, then the strongest findings that are not variations of those."""
+) -> list[tuple[TestRow, bool]]:
+    """At most eight: what the goal asks for (True), then the strongest findings that are not variations of those."""
     ordered = sorted(tests, key=lambda row: (-strength(row), row.kind, row.table, row.y, row.x))
     answers = _answers(ordered, asked, wanted)
-    chosen = [SelectedTest(row=row, is_asked=True) for row in answers]
     rest = [row for row in ordered if row.is_finding and row not in answers]
-    chosen += [SelectedTest(row=row, is_asked=False) for row in _varied(rest, answers, MAX_CHOSEN - len(chosen))]
-    return tuple(chosen)
+    others = _varied(rest, answers, MAX_CHOSEN - len(answers))
+    return [*((row, True) for row in answers), *((row, False) for row in others)]
 
 
 def strength(row: TestRow) -> float:

@@ -11,6 +11,7 @@ from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections.readers import imports_of, read_tables, reading_code
 from cellwright.analyst.sections.text import (
+    capital,
     check_cell,
     counted,
     is_sampled,
@@ -64,42 +65,27 @@ def _libraries(tables: list[TableProfile], names: NotebookNames) -> CellDraft:
 
 
 def _about(table: TableProfile, own: TableNames, names: NotebookNames) -> CellDraft:
-    sentences = [_what(table), *_from_where(table), *_period(table), *_sampling(table)]
-    return words_cell(names.free(f"about_{own.table}"), f"## {shown(table.name)}\n\n" + " ".join(sentences))
+    return words_cell(names.free(f"about_{own.table}"), f"## {shown(table.name)}\n\n" + " ".join(_sentences(table)))
 
 
-def _what(table: TableProfile) -> str:
+def _sentences(table: TableProfile) -> Iterator[str]:
+    """What it is, where it comes from, what time it covers, and how much of it is used."""
     columns = [shown(column.name, 40) for column in table.columns]
-    keys = [key for key in table.keys if len(key) <= 2]
-    said = f"{rows_of(table)[:1].upper()}{rows_of(table)[1:]} and {counted(len(columns), 'column')}: "
-    said += f"{listed(columns, _MAX_NAMED)}."
-    if keys:
-        said += f" Each row is named by {listed([shown(name, 40) for name in keys[0]])}."
-    return said
-
-
-def _from_where(table: TableProfile) -> Iterator[str]:
-    reading = table.reading
+    yield f"{capital(rows_of(table))} and {counted(len(columns), 'column')}: {listed(columns, _MAX_NAMED)}."
+    if keys := [key for key in table.keys if len(key) <= 2]:
+        yield f"Each row is named by {listed([shown(name, 40) for name in keys[0]])}."
     if len(table.files) > 1:
         yield f"Read from {counted(len(table.files), 'file')} of one shape, one below the other."
-        return
-    part = f", {shown(reading.part)}" if reading.part else ""
-    yield f"Read from {shown(reading.path, 120)}{part}."
-
-
-def _period(table: TableProfile) -> Iterator[str]:
+    else:
+        part = f", {shown(table.reading.part)}" if table.reading.part else ""
+        yield f"Read from {shown(table.reading.path, 120)}{part}."
     when = next((column for column in table.columns if column.name == table.time_column), None)
-    if when is None or when.times is None:
-        return
-    yield f"By {shown(when.name, 40)} it covers {shown(when.times.first, 25)} to {shown(when.times.last, 25)}."
-    if when.times.missing_steps and when.times.step:
-        gaps = listed([shown(gap, 50) for gap in when.times.gaps], 3)
-        yield f"{counted(when.times.missing_steps, when.times.step)} in between have no row" + (
-            f", the longest {gaps}." if gaps else "."
-        )
-
-
-def _sampling(table: TableProfile) -> Iterator[str]:
+    if when is not None and when.times is not None:
+        yield f"By {shown(when.name, 40)} it covers {shown(when.times.first, 25)} to {shown(when.times.last, 25)}."
+        if when.times.missing_steps and when.times.step:
+            gaps = listed([shown(gap, 50) for gap in when.times.gaps], 3)
+            longest = f", the longest {gaps}." if gaps else "."
+            yield f"{counted(when.times.missing_steps, when.times.step)} in between have no row{longest}"
     if is_sampled(table):
         yield (
             f"**A sample is used:** every {ordinal(step_of(table))} row, about "

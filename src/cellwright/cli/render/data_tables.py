@@ -13,8 +13,9 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cellwright.analyst.profile import Profile, one_line
-from cellwright.analyst.profile_view import TableView, join_words, oddity_words, shown, table_view
+from cellwright.analyst import profile_view
+from cellwright.analyst.profile import Profile, TableProfile, one_line
+from cellwright.analyst.profile_view import join_words, oddity_words, shown
 from cellwright.app.datasets import Dataset
 from cellwright.cli.render import console as render
 
@@ -42,7 +43,7 @@ def profile(found: Profile) -> None:
     """All that was found: each table with its columns, then what is between them, then what was left out."""
     console = _console()
     for table in found.tables:
-        _table(table_view(table), console)
+        _table(table, console)
     if found.joins:
         console.print("[bold]Joins[/]")
         for join in found.joins:
@@ -81,30 +82,25 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=max(console.width, _LEAST_WIDTH))
 
 
-def _table(view: TableView, console: Console) -> None:
-    console.print(f"[bold]{escape(view.head)}[/]", soft_wrap=True)
-    for fact in view.facts:
+def _table(table: TableProfile, console: Console) -> None:
+    console.print(f"[bold]{escape(profile_view.head_words(table))}[/]", soft_wrap=True)
+    for fact in profile_view.fact_words(table):
         console.print(f"  [dim]{escape(fact)}[/]", soft_wrap=True)
-    console.print(_columns(view))
-    if len(view.columns) > _MOST_COLUMNS:
-        console.print(f"  [dim]and {len(view.columns) - _MOST_COLUMNS:,} more columns: --json has them[/]")
-    for oddity in view.oddities[:_MOST_ODDITIES]:
+    console.print(_columns(table))
+    if len(table.columns) > _MOST_COLUMNS:
+        console.print(f"  [dim]and {len(table.columns) - _MOST_COLUMNS:,} more columns: --json has them[/]")
+    for oddity in profile_view.by_severity(table.oddities)[:_MOST_ODDITIES]:
         console.print(f"  {_MARKS[oddity.severity]} {escape(oddity_words(oddity))}", soft_wrap=True)
-    if len(view.oddities) > _MOST_ODDITIES:
-        console.print(f"  [dim]and {len(view.oddities) - _MOST_ODDITIES:,} more oddities: --json has them[/]")
+    if len(table.oddities) > _MOST_ODDITIES:
+        console.print(f"  [dim]and {len(table.oddities) - _MOST_ODDITIES:,} more oddities: --json has them[/]")
     console.print()
 
 
-def _columns(view: TableView) -> Table:
+def _columns(profiled: TableProfile) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("column", "what", "missing", "values", "shape"):
         table.add_column(title, justify="right" if title == "missing" else "left", overflow="fold")
-    for column in view.columns[:_MOST_COLUMNS]:
-        table.add_row(
-            escape(f"  {column.name}"),
-            escape(column.what),
-            column.missing,
-            escape(column.values),
-            f"[cyan]{column.shape}[/]",
-        )
+    for column in profiled.columns[:_MOST_COLUMNS]:
+        name, what, missing, values, shape = profile_view.column_cells(column, profiled.looked_at)
+        table.add_row(escape(f"  {name}"), escape(what), missing, escape(values), f"[cyan]{shape}[/]")
     return table

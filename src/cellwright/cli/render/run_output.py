@@ -20,10 +20,11 @@ from cellwright.cli.render.console import line, people, results
 from cellwright.cli.render.remedies import reworded
 from cellwright.journal import Recorded
 from cellwright.policy.display_text import shown, shown_block
+from cellwright.runs.deliver.report.text import duration
 from cellwright.runs.events import STAGE_WORDS, FilesNotKept
 from cellwright.runs.goal.goal import WRITTEN
 from cellwright.runs.plan.plan import Plan, Task, parse_plan
-from cellwright.runs.views.progress import MARKS, elapsed, progress_line
+from cellwright.runs.views.progress import MARKS, progress_line
 from cellwright.runs.views.run_view import RunView
 
 _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
@@ -117,7 +118,7 @@ def display_for(run: str, *, as_json: bool) -> Display:
 def drawn(seen: RunView, now_seconds: float) -> RenderableType:
     """The whole screen."""
     title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {seen.run}"
-    since = elapsed(now_seconds - seen.began_ms / 1000) if seen.began_ms else "0 s"
+    since = duration(now_seconds - seen.began_ms / 1000) if seen.began_ms else "0 s"
     lines: list[RenderableType] = [
         _cut(title, style="bold"),
         _cut(f"{STAGE_WORDS[seen.stage]} · {since} · {seen.cost} · run {seen.run}", style="dim"),
@@ -208,7 +209,7 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> None:
             Text(status, style=_STANDING_COLOURS.get(status, _MARKED.get(status, "blue"))),
             Text(shown(run["goal"])),
             Text(shown(str(run["notebook"]).rpartition("/")[2])),
-            Text(elapsed(run["seconds"])),
+            Text(duration(run["seconds"])),
         )
     results.print(table)
 
@@ -216,7 +217,7 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> None:
 def run_page(found: Mapping[str, Any]) -> None:
     """How one run stands. What came of an ended one is printed by whoever hands it over."""
     line(shown(str((found["goal"] or {}).get("words", found["run"]))), style="bold")
-    line(f"run {found['run']} · {found['status']} · {found['cost']} · {elapsed(found['seconds'])}", style="dim")
+    line(f"run {found['run']} · {found['status']} · {found['cost']} · {duration(found['seconds'])}", style="dim")
     if found["plan"] is not None:
         show_plan(parse_plan(found["plan"]))
     for name in ("cell", "waits", "files"):

@@ -42,7 +42,7 @@ async def _read(records: Records, run: str) -> tuple[str, list[dict[str, Any]]]:
     check_is_run(status.run, status.name)
     choices = await open_choices(records, status.run)
     return status.run, [
-        branch_view_json(branch, choices) for branch in (await read_branch_views(records, status.run)).lanes
+        branch_view_json(branch, choices) for branch in (await read_branch_views(records, status.run)).values()
     ]
 
 

@@ -48,7 +48,7 @@ class DataCage:
     async def profile(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
         """What the files are. A file that takes its reader down is left out and named, the others are profiled.
 
-        The targets of `files` are where the program finds them; the paths of `question` are targets, or folders above.
+        The targets of `files` are where the program finds them; the paths of `question` are of those.
         `Unavailable` if there is no cage to be had, or nothing could be read.
         """
         try:
@@ -60,9 +60,6 @@ class DataCage:
             return profiles
 
     async def _ask(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
-        if self.tier in {"C", "D"}:
-            # Without mounts the files are links out of their folder, which nobody follows who looks into a folder.
-            question = replace(question, paths=tuple(file.target for file in files))
         seconds = question.seconds * 1.5 + _GRACE_SECONDS
         with private_directory("profile") as nowhere:
             spec = _spec(nowhere, files, tier=self.tier, limits=self.limits)

@@ -5,9 +5,9 @@ A gateway that dies is started again and asked for the same ids: its record answ
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 import anyio
 import anyio.to_thread
 from anyio.abc import SocketStream, TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from cellwright.errors import Defect, Unavailable
 from cellwright.framing import BadFrame, FrameUnpacker
@@ -26,7 +27,7 @@ from cellwright.models.client import protocol
 from cellwright.models.client.gateway_process import GatewayLaunch, connect_or_start
 from cellwright.models.client.protocol import CallEnd, CallUpdates, FromGateway, RequestFailure, ToGateway
 from cellwright.models.config.names import CallId
-from cellwright.models.reports import Question, Report, UsageBy
+from cellwright.models.reports import Report, ReportRequest, UsageBy
 
 _MAX_RECONNECTS: Final = 3
 """Limit of automatic retries of a call under which the gateway died."""
@@ -36,33 +37,8 @@ ReplyT = TypeVar("ReplyT", bound=FromGateway)
 ReportT = TypeVar("ReportT", bound=Report)
 
 
-class _ConnectionLost(Exception):
-    """The connection is gone."""
-
-
-class _ReplyQueue:
-    """What the gateway said about one request."""
-
-    def __init__(self) -> None:
-        self._messages = deque[FromGateway]()
-        self._news = anyio.Event()
-        self._is_lost = False
-
-    def put(self, message: FromGateway) -> None:
-        self._messages.append(message)
-        self._news.set()
-
-    def lose(self) -> None:
-        self._is_lost = True
-        self._news.set()
-
-    async def get(self) -> FromGateway:
-        while not self._messages:
-            if self._is_lost:
-                raise _ConnectionLost
-            self._news = anyio.Event()
-            await self._news.wait()
-        return self._messages.popleft()
+_ConnectionLost = anyio.EndOfStream
+"""The connection is gone: nothing more comes."""
 
 
 class _Link:
@@ -71,7 +47,7 @@ class _Link:
     def __init__(self, stream: SocketStream) -> None:
         self.stream = stream
         self.is_lost = False
-        self._inboxes: dict[int, _ReplyQueue] = {}
+        self._inboxes: dict[int, MemoryObjectSendStream[FromGateway]] = {}
         self._sending = anyio.Lock(fast_acquire=True)
 
     async def read(self) -> None:
@@ -86,18 +62,19 @@ class _Link:
         finally:
             self.is_lost = True
             for inbox in self._inboxes.values():
-                inbox.lose()
+                inbox.close()
             with anyio.CancelScope(shield=True):
                 await self.stream.aclose()
 
     @contextmanager
-    def inbox(self, number: int) -> Generator[_ReplyQueue]:
+    def inbox(self, number: int) -> Generator[MemoryObjectReceiveStream[FromGateway]]:
         """What comes under this number."""
-        inbox = self._inboxes[number] = _ReplyQueue()
+        self._inboxes[number], inbox = anyio.create_memory_object_stream[FromGateway](math.inf)
         try:
             yield inbox
         finally:
-            del self._inboxes[number]
+            inbox.close()
+            self._inboxes.pop(number).close()
 
     async def send(self, message: ToGateway) -> None:
         # Half a frame would break the connection for everyone who shares it.
@@ -110,7 +87,7 @@ class _Link:
 
     def _hand_out(self, message: FromGateway) -> None:
         if not isinstance(message, protocol.Welcome) and message.number in self._inboxes:
-            self._inboxes[message.number].put(message)
+            self._inboxes[message.number].send_nowait(message)
 
 
 class Models:
@@ -167,27 +144,27 @@ class Models:
 
     async def usage(self, by: UsageBy = "model", since: str = "") -> reports.UsageReport:
         """What was used and paid."""
-        return await self._report(reports.AskUsage(by=by, since=since), reports.UsageReport)
+        return await self._report(ReportRequest(kind="usage", by=by, since=since), reports.UsageReport)
 
     async def latency(self, since: str = "") -> reports.LatencyReport:
         """How long models took, and how often they failed."""
-        return await self._report(reports.AskLatency(since=since), reports.LatencyReport)
+        return await self._report(ReportRequest(kind="latency", since=since), reports.LatencyReport)
 
     async def listed(self) -> reports.ModelsReport:
         """Which models there are."""
-        return await self._report(reports.AskModels(), reports.ModelsReport)
+        return await self._report(ReportRequest(kind="models"), reports.ModelsReport)
 
     async def providers(self) -> reports.ProvidersReport:
         """Which providers are ready."""
-        return await self._report(reports.AskProviders(), reports.ProvidersReport)
+        return await self._report(ReportRequest(kind="providers"), reports.ProvidersReport)
 
     async def test(self, model: str) -> reports.TestReport:
         """Ask one model something trivial. This is paid."""
-        return await self._report(reports.AskTest(model=model), reports.TestReport)
+        return await self._report(ReportRequest(kind="test", model=model), reports.TestReport)
 
     async def status(self) -> reports.StatusReport:
         """How the gateway is doing."""
-        return await self._report(reports.AskStatus(), reports.StatusReport)
+        return await self._report(ReportRequest(kind="status"), reports.StatusReport)
 
     async def embed(self, texts: Sequence[str], choice: Choice | None = None) -> list[list[float]]:
         """One vector per text."""
@@ -238,7 +215,7 @@ class Models:
             try:
                 await link.send(protocol.SubmitCall(number=number, call=call, connection=self._connection))
                 while not is_over:
-                    match await inbox.get():
+                    match await inbox.receive():
                         case CallUpdates(updates=updates):
                             for update in updates:
                                 yield update
@@ -255,7 +232,7 @@ class Models:
                     with suppress(_ConnectionLost):
                         await link.send(protocol.Detach(number=number))
 
-    async def _report(self, question: Question, kind: type[ReportT]) -> ReportT:
+    async def _report(self, question: ReportRequest, kind: type[ReportT]) -> ReportT:
         reply = await self._exchange(
             lambda number: protocol.Query(number=number, question=question), protocol.QueryReply
         )
@@ -269,7 +246,7 @@ class Models:
         try:
             with link.inbox(number) as inbox:
                 await link.send(message(number))
-                answer = await inbox.get()
+                answer = await inbox.receive()
         except _ConnectionLost:
             raise Unavailable("The model gateway ended before it answered.", hint="Try again.") from None
         if isinstance(answer, RequestFailure):

@@ -32,7 +32,7 @@ from cellwright.models.calls import (
 )
 from cellwright.models.client.gateway_process import VERSION
 from cellwright.models.config.names import CallId
-from cellwright.models.reports import Question, Report
+from cellwright.models.reports import Report, ReportRequest
 from cellwright.remedies import parse_remedy, remedy_json
 
 
@@ -89,7 +89,7 @@ class Query:
     """A question about the gateway itself."""
 
     number: int
-    question: Annotated[Question, Discriminator("kind")]
+    question: ReportRequest
     kind: Literal["query"] = "query"
 
 

@@ -21,16 +21,8 @@ _FORWARDED: Final = ("-cloud", ":cloud")
 """How a local Ollama names models that it asks elsewhere."""
 _GREAT: Final = ("gpt-4", "gpt-5", "gpt-6", "claude-", "gemini-")
 """Models that run on nobody's own machine: what answers for them here only stands in front of them."""
-_MAKERS: Final[Mapping[Kind, str]] = {
-    "openai-chat": "openai",
-    "openai-responses": "openai",
-    "anthropic": "anthropic",
-    "google": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-    "ollama": "openai",
-}
-"""Whose profiles pydantic-ai has for what is spoken to so, and whose price lists genai-prices."""
+_MAKERS: Final[Mapping[str, str]] = {"openai-chat": "openai", "openai-responses": "openai", "ollama": "openai"}
+"""Whose profiles pydantic-ai has for what is spoken to so, and whose price lists genai-prices, if not of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +100,13 @@ def _known_at(kind: Kind, endpoint_name: str, is_here: bool, model: str) -> Trai
 
 def _profile(kind: Kind, model: str) -> ModelProfile:
     """pydantic-ai's own knowledge, without its providers: those load the SDKs."""
-    maker = _MAKERS[kind]
+    maker = _MAKERS.get(kind, kind)
     return getattr(import_module(f"pydantic_ai.profiles.{maker}"), f"{maker}_model_profile")(model) or {}
 
 
 def _context_tokens(kind: Kind, endpoint_name: str, model: str) -> int | None:
     """From the price lists, which know it for many."""
-    maker = _MAKERS[kind]
+    maker = _MAKERS.get(kind, kind)
     if kind == "ollama" or (maker == "openai" and endpoint_name != "openai" and not model.startswith("gpt-")):
         return None
     from genai_prices.data_snapshot import get_snapshot

@@ -20,8 +20,8 @@ import anyio
 import uvloop
 
 from cellwright.background import listen, say_ready, sole
-from cellwright.models.client.gateway_process import gateway_at
-from cellwright.models.gateway.gateway import GatewayStart, run_gateway
+from cellwright.models.client.gateway_process import GatewayLaunch, gateway_at
+from cellwright.models.gateway.gateway import run_gateway
 from cellwright.models.gateway.in_flight import AtGatewayCrash, carry_on
 
 _PR_SET_DUMPABLE: Final = 4
@@ -42,7 +42,7 @@ def main(at_crash: AtGatewayCrash = carry_on) -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     given = json.load(sys.stdin)
     team_rules = Path(given["team_rules"]) if given["team_rules"] else None
-    start = GatewayStart(**given | {"home": Path(given["home"]), "team_rules": team_rules})
+    start = GatewayLaunch(**given | {"home": Path(given["home"]), "team_rules": team_rules})
     gateway = gateway_at(start.home)
     with sole(gateway) as is_sole:
         if not is_sole:

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Final, assert_never
+from typing import Final
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 from pydantic_ai.messages import ModelResponseStreamEvent, PartDeltaEvent, TextPartDelta, ToolCallPartDelta
 
-from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
+from cellwright.errors import CellwrightError, Defect, Unavailable
 from cellwright.models.calls import (
     ENDPOINT_FAILURES,
     AnswerUnknown,
@@ -46,19 +46,10 @@ from cellwright.models.gateway.ledger_sync import AnswerSync, LedgerSync
 from cellwright.models.gateway.model_probe import probe_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.budgets import BYTES_PER_TOKEN, estimate
-from cellwright.models.money.call_records import (
-    CallMismatch,
-    CallStanding,
-    EndedCall,
-    InFlight,
-    NewCall,
-    SentCall,
-    is_worth_keeping,
-)
+from cellwright.models.money.call_records import SentCall, another_request, is_worth_keeping
 from cellwright.models.money.ledger import Ledger
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.sdk_clients import BEFORE_SENDING
-from cellwright.models.reports import Question, Report
 from cellwright.models.routing.attempt import usage_of
 from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.policy.money import Money
@@ -106,7 +97,7 @@ class CallExecutor:
             self.tasks.start_soon(self._fly, flight)
         elif flight.call.request.hash != call.request.hash:
             flight = InFlightCall(call)
-            flight.finish(_another_request(call.id))
+            flight.finish(another_request(call.id))
         return Subscription(flight)
 
     async def cancel(self, call: CallId) -> bool:
@@ -121,10 +112,6 @@ class CallExecutor:
         """Until nothing is in flight."""
         while self._flights:
             await Subscription(next(iter(self._flights.values()))).ended()
-
-    async def query(self, question: Question) -> Report:
-        """What the gateway knows."""
-        return await self.reports.report(question, calls_in_flight=self.in_flight)
 
     async def embed(self, texts: Sequence[str], choice: Choice) -> list[list[float]]:
         """One vector per text, by the first model of the choice (tier `embed` by default) that answers."""
@@ -157,27 +144,18 @@ class CallExecutor:
     async def _begin(self, flight: InFlightCall) -> Outcome:
         call = flight.call
         # Even who would risk paying again gets the answer that can still be fetched.
-        begun: CallStanding = self.ledger.begin(replace(call, if_unknown="tell"))
-        match begun:
-            case EndedCall(outcome=outcome):
-                return outcome
-            case CallMismatch():
-                raise _another_request(call.id)
-            case InFlight():
-                raise Defect(f"Call {call.id!r} was in flight and nobody knew.")
-            case SentCall() as sent:
-                outcome = await self._lost(call, sent)
-                if isinstance(outcome, AnswerUnknown) and call.if_unknown == "again":
-                    self.ledger.begin(call)
-                    return await self._answer(flight, call.request.hash)
-                return outcome
-            case NewCall(request_hash=request_hash):
-                self.at_crash(GatewayCrash.BEGUN)
-                return await self._answer(flight, request_hash)
-            case _:
-                assert_never(begun)
+        begun = self.ledger.begin(replace(call, if_unknown="tell"))
+        if isinstance(begun, SentCall):
+            begun = await self._lost(call, begun)
+            if isinstance(begun, AnswerUnknown) and call.if_unknown == "again":
+                self.ledger.begin(call)
+                return await self._answer(flight)
+        elif begun is None:
+            self.at_crash(GatewayCrash.BEGUN)
+            return await self._answer(flight)
+        return begun
 
-    async def _answer(self, flight: InFlightCall, request_hash: str) -> Outcome:
+    async def _answer(self, flight: InFlightCall) -> Outcome:
         """Ask the models of its route, unless it may not be paid or an equal request was answered before."""
         call, began = flight.call, time.monotonic()
         plan = await self.planner.plan(call)
@@ -185,7 +163,7 @@ class CallExecutor:
             return plan
         first = str(plan.route.order[0])
         may_cache = call.cache and self.registry.configuration().cache
-        if may_cache and (kept := self.ledger.cached(request_hash, first)) is not None:
+        if may_cache and (kept := self.ledger.cached(call.request.hash, first)) is not None:
             self.ledger.answered(call.id, kept)
             return kept
         try:
@@ -325,13 +303,6 @@ class CallExecutor:
 
     def _masked(self, attempt: FailedAttempt) -> FailedAttempt:
         return replace(attempt, detail=self.registry.mask(attempt.detail))
-
-
-def _another_request(id: CallId) -> UserError:
-    return UserError(
-        f"The call {id!r} was made before, for another request.",
-        hint="Give every request an id of its own; `call_id` makes one.",
-    )
 
 
 def _size(event: ModelResponseStreamEvent) -> int:

@@ -12,21 +12,20 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from cellwright.errors import CellwrightError
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.call_executor import CallExecutor
 from cellwright.models.gateway.call_plan import CallPlanner
 from cellwright.models.gateway.gateway_reports import GatewayReports
 from cellwright.models.gateway.in_flight import AtGatewayCrash, IdleTimer, carry_on
 from cellwright.models.gateway.model_registry import ModelRegistry
-from cellwright.models.gateway.openai_access import EndpointAccount, bind_endpoint, standing_limits
+from cellwright.models.gateway.openai_access import bind_endpoint
 from cellwright.models.gateway.server import Server
 from cellwright.models.money.budgets import Budgets
 from cellwright.models.money.ledger import Ledger
@@ -36,21 +35,8 @@ from cellwright.models.routing.fallback import Attempts
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayStart:
-    """What a gateway is told at its start, over its standard input."""
-
-    home: Path
-    keys: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """By provider."""
-    idle_seconds: float = 300
-    person: str = ""
-    """On whose account calls of the OpenAI-compatible endpoint go."""
-    team_rules: Path | None = None
-
-
 async def run_gateway(
-    start: GatewayStart,
+    start: GatewayLaunch,
     listener: socket.socket,
     *,
     on_ready: Callable[[], None],
@@ -124,9 +110,8 @@ async def _watch_signals(stopping: _StopSignal) -> None:
             stopping.stop(False)
 
 
-async def _run_endpoint(executor: CallExecutor, start: GatewayStart, reports: GatewayReports) -> None:
+async def _run_endpoint(executor: CallExecutor, start: GatewayLaunch, reports: GatewayReports) -> None:
     """The OpenAI-compatible endpoint, beside what clients need: without it the gateway is still a gateway."""
-    account = EndpointAccount(person=start.person, limits=lambda: standing_limits(start.home, start.team_rules))
     try:
         listener, address = await anyio.to_thread.run_sync(bind_endpoint, start.home)
         with listener:
@@ -135,6 +120,6 @@ async def _run_endpoint(executor: CallExecutor, start: GatewayStart, reports: Ga
             # An HTTP server is loaded for the first program that connects: no client should wait for that.
             from cellwright.models.gateway.openai_http import OpenAIRoutes, serve
 
-            await serve(OpenAIRoutes(executor, account).application(address), listener)
+            await serve(OpenAIRoutes(executor, start).application(address), listener)
     except (CellwrightError, OSError) as problem:
         logger.warning("the OpenAI-compatible endpoint is not open: %s", problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any
 
 from cellwright.models import reports
 from cellwright.models.config.configuration import Endpoint
@@ -15,7 +15,7 @@ from cellwright.models.gateway.model_probe import check_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.ledger import Ledger
 from cellwright.models.money.usage_book import utc_now
-from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, ProviderState, Question, Report
+from cellwright.models.reports import ListedModel, ModelsReport, ProvidersReport, ProviderState, Report, ReportRequest
 from cellwright.models.routing.route import can
 
 
@@ -31,22 +31,22 @@ class GatewayReports:
     """Where the OpenAI-compatible endpoint is, once it is open."""
     _started_at: str = field(default_factory=lambda: utc_now().isoformat(timespec="seconds"), init=False)
 
-    async def report(self, question: Question, *, calls_in_flight: int) -> Report:
+    async def report(self, question: ReportRequest, *, calls_in_flight: int) -> Report:
         """The answer to one question. Raises `UserError` while `models.toml` is broken."""
-        match question:
-            case reports.AskUsage(by=by, since=since):
-                return reports.UsageReport(rows=self.ledger.usage(by=by, since=since))
-            case reports.AskLatency(since=since):
-                return reports.LatencyReport(rows=self.ledger.latency(since=since))
-            case reports.AskModels():
-                return await self._models()
-            case reports.AskProviders():
+        match question.kind:
+            case "usage":
+                return reports.UsageReport(rows=self.ledger.usage(by=question.by, since=question.since))
+            case "latency":
+                return reports.LatencyReport(rows=self.ledger.latency(since=question.since))
+            case "models":
+                return await self.models()
+            case "providers":
                 await self.registry.ready()
                 endpoints = sorted(self.registry.configuration().endpoints.values(), key=lambda endpoint: endpoint.name)
                 return ProvidersReport(providers=tuple([await self._state(endpoint) for endpoint in endpoints]))
-            case reports.AskTest(model=model):
-                return await check_model(self.registry, self.ledger, ModelName.parse(model))
-            case reports.AskStatus():
+            case "test":
+                return await check_model(self.registry, self.ledger, ModelName.parse(question.model))
+            case "status":
                 return reports.StatusReport(
                     pid=os.getpid(),
                     version=self.version,
@@ -56,15 +56,15 @@ class GatewayReports:
                     idle_seconds=self.idle.seconds,
                     endpoint=self.endpoint,
                 )
-            case _:
-                assert_never(question)
 
-    async def _models(self) -> ModelsReport:
+    async def models(self) -> ModelsReport:
+        """Which models there are, and which can be used now."""
         configuration, ready = self.registry.configuration(), await self.registry.ready()
         chains = {tier: configuration.chain(tier, ready) for tier in TIERS}
         listed: list[ListedModel] = []
         for name in configuration.offered():
             candidate, endpoint = self.registry.candidate(name, 0, ready), configuration.endpoint(name)
+            rates = candidate.rates
             listed.append(
                 ListedModel(
                     name=str(name),
@@ -74,9 +74,9 @@ class GatewayReports:
                     is_local=candidate.traits.local,
                     abilities=tuple(ability for ability in ABILITIES if can(candidate.traits, ability)),
                     context_tokens=candidate.traits.context_tokens,
-                    input_price_per_million=candidate.price_per_million_in,
-                    output_price_per_million=candidate.price_per_million_out,
-                    currency=candidate.currency,
+                    input_price_per_million=None if rates is None else rates.input_per_million,
+                    output_price_per_million=None if rates is None else rates.output_per_million,
+                    currency=rates.currency if rates else "USD",
                     health=candidate.health,
                 )
             )

@@ -31,7 +31,6 @@ class InFlightCall:
         """How many updates were dropped because an attempt began from nothing."""
         self._news = anyio.Event()
         self._has_listeners = False
-        self._over = anyio.Event()
 
     def add_update(self, update: Update) -> None:
         """Keep an update and wake who listens."""
@@ -44,7 +43,6 @@ class InFlightCall:
     def finish(self, end: Outcome | CellwrightError) -> None:
         """There is no more to tell."""
         self.end = end
-        self._over.set()
         self._wake()
 
     def since(self, seen: int) -> tuple[Sequence[Update], int]:
@@ -55,10 +53,6 @@ class InFlightCall:
         """Until something more is told."""
         self._has_listeners = True
         await self._news.wait()
-
-    async def over(self) -> None:
-        """Until there is no more to tell."""
-        await self._over.wait()
 
     def _wake(self) -> None:
         # Nothing to do for most pieces: those that come together are fetched together.
@@ -89,8 +83,9 @@ class Subscription(AsyncIterator[Update | Outcome]):
         return self._fetched.pop()
 
     async def ended(self) -> None:
-        """Until there is no more to tell. Who waits here is not woken by what is told before."""
-        await self._call.over()
+        """Until there is no more to tell."""
+        while self._call.end is None:
+            await self._call.news()
 
     async def waiting(self) -> Sequence[Update | Outcome]:
         """Everything that came since the last look, at least one; empty when all is told."""

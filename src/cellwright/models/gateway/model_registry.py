@@ -117,16 +117,14 @@ class ModelRegistry:
 
     def candidate(self, name: ModelName, position: int, ready: frozenset[str]) -> Candidate:
         """One model, with all that routing asks about it."""
-        configuration, rates = self._configuration, self._prices.rates(name)
+        configuration = self._configuration
         return Candidate(
             name=name,
             traits=traits_of(name, configuration, self.probed),
             position=position,
             is_ready=configuration.is_ready(name, ready),
             health=self.breakers.health(name.provider),
-            price_per_million_in=None if rates is None else rates.input_per_million,
-            price_per_million_out=None if rates is None else rates.output_per_million,
-            currency="USD" if rates is None else rates.currency,
+            rates=self._prices.rates(name),
         )
 
     async def load(self, name: ModelName) -> None:
@@ -144,7 +142,7 @@ class ModelRegistry:
         return self._prices.price_of(model, usage)
 
     def ask(self, name: ModelName, request: Request, **options: Any) -> AnswerStream:
-        """Put a request to a model, with its key and without anybody's secrets; `options` as of `AskModel`."""
+        """Put a request to a model, with its key and without anybody's secrets; `options` as of `Providers.ask`."""
         # Looked up while it was planned: this does not wait for a keyring.
         key = self.keys.find(name.provider) if self.endpoint(name).key == "required" else None
         clean = masked_prompt(request, self.mask)

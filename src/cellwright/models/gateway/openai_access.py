@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,17 +20,8 @@ from cellwright.policy.budgets import Limit
 from cellwright.policy.rule_file import RuleText, read_rules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointAccount:
-    """On whose account the endpoint's calls go, and what may be used."""
-
-    person: str
-    limits: Callable[[], tuple[Limit, ...]]
-    """Read anew for each call. Raises `UserError` where a rule file is broken: then nothing is sent."""
-
-
 def standing_limits(home: Path, team_rules: Path | None) -> tuple[Limit, ...]:
-    """What may be used. Raises `UserError` for a file that is broken, or named and not there. Blocking."""
+    """What may be used. Raises `UserError` for a file that is broken, or named and not there: nothing is sent then."""
     own = home / "rules.toml"
     files: list[tuple[Literal["user", "team"], Path]] = []
     if own.exists() or own.is_symlink():

@@ -10,7 +10,7 @@ import logging
 import re
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -26,14 +26,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, Defect, UserError
-from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Payer, Update
+from cellwright.models.calls import ModelAnswer, ModelCall, Payer, Update
+from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.names import CallId
 from cellwright.models.gateway import openai_response
 from cellwright.models.gateway.call_executor import CallExecutor
-from cellwright.models.gateway.openai_access import EndpointAccount, EndpointAddress
+from cellwright.models.gateway.openai_access import EndpointAddress, standing_limits
 from cellwright.models.gateway.openai_request import Chat, read_chat, read_embedding
 from cellwright.models.gateway.openai_response import DONE, Chunks, Json, OpenAIFailure, failure_of
-from cellwright.models.reports import AskModels, ModelsReport
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ _SHUTDOWN_TIMEOUT_SECONDS: Final = 2
 class OpenAIRoutes:
     """The endpoint's three pages."""
 
-    def __init__(self, executor: CallExecutor, account: EndpointAccount) -> None:
+    def __init__(self, executor: CallExecutor, start: GatewayLaunch) -> None:
         self._executor = executor
-        self._account = account
+        self._start = start
 
     def application(self, address: EndpointAddress) -> ASGIApp:
         """What answers at this address."""
@@ -75,8 +75,8 @@ class OpenAIRoutes:
             id=CallId(f"endpoint/{key or secrets.token_hex(16)}"),
             request=chat.request,
             choice=chat.choice,
-            payer=Payer(run=f"endpoint/{today}", step="chat", role="endpoint", person=self._account.person),
-            limits=await anyio.to_thread.run_sync(self._account.limits),
+            payer=Payer(run=f"endpoint/{today}", step="chat", role="endpoint", person=self._start.person),
+            limits=await anyio.to_thread.run_sync(standing_limits, self._start.home, self._start.team_rules),
             stream=chat.stream,
         )
 
@@ -87,10 +87,7 @@ class OpenAIRoutes:
         return _json(openai_response.embeddings(vectors, model=name, encoding=asked.encoding))
 
     async def _models(self, _: HttpRequest) -> Response:
-        report = await self._executor.query(AskModels())
-        if not isinstance(report, ModelsReport):
-            raise Defect("Asked for the models, the gateway told something else.")
-        return _json(openai_response.model_list(report.models))
+        return _json(openai_response.model_list((await self._executor.reports.models()).models))
 
 
 class _Completion(Response):
@@ -138,11 +135,18 @@ class _Completion(Response):
     async def _stream(self, send: Send) -> Response | None:
         """Send it as it comes; a failure before the first byte is given back, to be said with a status."""
         chunks = Chunks(identity=self._identity, created=self._created, include_usage=self._chat.include_usage)
-        events, subscription = _Events(send), self._executor.start(self._call)
-        failure: OpenAIFailure | None = None
+        events, failure = _Events(send), None
         try:
-            while failure is None and not chunks.is_over and (waiting := await subscription.waiting()):
-                failure = await self._send_items(waiting, chunks, events)
+            async for item in self._executor.start(self._call):
+                if isinstance(item, Update):
+                    await events.send(chunks.add(item), is_over=chunks.is_over)
+                elif isinstance(item, ModelAnswer):
+                    self._is_answered = True
+                    await events.send(chunks.finish(item), is_over=True, is_whole=True)
+                else:
+                    failure = failure_of(item)
+                if chunks.is_over or failure is not None:
+                    break
         except CellwrightError as error:
             failure = failure_of(error)
         if failure is not None and not events.has_begun:
@@ -150,25 +154,6 @@ class _Completion(Response):
         if failure is not None:
             self._is_answered = True
             await events.send([failure.body], is_over=True)
-        return None
-
-    async def _send_items(
-        self, waiting: Sequence[Update | Outcome], chunks: Chunks, events: _Events
-    ) -> OpenAIFailure | None:
-        """Send what came together; says why if the call ended without an answer."""
-        ready: list[Json] = []
-        for item in waiting:
-            if isinstance(item, Update):
-                ready += chunks.add(item)
-                if chunks.is_over:
-                    break
-            elif isinstance(item, ModelAnswer):
-                self._is_answered = True
-                ready += chunks.finish(item)
-            else:
-                await events.send(ready, is_over=False)
-                return failure_of(item)
-        await events.send(ready, is_over=chunks.is_over, is_whole=self._is_answered)
         return None
 
 
@@ -236,33 +221,25 @@ async def serve(application: ASGIApp, listener: socket.socket) -> None:
     )
     server = _Server(settings)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_listen, server, listener, tasks.cancel_scope)
+
+        async def listen() -> None:
+            # Not cut off: it is told to end, and does within its timeout.
+            with anyio.CancelScope(shield=True):
+                await server.serve(sockets=[listener])
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(listen)
         try:
             await anyio.sleep_forever()
         finally:
             server.should_exit = True
-            with anyio.move_on_after(_SHUTDOWN_TIMEOUT_SECONDS, shield=True):
-                await server.ended.wait()
 
 
 class _Server(uvicorn.Server):
     """A uvicorn that leaves signals to the process it is in."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ended = anyio.Event()
-
     def capture_signals(self) -> Any:
         return nullcontext()
-
-
-async def _listen(server: _Server, listener: socket.socket, scope: anyio.CancelScope) -> None:
-    try:
-        with anyio.CancelScope(shield=True):
-            await server.serve(sockets=[listener])
-    finally:
-        server.ended.set()
-        scope.cancel()
 
 
 async def _until_gone(receive: Callable[[], Awaitable[Message]], scope: anyio.CancelScope) -> None:

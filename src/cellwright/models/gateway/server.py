@@ -165,7 +165,9 @@ class _Conversation:
                 self._server.keys.take(keys)
                 answer = Acknowledgement(number=number)
             case protocol.Query(question=question):
-                answer = QueryReply(number=number, report=await self._server.executor.query(question))
+                executor = self._server.executor
+                report = await executor.reports.report(question, calls_in_flight=executor.in_flight)
+                answer = QueryReply(number=number, report=report)
             case protocol.Embed(texts=texts, choice=choice):
                 answer = Vectors(number=number, vectors=await self._server.executor.embed(texts, choice))
             case protocol.Stop(at_once=at_once):

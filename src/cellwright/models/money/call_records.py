@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelResponse
 from pydantic_core import PydanticSerializationError
 
+from cellwright.errors import UserError
 from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, Payer, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.policy.money import Price
@@ -57,31 +58,16 @@ class SentCall:
         return self.is_background and bool(self.response_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewCall:
-    """It may be sent: nothing is known of it, every model failed before, or the caller risks paying again."""
-
-    request_hash: str
+CallStanding = ModelAnswer | Cancelled | SentCall | None
+"""How it ended before, so that nothing is to be sent; or that it was sent. None: it may be sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedCall:
-    """It ended before, and this is how. Nothing is to be sent."""
-
-    outcome: ModelAnswer | Cancelled
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InFlight:
-    """This very process is asking it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallMismatch:
-    """The id belongs to another request."""
-
-
-CallStanding = NewCall | EndedCall | InFlight | SentCall | CallMismatch
+def another_request(id: CallId) -> UserError:
+    """The error for an id that belongs to another request."""
+    return UserError(
+        f"The call {id!r} was made before, for another request.",
+        hint="Give every request an id of its own; `call_id` makes one.",
+    )
 
 
 @dataclass(slots=True, kw_only=True)

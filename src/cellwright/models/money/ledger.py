@@ -16,14 +16,11 @@ from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.money import call_records, usage_book
 from cellwright.models.money.call_records import (
-    CallMismatch,
     CallStanding,
-    EndedCall,
-    InFlight,
-    NewCall,
     OpenCall,
     PriceOf,
     SentCall,
+    another_request,
     is_worth_keeping,
 )
 from cellwright.models.money.ledger_file import LedgerFile
@@ -95,19 +92,23 @@ class Ledger:
         return tuple(SentCall.of(row[:6]) for row in lost)
 
     def begin(self, call: ModelCall) -> CallStanding:
-        """How this call stands. After `NewCall` it is in flight, until it is ended or let go."""
+        """How this call stands. If it may be sent, it is in flight from now on, until it is ended or let go.
+
+        Raises `UserError` if its id belongs to another request.
+        """
         request_hash = call.request.hash
         with self._file.lock:
             flight = self._flights.get(call.id)
-            if flight is not None:
-                return InFlight() if flight.request_hash == request_hash else CallMismatch()
             row = self._file.row(f"SELECT state, request_hash, {_SENT} FROM call WHERE id = ?", call.id)
-            if row is not None:
-                begun = self._stands(call, request_hash, row)
-                if begun is not None:
-                    return begun
-            self._flights[call.id] = OpenCall(request_hash=request_hash, payer=call.payer, begun_at=self._now())
-        return NewCall(request_hash=request_hash)
+            known = flight.request_hash if flight is not None else row[1] if row is not None else request_hash
+            if known != request_hash:
+                raise another_request(call.id)
+            if flight is not None:
+                raise Defect(f"Call {call.id!r} is in flight already.")
+            begun = None if row is None else self._stands(call, row[0], row[2:])
+            if begun is None:
+                self._flights[call.id] = OpenCall(request_hash=request_hash, payer=call.payer, begun_at=self._now())
+            return begun
 
     def sent(
         self,
@@ -249,13 +250,10 @@ class Ledger:
 
     # ── within ──
 
-    def _stands(self, call: ModelCall, request_hash: str, row: Sequence[Any]) -> CallStanding | None:
-        """How a call with a record stands; None if it may be sent."""
-        state, recorded_hash, *sent = row
-        if recorded_hash != request_hash:
-            return CallMismatch()
+    def _stands(self, call: ModelCall, state: str, sent: Sequence[Any]) -> CallStanding:
+        """How a call with a record stands."""
         if state in ("answered", "cancelled"):
-            return EndedCall(outcome=read_outcome(self._file, call.id))
+            return read_outcome(self._file, call.id)
         if state == "sent":
             self._lose_if_sent(call.id)
         return None if state == "failed" or call.if_unknown == "again" else SentCall.of(sent)

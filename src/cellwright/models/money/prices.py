@@ -36,9 +36,6 @@ class Rates:
     output_per_million: Decimal
     currency: str = "USD"
 
-    below: int | None = None
-    """Limit of the input they hold for; None: of any length."""
-
     def price_of(self, usage: TokenUsage) -> Price:
         """What this use costs at these rates."""
         amount = usage.input_tokens * self.input_per_million + usage.output_tokens * self.output_per_million
@@ -51,7 +48,6 @@ class Prices:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
         self._rates = dict[ModelName, Rates | None]()
-        self._flat = dict[ModelName, Rates | None]()
 
     def price_of(self, name: ModelName | str, usage: TokenUsage) -> Price:
         """What this use costs. Use that a provider did not count has no known price."""
@@ -65,7 +61,7 @@ class Prices:
             return UnknownPrice(why=f"{name.provider} did not say what was used")
         if (rates := _override(self._configuration, name)) is not None:
             return rates.price_of(usage)
-        return _FREE if is_here else self._by_list(endpoint, name, usage)
+        return _FREE if is_here else _by_list(endpoint, name, usage)
 
     def rates(self, name: ModelName | str) -> Rates | None:
         """What a million tokens cost now; None where nobody knows."""
@@ -73,17 +69,6 @@ class Prices:
         if name not in self._rates:
             self._rates[name] = self._find_rates(name)
         return self._rates[name]
-
-    def _by_list(self, endpoint: Endpoint, name: ModelName, usage: TokenUsage) -> Price:
-        # Reckoning by the list takes a third of a millisecond, twice a call: most calls need but two products.
-        if name not in self._flat:
-            found = _listed(endpoint, name.model)
-            self._flat[name] = None if found is None else _flat_rates(found[1])
-        flat = self._flat[name]
-        is_cached = usage.cache_read_tokens or usage.cache_write_tokens
-        if flat is None or is_cached or (flat.below is not None and usage.input_tokens >= flat.below):
-            return _by_list(endpoint, name, usage)
-        return flat.price_of(usage)
 
     def _find_rates(self, name: ModelName) -> Rates | None:
         endpoint = self._configuration.endpoints.get(name.provider)
@@ -142,21 +127,6 @@ def _rates_of(model: ModelInfo) -> Rates | None:
     into, out = _base(prices.input_mtok), _base(prices.output_mtok)
     # A model that only reads, such as one for embeddings, has no price for what it writes.
     return None if into is None else Rates(input_per_million=into, output_per_million=out or Decimal(0))
-
-
-def _flat_rates(model: ModelInfo) -> Rates | None:
-    """Rates that hold at all hours, up to so much input; None where there are none so simple."""
-    from genai_prices.types import ModelPrice, TieredPrices
-
-    prices = model.prices
-    if not isinstance(prices, ModelPrice):
-        return None
-    into, out = _base(prices.input_mtok), _base(prices.output_mtok)
-    if into is None or out is None or prices.__dict__.get("requests_kcount") is not None:
-        return None
-    tiered = [price for price in (prices.input_mtok, prices.output_mtok) if isinstance(price, TieredPrices)]
-    starts = [tier.start for price in tiered for tier in price.tiers]
-    return Rates(input_per_million=into, output_per_million=out, below=min(starts, default=None))
 
 
 def _base(price: Any) -> Decimal | None:

@@ -231,13 +231,12 @@ def latency_rows(file: LedgerFile, since: str) -> tuple[LatencyRow, ...]:
     failed = Counter[str]()
     for (written,) in file.rows("SELECT attempts FROM call WHERE attempts != '[]' AND ended_at >= ?", since):
         failed.update(attempt.model for attempt in call_records.read_attempts(written))
-    rows = [_latency(model, sorted(taken.get(model, [])), failed[model]) for model in {**taken, **failed}]
+    rows: list[LatencyRow] = []
+    for model in {**taken, **failed}:
+        times = sorted(taken.get(model, []))
+        p50_ms, p95_ms = _share(times, 50), _share(times, 95)
+        rows.append(LatencyRow(model=model, calls=len(times), failures=failed[model], p50_ms=p50_ms, p95_ms=p95_ms))
     return tuple(sorted(rows, key=lambda row: (-row.calls, row.model)))
-
-
-def _latency(model: str, times: list[int], failures: int) -> LatencyRow:
-    p50_ms, p95_ms = _share(times, 50), _share(times, 95)
-    return LatencyRow(model=model, calls=len(times), failures=failures, p50_ms=p50_ms, p95_ms=p95_ms)
 
 
 def _share(times: list[int], percent: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from operator import attrgetter
 from typing import Any, cast
 
 from pydantic_ai._run_context import RunContext
@@ -29,7 +29,6 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RequestUsage
 
 from cellwright.models.providers.reply_schema import AnswerText, Options, options, parts_of, rewrite_history
 
@@ -133,27 +132,8 @@ class _ConstrainedStream(StreamedResponse):
         """Closes the connection."""
         await self.inner.close_stream()
 
-    @property
-    def usage(self) -> RequestUsage:
-        """As the provider counts it."""
-        return self.inner.usage
-
-    @property
-    def model_name(self) -> str:
-        """As the provider calls it."""
-        return self.inner.model_name
-
-    @property
-    def provider_name(self) -> str | None:
-        """Who answers."""
-        return self.inner.provider_name
-
-    @property
-    def provider_url(self) -> str | None:
-        """Where."""
-        return self.inner.provider_url
-
-    @property
-    def timestamp(self) -> datetime:
-        """When it began."""
-        return self.inner.timestamp
+    usage = property(attrgetter("inner.usage"))
+    model_name = property(attrgetter("inner.model_name"))
+    provider_name = property(attrgetter("inner.provider_name"))
+    provider_url = property(attrgetter("inner.provider_url"))
+    timestamp = property(attrgetter("inner.timestamp"))

@@ -163,22 +163,19 @@ class Providers:
         return _put(self._configuration.endpoint(name), model, traits, request, idempotency_key)
 
     async def _ready(self, name: ModelName, key: str | None) -> tuple[Model, Traits]:
-        if (found := self._models.get(_known_as(name, key))) is not None:
-            return found
-        async with self._building:
-            # An SDK takes seconds to load: other calls go on meanwhile.
-            return await anyio.to_thread.run_sync(self._model, name, key)
+        known = name, None if key is None else hashlib.sha256(key.encode()).digest(), CONNECTION.get()
+        if known not in self._models:
+            async with self._building:
+                if known not in self._models:
+                    # An SDK takes seconds to load: other calls go on meanwhile.
+                    self._models[known] = await anyio.to_thread.run_sync(self._build, name, key)
+        return self._models[known]
 
-    def _model(self, name: ModelName, key: str | None) -> tuple[Model, Traits]:
-        known = _known_as(name, key)
-        if (found := self._models.get(known)) is not None:
-            return found
+    def _build(self, name: ModelName, key: str | None) -> tuple[Model, Traits]:
         endpoint, traits = self._configuration.endpoint(name), self.traits(name)
         if key is None and endpoint.key == "required":
             raise Unavailable(f"There is no key for {endpoint.name!r}.", hint=key_remedy(endpoint.name))
-        model = build_model(endpoint, name.model, key, self._pool(endpoint, key), traits)
-        self._models[known] = model, traits
-        return model, traits
+        return build_model(endpoint, name.model, key, self._pool(endpoint, key), traits), traits
 
     def _pool(self, endpoint: Endpoint, key: str | None) -> Http:
         has_key = key is not None
@@ -186,10 +183,6 @@ class Providers:
         if known not in self._pools:
             self._pools[known] = open_http(endpoint, has_key=has_key, connection=CONNECTION.get())
         return self._pools[known]
-
-
-def _known_as(name: ModelName, key: str | None) -> _KnownAs:
-    return name, None if key is None else hashlib.sha256(key.encode()).digest(), CONNECTION.get()
 
 
 def _put(endpoint: Endpoint, model: Model, traits: Traits, request: Request, idempotency_key: str | None) -> _Put:

@@ -26,7 +26,6 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ToolCallPart,
     ToolCallPartDelta,
-    UserPromptPart,
 )
 from pydantic_ai.tools import ToolDefinition
 
@@ -95,7 +94,9 @@ def prepare(request: Request, traits: Traits) -> tuple[list[ModelMessage], Model
     from pydantic_ai.models import ModelRequestParameters
 
     check_settings(request.settings)
-    _check_files(request.messages, is_local=traits.local)
+    if any(isinstance(each, FileUrl) and (traits.local or each.force_download) for each in request.contents):
+        hint = "Send its bytes instead."
+        raise UserError("A file given as an address would be fetched over the network.", hint=hint)
     parameters = ModelRequestParameters(function_tools=list(request.tools))
     if request.output is not None:
         parameters = _with_shape(parameters, request.output, traits)
@@ -180,19 +181,6 @@ def _with_instructions(parameters: ModelRequestParameters, messages: Sequence[Mo
 
             return replace(parameters, instruction_parts=[InstructionPart(content=message.instructions)])
     return parameters
-
-
-def _check_files(messages: Sequence[ModelMessage], *, is_local: bool) -> None:
-    for message in messages:
-        for part in message.parts if isinstance(message, ModelRequest) else ():
-            if not isinstance(part, UserPromptPart) or isinstance(part.content, str):
-                continue
-            for item in part.content:
-                if isinstance(item, FileUrl) and (is_local or item.force_download):
-                    raise UserError(
-                        "A file given as an address would be fetched over the network.",
-                        hint="Send its bytes instead.",
-                    )
 
 
 def _checked_json(text: str, output: OutputSchema, response: ModelResponse) -> str:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -38,15 +38,6 @@ _READ_TIMEOUT_SECONDS: Final = 900.0
 """The last resort: attempts have shorter deadlines of their own."""
 _MAX_CONNECTIONS: Final = 1000
 _MAX_IDLE_CONNECTIONS: Final = 100
-_ADDRESSES: Final[Mapping[str, str]] = {
-    "openai-chat": "https://api.openai.com/v1",
-    "openai-responses": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "groq": "https://api.groq.com",
-    "mistral": "https://api.mistral.ai",
-    "google": "https://generativelanguage.googleapis.com",
-}
-"""Said outright, because SDKs would also take them from the environment: a key goes nowhere else."""
 _OPENAI_ONLY: Final = ("gpt-", "o1", "o3", "o4", "chatgpt-")
 """Names of models that take `max_completion_tokens` and nothing else; every other server knows `max_tokens`."""
 
@@ -166,22 +157,23 @@ def _header_hook(headers: Mapping[str, str], *, has_key: bool) -> Callable[[http
     return put_headers
 
 
-_MODELS: Final[Mapping[Kind, tuple[str, str]]] = {
-    "openai-chat": ("openai", "OpenAIChatModel"),
-    "openai-responses": ("openai", "OpenAIResponsesModel"),
-    "ollama": ("ollama", "OllamaModel"),
-    "anthropic": ("anthropic", "AnthropicModel"),
-    "google": ("google", "GoogleModel"),
-    "groq": ("groq", "GroqModel"),
-    "mistral": ("mistral", "MistralModel"),
+_MODELS: Final[Mapping[Kind, tuple[str, str, str]]] = {
+    "openai-chat": ("openai", "OpenAIChatModel", "https://api.openai.com/v1"),
+    "openai-responses": ("openai", "OpenAIResponsesModel", "https://api.openai.com/v1"),
+    "ollama": ("ollama", "OllamaModel", ""),
+    "anthropic": ("anthropic", "AnthropicModel", "https://api.anthropic.com"),
+    "google": ("google", "GoogleModel", "https://generativelanguage.googleapis.com"),
+    "groq": ("groq", "GroqModel", "https://api.groq.com"),
+    "mistral": ("mistral", "MistralModel", "https://api.mistral.ai"),
 }
-"""Module and class in `pydantic_ai.models`; loaded when first asked, because an SDK takes seconds."""
+"""Module and class in `pydantic_ai.models`, loaded when first asked, because an SDK takes seconds; and the provider's
+address, said outright, because SDKs would also take it from the environment: a key goes nowhere else."""
 
 
 def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, traits: Traits) -> Model:
     """pydantic-ai's model over the SDK of this kind of endpoint."""
-    module, name = _MODELS[endpoint.kind]
-    cls: Any = getattr(import_module(f"pydantic_ai.models.{module}"), name)
+    module, name, _ = _MODELS[endpoint.kind]
+    cls = _loaded(f"pydantic_ai.models.{module}", name)
     profile = _profile(traits)
     if endpoint.kind in ("openai-chat", "ollama"):
         profile = _chat_profile(profile, endpoint, model)
@@ -192,52 +184,30 @@ def build_model(endpoint: Endpoint, model: str, key: str | None, http: Http, tra
 
 def address_of(endpoint: Endpoint) -> str:
     """Where its requests go."""
-    return endpoint.base_url or _ADDRESSES[endpoint.kind]
+    return endpoint.base_url or _MODELS[endpoint.kind][2]
 
 
 def _provider(endpoint: Endpoint, key: str | None, http: Http) -> Provider[Any]:
     """pydantic-ai's provider over the SDK of this kind of endpoint."""
-    kind, key, address = endpoint.kind, key or NO_KEY, address_of(endpoint)
-    # Each SDK types its client narrowly; `open_http` made the right one.
-    client: Any = http
-    match kind:
-        case "anthropic":
-            from anthropic import AsyncAnthropic
-            from pydantic_ai.providers.anthropic import AnthropicProvider
+    kind, connection = endpoint.kind, {"api_key": key or NO_KEY, "base_url": address_of(endpoint), "http_client": http}
+    if kind in ("google", "mistral"):
+        return _loaded(f"pydantic_ai.providers.{kind}", f"{kind.title()}Provider")(**connection)
+    if kind in ("anthropic", "groq"):
+        options = {"open_telemetry": False} if kind == "anthropic" else {}
+        sdk = _loaded(kind, f"Async{kind.title()}")(**connection, max_retries=0, **options)
+        return _loaded(f"pydantic_ai.providers.{kind}", f"{kind.title()}Provider")(**{f"{kind}_client": sdk})
+    sdk = _loaded("openai", "AsyncOpenAI")(**connection, max_retries=0)
+    if kind == "ollama":
+        return _loaded("pydantic_ai.providers.ollama", "OllamaProvider")(openai_client=sdk)
+    if endpoint.name == "openai":
+        return _loaded("pydantic_ai.providers.openai", "OpenAIProvider")(openai_client=sdk)
+    compatible = _loaded("pydantic_ai.providers.openai_compatible", "OpenAICompatibleProvider")
+    return compatible(endpoint.name, openai_client=sdk)
 
-            sdk = AsyncAnthropic(api_key=key, base_url=address, http_client=client, max_retries=0, open_telemetry=False)
-            return AnthropicProvider(anthropic_client=sdk)
-        case "google":
-            from pydantic_ai.providers.google import GoogleProvider
 
-            return GoogleProvider(api_key=key, http_client=client, base_url=address)
-        case "groq":
-            from groq import AsyncGroq
-            from pydantic_ai.providers.groq import GroqProvider
-
-            sdk = AsyncGroq(api_key=key, base_url=address, http_client=client, max_retries=0)
-            return GroqProvider(groq_client=sdk)
-        case "mistral":
-            from pydantic_ai.providers.mistral import MistralProvider
-
-            return MistralProvider(api_key=key, http_client=client, base_url=address)
-        case "openai-chat" | "openai-responses" | "ollama":
-            from openai import AsyncOpenAI
-
-            sdk = AsyncOpenAI(api_key=key, base_url=address, http_client=client, max_retries=0)
-            if kind == "ollama":
-                from pydantic_ai.providers.ollama import OllamaProvider
-
-                return OllamaProvider(openai_client=sdk)
-            if endpoint.name == "openai":
-                from pydantic_ai.providers.openai import OpenAIProvider
-
-                return OpenAIProvider(openai_client=sdk)
-            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
-
-            return OpenAICompatibleProvider(endpoint.name, openai_client=sdk)
-        case _:
-            assert_never(kind)
+def _loaded(module: str, name: str) -> Any:
+    """A class of an SDK or of pydantic-ai's layer over it, each typed narrowly; an SDK takes seconds to load."""
+    return getattr(import_module(module), name)
 
 
 def _profile(traits: Traits) -> ModelProfile:
@@ -288,9 +258,7 @@ async def _batch(endpoint: Endpoint, model: str, texts: list[str], key: str | No
     if endpoint.kind == "mistral":
         response = await provider.client.embeddings.create_async(model=model, inputs=texts)
         return [list(one.embedding or ()) for one in response.data]
-    if endpoint.kind == "google":
-        from pydantic_ai.embeddings.google import GoogleEmbeddingModel as EmbeddingModel
-    else:
-        from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel as EmbeddingModel
-    made = await EmbeddingModel(model, provider=provider).embed(texts, input_type="document")
+    maker, cls = ("google", "GoogleEmbeddingModel") if endpoint.kind == "google" else ("openai", "OpenAIEmbeddingModel")
+    embedding = _loaded(f"pydantic_ai.embeddings.{maker}", cls)(model, provider=provider)
+    made = await embedding.embed(texts, input_type="document")
     return [list(vector) for vector in made.embeddings]

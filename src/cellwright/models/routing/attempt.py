@@ -5,34 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
 
 import anyio
 from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
 
-from cellwright.models.calls import FailureKind, Piece, Request, TokenUsage
-from cellwright.models.config.names import ModelName
+from cellwright.models.calls import FailureKind, Piece, TokenUsage
 
 AnswerStream = AbstractAsyncContextManager[AsyncIterator[ModelResponseStreamEvent | ModelResponse]]
 """Pieces, if streaming, then the whole response. A response followed by an error only tells what was used."""
 
 
-class AskModel(Protocol):
-    """Puts a request to one model: the real one is `Providers.ask`, bound to the keys."""
-
-    def __call__(
-        self,
-        name: ModelName,
-        request: Request,
-        *,
-        stream: bool,
-        idempotency_key: str | None,
-        on_provider_id: Callable[[str], None] | None,
-    ) -> AnswerStream:
-        """The answer, asked for on entering it; leaving it closes the connection."""
-        ...
-
-
+AskModel = Callable[..., AnswerStream]
+"""Puts a request to one model, as `ModelRegistry.ask` does: asked for on entering, the connection closed on leaving."""
 Explain = Callable[[BaseException], tuple[FailureKind, str, float | None]]
 """What an error of a provider means: the kind, a short text, and after how many seconds it said to come back."""
 

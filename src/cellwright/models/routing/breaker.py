@@ -6,7 +6,7 @@ The states and what follows them are plain values; `Breakers` only holds one for
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import anyio
@@ -33,106 +33,69 @@ class BreakerRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
-    """Asked freely."""
+class BreakerState:
+    """Closed, and asked freely, unless it is open or one call is trying whether the endpoint is back."""
 
     failures: int = 0
+    """In a row, while it is closed."""
+    until: float | None = None
+    """Nobody asks before this time; of a probe, when it counts as lost. None: it is closed."""
+    seconds: float = 0
+    """How long it was opened for, the last time."""
+    is_probing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
-    """Not asked until then."""
-
-    until: float
-    seconds: float
-    """How long it was opened for."""
+Permission = Literal["call", "probe"] | float
+"""Ask; ask, as the only one; or do not ask before this time, unless the state changes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HalfOpen:
-    """One call is trying whether it is back."""
-
-    since: float
-    seconds: float
-    """How long it was open before."""
+def may_try(state: BreakerState, now: float) -> Permission:
+    """Whether a call may go to the endpoint now. After "probe", the state is `probing(...)`."""
+    if state.until is None:
+        return "call"
+    return "probe" if now >= state.until else state.until
 
 
-State = Closed | Open | HalfOpen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallAllowed:
-    """Ask."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """Ask, as the only one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallBlocked:
-    """Do not ask before this time, unless the state changes."""
-
-    until: float
-
-
-Permission = CallAllowed | CallBlocked | Probe
-
-
-def may_try(state: State, now: float, rules: BreakerRules) -> Permission:
-    """Whether a call may go to the endpoint now. After `Probe`, the state is `probing(...)`."""
-    match state:
-        case Closed():
-            return CallAllowed()
-        case Open(until=until):
-            return Probe() if now >= until else CallBlocked(until=until)
-        case HalfOpen(since=since):
-            lost = since + rules.probe_seconds
-            return Probe() if now >= lost else CallBlocked(until=lost)
-
-
-def probing(state: State, now: float) -> State:
+def probing(state: BreakerState, now: float, rules: BreakerRules) -> BreakerState:
     """The state once a probe was let through."""
-    return state if isinstance(state, Closed) else HalfOpen(since=now, seconds=state.seconds)
+    return replace(state, until=now + rules.probe_seconds, is_probing=True)
 
 
-def after_success(state: State) -> State:
+def after_success(state: BreakerState) -> BreakerState:
     """An answer came. One asked for before the breaker opened does not close it: only a probe does."""
-    return state if isinstance(state, Open) else Closed()
+    return BreakerState() if state.until is None or state.is_probing else state
 
 
 def after_failure(
-    state: State, failing: FailureKind, now: float, rules: BreakerRules, retry_after_seconds: float | None = None
-) -> State:
+    state: BreakerState, failing: FailureKind, now: float, rules: BreakerRules, retry_after_seconds: float | None = None
+) -> BreakerState:
     """The state after a try that failed so. A rate limit that says when to come back opens at once, until then."""
     if failing in NEVER_ASKED:
         return state
     if failing not in ENDPOINT_FAILURES:
         return after_success(state)
     named = min(retry_after_seconds or 0.0, rules.longest_open_seconds) if failing == "rate-limited" else 0.0
-    match state:
-        case Closed(failures=failures):
-            if failures + 1 < rules.failures_in_a_row and named <= 0:
-                return Closed(failures=failures + 1)
-            seconds = named or rules.open_seconds
-        case HalfOpen(seconds=seconds):
-            seconds = named or min(2 * max(seconds, rules.open_seconds), rules.longest_open_seconds)
-        case Open(until=until, seconds=seconds):
-            return Open(until=max(until, now + named), seconds=seconds)
-    return Open(until=now + seconds, seconds=seconds)
+    if state.until is not None and not state.is_probing:
+        return replace(state, until=max(state.until, now + named))
+    if state.is_probing:
+        seconds = named or min(2 * max(state.seconds, rules.open_seconds), rules.longest_open_seconds)
+    elif state.failures + 1 < rules.failures_in_a_row and named <= 0:
+        return BreakerState(failures=state.failures + 1)
+    else:
+        seconds = named or rules.open_seconds
+    return BreakerState(until=now + seconds, seconds=seconds)
 
 
-def after_abandoned(state: State, now: float) -> State:
+def after_abandoned(state: BreakerState, now: float) -> BreakerState:
     """The call was taken back before it ended: if it was the probe, the next one may try at once."""
-    return Open(until=now, seconds=state.seconds) if isinstance(state, HalfOpen) else state
+    return replace(state, until=now, is_probing=False) if state.is_probing else state
 
 
-def health(state: State, now: float) -> Health:
+def health(state: BreakerState, now: float) -> Health:
     """For routing and for people. An open breaker whose time has come is already half-open."""
-    if isinstance(state, Closed):
+    if state.until is None:
         return "closed"
-    return "open" if isinstance(state, Open) and now < state.until else "half-open"
+    return "open" if not state.is_probing and now < state.until else "half-open"
 
 
 @dataclass(slots=True)
@@ -141,7 +104,7 @@ class Breakers:
 
     clock: Callable[[], float] = anyio.current_time
     rules: BreakerRules = field(default_factory=BreakerRules)
-    _states: dict[str, State] = field(default_factory=dict[str, State])
+    _states: dict[str, BreakerState] = field(default_factory=dict[str, BreakerState])
     _changes: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event])
 
     def health(self, endpoint: str) -> Health:
@@ -151,9 +114,9 @@ class Breakers:
     def admit(self, endpoint: str) -> Permission:
         """Whether a call may go there now. Who is let in says afterwards how it ended."""
         state, now = self._state(endpoint), self.clock()
-        permission = may_try(state, now, self.rules)
-        if isinstance(permission, Probe):
-            self._become(endpoint, probing(state, now))
+        permission = may_try(state, now)
+        if permission == "probe":
+            self._become(endpoint, probing(state, now, self.rules))
         return permission
 
     def succeeded(self, endpoint: str) -> None:
@@ -175,10 +138,10 @@ class Breakers:
         with anyio.move_on_after(seconds):
             await change.wait()
 
-    def _state(self, endpoint: str) -> State:
-        return self._states.get(endpoint, Closed())
+    def _state(self, endpoint: str) -> BreakerState:
+        return self._states.get(endpoint, BreakerState())
 
-    def _become(self, endpoint: str, state: State) -> None:
+    def _become(self, endpoint: str, state: BreakerState) -> None:
         if state != self._state(endpoint):
             self._states[endpoint] = state
             self._changes.pop(endpoint, anyio.Event()).set()

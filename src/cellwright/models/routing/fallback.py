@@ -21,7 +21,7 @@ from cellwright.models.calls import FailedAttempt, FailureKind, Request, Restart
 from cellwright.models.config.names import ModelName
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.routing.attempt import AskModel, AttemptFailure, Deadlines, Explain, receive_answer
-from cellwright.models.routing.breaker import NEVER_ASKED, Breakers, CallBlocked, Probe
+from cellwright.models.routing.breaker import NEVER_ASKED, Breakers
 from cellwright.models.routing.route import Route
 from cellwright.remedies import remedy
 
@@ -207,11 +207,11 @@ class Attempts:
         reason = call.route.reasons.get(model, "")
         while True:
             permission = self.breakers.admit(model.provider)
-            if isinstance(permission, CallBlocked):
-                call.pass_over(model, permission.until)
+            if not isinstance(permission, str):
+                call.pass_over(model, permission)
                 return None
             call.start(model, reason)
-            outcome = await self._try(model, call, is_probe=isinstance(permission, Probe))
+            outcome = await self._try(model, call, is_probe=permission == "probe")
             if isinstance(outcome, ModelResponse):
                 return RouteAnswer(response=outcome, model=model, reason=reason, attempts=tuple(call.attempts))
             wait_seconds = seconds_until_retry(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal
 
-from pydantic_ai.messages import BinaryContent, ImageUrl, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ImageUrl
 
 from cellwright.errors import ModelUnavailable, RefusedByPolicy
 from cellwright.models.calls import Request
 from cellwright.models.config.catalogue import Traits
 from cellwright.models.config.names import Ability, ModelName
+from cellwright.models.money.prices import Rates
 from cellwright.models.routing.breaker import Health
 from cellwright.policy.money import Money
 from cellwright.remedies import remedy
@@ -55,10 +56,8 @@ class Candidate:
     is_ready: bool = True
     """Its key is there, or it needs none."""
     health: Health = "closed"
-    price_per_million_in: Decimal | None = None
-    price_per_million_out: Decimal | None = None
+    rates: Rates | None = None
     """None: nobody knows."""
-    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,18 +150,21 @@ def needs_of(request: Request) -> frozenset[Ability]:
     needs: dict[Ability, bool] = {
         "tools": bool(request.tools),
         "schema": request.output is not None,
-        "images": any(map(_is_image, _contents(request))),
+        "images": any(
+            isinstance(each, ImageUrl) or (isinstance(each, BinaryContent) and each.is_image)
+            for each in request.contents
+        ),
     }
     return frozenset(ability for ability, is_needed in needs.items() if is_needed)
 
 
 def cost_of(question: RouteRequest, candidate: Candidate) -> Money | None:
     """About what it would cost there; None where nobody knows. What runs here costs nothing."""
-    into, out = candidate.price_per_million_in, candidate.price_per_million_out
-    if into is None or out is None:
-        return Money(amount=Decimal(0), currency=candidate.currency) if candidate.traits.local else None
+    if (rates := candidate.rates) is None:
+        return Money(amount=Decimal(0)) if candidate.traits.local else None
+    into, out = rates.input_per_million, rates.output_per_million
     amount = (question.context_tokens * into + question.answer_tokens * out) / 1_000_000
-    return Money(amount=amount, currency=candidate.currency)
+    return Money(amount=amount, currency=rates.currency)
 
 
 def _rank(question: RouteRequest, candidate: Candidate) -> tuple[bool, bool, int]:
@@ -177,18 +179,3 @@ def _reason(question: RouteRequest, candidate: Candidate) -> str:
     if candidate.health == "open":
         notes.append("its endpoint failed lately")
     return ", ".join(notes)
-
-
-def _contents(request: Request) -> Iterable[object]:
-    for message in request.messages:
-        if not isinstance(message, ModelRequest):
-            continue
-        for part in message.parts:
-            if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-                yield from part.content
-            elif isinstance(part, ToolReturnPart):
-                yield from part.files
-
-
-def _is_image(content: object) -> bool:
-    return isinstance(content, ImageUrl) or (isinstance(content, BinaryContent) and content.is_image)

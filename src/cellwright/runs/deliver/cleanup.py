@@ -17,7 +17,7 @@ from cellwright.notebook import (
     RenameCell,
 )
 from cellwright.notebook.source_text import identifier, numbered
-from cellwright.runs.deliver.cell_content import CellContent, plots_in, read_cell, what_lacks
+from cellwright.runs.deliver.cell_content import CellContent, charts_in, read_cell
 from cellwright.runs.goal.new_notebook import title_code, title_line
 from cellwright.runs.plan.plan import Plan
 
@@ -120,13 +120,12 @@ def _complaints(cell: Cell, reading: CellContent) -> Iterator[str]:
         yield f"{label} has {reading.lines} lines: split it, one idea per cell."
     elif len(reading.defines) > _MOST_NAMES:
         yield f"{label} defines {len(reading.defines)} variables: split it, one idea per cell."
-    plots = plots_in(cell.code)
-    if len(plots) > 1 and len({plot.figure for plot in plots}) > 1:
-        yield f"{label} draws {len({plot.figure for plot in plots})} charts: give each a cell of its own."
-    elif plots and any(reader in cell.code for reader in _READERS):
+    charts = charts_in(cell.code)
+    if len(charts) > 1:
+        yield f"{label} draws {len(charts)} charts: give each a cell of its own."
+    elif charts and any(reader in cell.code for reader in _READERS):
         yield f"{label} reads data and draws a chart: give each a cell of its own."
-    for lack in what_lacks(plots):
-        yield f"{label}: {lack}"
+    yield from (f"{label}: the chart needs {lacks}, with units." for lacks in charts.values() if lacks)
 
 
 def _silent_results(readings: Sequence[tuple[Cell, CellContent]]) -> Iterator[str]:

@@ -24,22 +24,15 @@ _DEEPEST: Final = 40
 _CHUNK: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copies:
-    """What was copied, and what the person must know."""
+def copy_data(files: Sequence[DataFile], notebook: Path, *, most_bytes: int = MOST_BYTES) -> tuple[str, ...]:
+    """Put what is outside the project at its place beside the notebook; what the person must know of it.
 
-    copied: tuple[str, ...] = ()
-    """Places beside the notebook that hold their data now."""
-    caveats: tuple[str, ...] = ()
-
-
-def copy_data(files: Sequence[DataFile], notebook: Path, *, most_bytes: int = MOST_BYTES) -> Copies:
-    """Put what is outside the project at its place beside the notebook. Never replaces anything. Blocking."""
-    outside = [file for file in files if file.is_outside]
-    if not outside:
-        return Copies()
-    copied, caveats, left = list[str](), list[str](), most_bytes
-    for file in outside:
+    Never replaces anything. Blocking.
+    """
+    caveats, left = list[str](), most_bytes
+    for file in files:
+        if not file.is_outside:
+            continue
         size = _size(file.source, left)
         if size is None or size > left:
             caveats.append(f"{file.name} ({_said(size)}) was not copied: put it at {file.place} beside the notebook.")
@@ -51,10 +44,9 @@ def copy_data(files: Sequence[DataFile], notebook: Path, *, most_bytes: int = MO
             why = error.strerror or "unknown" if isinstance(error, OSError) else str(error)
             caveats.append(f"{file.name} could not be copied ({why}): put it at {file.place} beside the notebook.")
             continue
-        copied += [file.place]
         caveats += job.caveats()
         left = job.left
-    return Copies(copied=tuple(copied), caveats=tuple(caveats))
+    return tuple(caveats)
 
 
 class _NotCopied(Exception):

@@ -9,7 +9,7 @@ import ast
 import importlib.metadata
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -107,11 +107,16 @@ def distributions_used(
 ) -> set[str]:
     """The distributions, of those there are, that the notebook needs; marimo always."""
     known = importlib.metadata.packages_distributions() if owners is None else owners
-    used = read_imports(document)
     ours = {*sys.stdlib_module_names, *NEVER_INSTALLED, *local}
-    modules = {module for module in used.modules if module.partition(".")[0] not in ours}
+    # Cells that cannot be parsed count as empty.
+    nodes = [node for cell in document.cells for node in walk_syntax(cell.code)]
+    imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    marimo = {alias.asname or alias.name for alias in imported if alias.name == "marimo"}
+    modules = {each for node in nodes for each in _modules(node) if each.partition(".")[0] not in ours}
+    calls = {call for node in nodes for call in _calls(node, marimo)}
+    words = {word for node in nodes for word in _engines(node)}
     found = {owner for module in modules for owner in _owners(module, known, versions)}
-    found |= unseen({module.partition(".")[0] for module in modules}, used.calls, used.words)
+    found |= unseen({module.partition(".")[0] for module in modules}, calls, words)
     found.add("marimo")
     return {name for name in found if name in versions and name not in NEVER_INSTALLED}
 
@@ -130,30 +135,6 @@ def local_modules(notebook: Path) -> frozenset[str]:
 
 
 # ── what the cells import ──
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imports:
-    """What a notebook's code asks for, found by reading it."""
-
-    modules: frozenset[str]
-    """With their dots, as they are imported."""
-    calls: frozenset[str]
-    """Attributes that are called or taken: `read_excel`; those of marimo itself as `mo.sql`."""
-    words: frozenset[str]
-    """Strings given to parameters that name an engine."""
-
-
-def read_imports(document: Document) -> Imports:
-    """What the notebook imports and which calls it makes. Cells that cannot be parsed count as empty."""
-    nodes = [node for cell in document.cells for node in walk_syntax(cell.code)]
-    imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    marimo = {alias.asname or alias.name for alias in imported if alias.name == "marimo"}
-    return Imports(
-        modules=frozenset(module for node in nodes for module in _modules(node)),
-        calls=frozenset(call for node in nodes for call in _calls(node, marimo)),
-        words=frozenset(word for node in nodes for word in _engines(node)),
-    )
 
 
 def _modules(node: ast.AST) -> Iterator[str]:

@@ -18,6 +18,7 @@ from cellwright.policy.money import Money
 from cellwright.policy.rules import Rules
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.policy.targets import Malformed
+from cellwright.runs.deliver.delivery import RunEnd
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
 from cellwright.tools import ask_approval
@@ -35,13 +36,6 @@ class AgreedPlan:
     """What the plan touches and may."""
     denied: tuple[str, ...]
     """What the plan must do without, and why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedPlan:
-    """Not this way."""
-
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +69,8 @@ def _network(said: str) -> UseNetwork:
 
 async def agree(
     flow: Flow, plan: Plan, goal: Goal, *, rules: Rules, masker: Masker, number: int
-) -> AgreedPlan | RefusedPlan:
-    """Whether the plan may be carried out: by the rules, or because a person agrees to all of it at once."""
+) -> AgreedPlan | RunEnd:
+    """Whether the plan may be carried out: by the rules, or because a person agrees to it; or the end."""
     actions = actions_of(plan, goal)
 
     async def judge() -> _PlanJudgement:
@@ -93,12 +87,15 @@ async def agree(
     if not asking:
         return AgreedPlan(envelope=None, allowed=allowed, denied=judged.denied)
     if goal.approve == "never":
-        return RefusedPlan(why=f"Nobody may be asked, and the plan needs: {'; '.join(map(_line, asking))}.")
+        return RunEnd(
+            status="refused", why=f"Nobody may be asked, and the plan needs: {'; '.join(map(_line, asking))}."
+        )
     envelope = _envelope(asking, rules.project, goal.budget_usd)
     reason = f"The plan {plan.title!r} needs this."
     answered = await ask_approval(flow, envelope, reason=reason, project=rules.project, masker=masker)
     if isinstance(answered.reply, No):
-        return RefusedPlan(why=f"{answered.by.name} said no to the plan. {answered.reply.feedback}".rstrip())
+        why = f"{answered.by.name} said no to the plan. {answered.reply.feedback}".rstrip()
+        return RunEnd(status="refused", why=why)
     return AgreedPlan(envelope=envelope_agreed(answered), allowed=allowed, denied=judged.denied)
 
 

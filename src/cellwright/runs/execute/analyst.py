@@ -19,6 +19,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.analyst.sections.tables import PACKAGES
 from cellwright.errors import KernelLost
 from cellwright.journal import Flow
+from cellwright.runs.deliver.delivery import RunEnd
 from cellwright.runs.execute.analyst_results import (
     ANCESTOR_FAILED,
     READ_TESTS,
@@ -69,13 +70,6 @@ _ROLE: Final = Role(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnservedGoal:
-    """Nothing the analyst could do, and what would help."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnalystTaskOutcome:
     """What came of one task."""
 
@@ -97,6 +91,8 @@ class Analyst:
         self._known: Understanding | None = None
         self._ours: tuple[AnalystCell, ...] = ()
         self._tests: tuple[TestRow, ...] | None = None
+        self._caller: GuardedCaller | None = None
+        """Of the task that is being done."""
         self._calls = 0
         self._caveats: dict[str, tuple[str, ...]] = {}
         self.answer = ""
@@ -109,14 +105,14 @@ class Analyst:
 
     # ── brief ──
 
-    async def make_plan(self, goal: Goal) -> Plan | UnservedGoal:
+    async def make_plan(self, goal: Goal) -> Plan | RunEnd:
         """What will be done for this goal, or why nothing can be."""
         data = self._data = self._data or await self._look(goal)
         if data.problem:
-            return UnservedGoal(why=data.problem)
+            return RunEnd(status="failed", why=data.problem)
         known = understand(goal.words, data)
         if isinstance(known, UnsupportedGoal):
-            return UnservedGoal(why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
+            return RunEnd(status="failed", why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
         self._known = known
         return plan_for(goal.words, known, data.notes)
 
@@ -139,18 +135,20 @@ class Analyst:
             return AnalystTaskOutcome(status="failed", note=f"The analyst does not do this. {CONFIGURE.sentence}")
         if self._known is None:
             return AnalystTaskOutcome(status="failed", note="None of the data could be used.")
-        caller = self._caller(studio, self._known, is_attended=goal.approve != "never")
+        tools = with_tool(studio.tools, tests_tool(self._place.desk, self._known.names.fixed("tests")))
+        own, name = replace(studio, tools=tools, program=None), f"{self._flow.id}/{ANALYST}"
+        self._caller = own.caller(_ROLE, name, is_attended=goal.approve != "never")
         if not self._is_new and not self._calls:
-            await self._call(caller, "run", {"cells": "stale", "seconds": _APPLY_SECONDS})
+            await self._call("run", {"cells": "stale", "seconds": _APPLY_SECONDS})
         known = self._understood(task, goal, self._known)
-        tests = await self._read_tests(caller) if task.id in _NEEDS_TESTS else ()
+        tests = await self._read_tests() if task.id in _NEEDS_TESTS else ()
         section = write_section(task.id, known, tests)
-        came = await self._write(caller, section, self._drafts(section), goal.words)
+        came = await self._write(section, goal.words)
         if task.id == "test":
             self._tests = None
-            await self._read_tests(caller)
+            await self._read_tests()
         if task.id == "tell":
-            await self._arrange(caller)
+            await self._arrange()
             self.answer = await self._read_answer(known.names.fixed("answer_text"))
         return replace(came, checks=checks_of(section), note=came.note or self._words_for(task.id))
 
@@ -161,10 +159,6 @@ class Analyst:
         more = understand(f"{goal.words} {task.todo}", self._data)
         return known if isinstance(more, UnsupportedGoal) else replace(known, wanted=more.wanted)
 
-    def _drafts(self, section: Section) -> tuple[CellDraft, ...]:
-        first = self._data.first_cells() if section.id == "read" and self._data is not None else ()
-        return (*first, *section.cells)
-
     def _words_for(self, section: str) -> str:
         tests = self._tests or ()
         if section == "test":
@@ -173,9 +167,9 @@ class Analyst:
 
     # ── writing cells ──
 
-    async def _write(
-        self, caller: GuardedCaller, section: Section, drafts: Sequence[CellDraft], words: str
-    ) -> AnalystTaskOutcome:
+    async def _write(self, section: Section, words: str) -> AnalystTaskOutcome:
+        first = self._data.first_cells() if section.id == "read" and self._data is not None else ()
+        drafts = (*first, *section.cells)
         fitted, failing = await self._fit(section.id, drafts)
         if fitted.clashes:
             names = ", ".join(fitted.clashes[:5])
@@ -184,15 +178,15 @@ class Analyst:
                 status="failed",
                 note=f"The notebook uses these names for something else: {names}. {NEW_NOTEBOOK.sentence}",
             )
-        keys, problem = await self._apply(caller, section.id, fitted.edits)
+        keys, problem = await self._apply(section.id, fitted.edits)
         if problem:
             return AnalystTaskOutcome(status="failed", note=problem)
         standing = await self._see(section.id, drafts, fitted, keys, failing)
         if standing.harmed:
-            await self._call(caller, "undo", {"seconds": _APPLY_SECONDS})
+            await self._call("undo", {"seconds": _APPLY_SECONDS})
             harmed = ", ".join(standing.harmed[:5])
             return AnalystTaskOutcome(status="failed", note=f"It would have kept these cells from running: {harmed}.")
-        return await self._settle(caller, section, drafts, standing, words)
+        return await self._settle(section, drafts, standing, words)
 
     async def _fit(self, section: str, drafts: Sequence[CellDraft]) -> tuple[FittedSection, tuple[str, ...]]:
         desk, ours, is_new, is_continued = self._place.desk, self._ours, self._is_new, self._is_continued
@@ -207,14 +201,12 @@ class Analyst:
         found = await self._flow.step(f"fit {section}", work, returns=_SectionFit)
         return found.fitted, found.failing
 
-    async def _apply(
-        self, caller: GuardedCaller, section: str, edits: Sequence[dict[str, Any]]
-    ) -> tuple[tuple[str, ...], str]:
+    async def _apply(self, section: str, edits: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...], str]:
         """The keys of the calls, and what kept them from being made."""
         keys: list[str] = []
         for at in range(0, len(edits), _AT_ONCE):
             arguments = {"edits": list(edits[at : at + _AT_ONCE]), "seconds": _APPLY_SECONDS}
-            key, result = await self._call(caller, "apply", arguments, section)
+            key, result = await self._call("apply", arguments, section)
             if not isinstance(result, Done):
                 return tuple(keys), one_line(result_text(result), 400)
             if isinstance(result.value, dict) and result.value.get("kept") is False:
@@ -223,12 +215,11 @@ class Analyst:
             keys.append(key)
         return tuple(keys), ""
 
-    async def _call(
-        self, caller: GuardedCaller, tool: str, arguments: dict[str, Any], word: str = ""
-    ) -> tuple[str, ToolResult]:
+    async def _call(self, tool: str, arguments: dict[str, Any], word: str = "") -> tuple[str, ToolResult]:
+        assert self._caller is not None
         self._calls += 1
         call = ToolCall(id=f"{ANALYST}-{self._calls}-{word or tool}", name=tool, arguments=arguments)
-        return f"{self._flow.id}/{call.id}", await caller.call(self._flow, call)
+        return f"{self._flow.id}/{call.id}", await self._caller.call(self._flow, call)
 
     async def _see(
         self,
@@ -236,17 +227,15 @@ class Analyst:
         drafts: Sequence[CellDraft],
         fitted: FittedSection,
         keys: Sequence[str],
-        failing: Sequence[str],
+        failed: Sequence[str],
     ) -> SectionState:
-        desk = self._place.desk
-
         async def work() -> SectionState:
-            return section_state_of(desk, section, drafts, fitted, keys=keys, failing=failing)
+            return section_state_of(self._place.desk, section, drafts, fitted, keys=keys, failing=failed)
 
         return await self._flow.step(f"see {section}", work, returns=SectionState)
 
     async def _settle(
-        self, caller: GuardedCaller, section: Section, drafts: Sequence[CellDraft], standing: SectionState, words: str
+        self, section: Section, drafts: Sequence[CellDraft], standing: SectionState, words: str
     ) -> AnalystTaskOutcome:
         """Keep what stands; what failed is taken out, and said."""
         failed: dict[str, str] = {}
@@ -254,7 +243,7 @@ class Analyst:
             if not standing.bad:
                 break
             failed |= dict(standing.bad)
-            standing = await self._take_out(caller, section.id, drafts, standing, to_take_out(drafts, failed))
+            standing = await self._take_out(section.id, drafts, standing, to_take_out(drafts, failed))
         others = tuple(cell for cell in self._ours if cell.section != section.id)
         self._ours = (*others, *standing.cells)
         said = tuple(f"{name}: {why}" for name, why in failed.items() if not why.startswith(ANCESTOR_FAILED))
@@ -268,33 +257,24 @@ class Analyst:
         )
 
     async def _take_out(
-        self,
-        caller: GuardedCaller,
-        section: str,
-        drafts: Sequence[CellDraft],
-        standing: SectionState,
-        out: Sequence[str],
+        self, section: str, drafts: Sequence[CellDraft], standing: SectionState, out: Sequence[str]
     ) -> SectionState:
         gone = [cell for cell in standing.cells if cell.draft in out]
-        left = replace(standing, cells=tuple(cell for cell in standing.cells if cell.draft not in out), bad=())
         fitted = FittedSection(
             edits=tuple({"op": "delete", "cell": cell.id, "base_version": cell.version} for cell in gone),
-            stands=left.cells,
+            stands=tuple(cell for cell in standing.cells if cell.draft not in out),
         )
-        keys, problem = await self._apply(caller, f"{section}-without", fitted.edits)
+        keys, problem = await self._apply(f"{section}-without", fitted.edits)
         return standing if problem else await self._see(section, drafts, fitted, keys, ())
 
     def _do_without(self, drafts: Sequence[CellDraft], failed: dict[str, str], words: str) -> None:
         """Tables whose cells failed are not used further."""
-        known = self._known
-        if known is None:
-            return
-        gone = defined_in_drafts([draft for draft in drafts if draft.name in failed])
-        lost = {table.name for table in known.names.tables if {table.as_read, table.table} & gone}
-        if lost:
-            self._known = known.without(lost, words)
+        if (known := self._known) is not None:
+            gone = defined_in_drafts([draft for draft in drafts if draft.name in failed])
+            lost = {table.name for table in known.names.tables if {table.as_read, table.table} & gone}
+            self._known = known.without(lost, words) if lost else known
 
-    async def _arrange(self, caller: GuardedCaller) -> None:
+    async def _arrange(self) -> None:
         """Put the page into the order it is read; in a person's notebook everything stays where it is."""
         desk, ours = self._place.desk, self._ours
 
@@ -303,15 +283,15 @@ class Analyst:
             return list(page_moves(desk.notebook.document, ours))
 
         if self._is_new:
-            await self._apply(caller, "order", await self._flow.step("arrange the page", work))
+            await self._apply("order", await self._flow.step("arrange the page", work))
 
     # ── reading back ──
 
-    async def _read_tests(self, caller: GuardedCaller) -> tuple[TestRow, ...]:
+    async def _read_tests(self) -> tuple[TestRow, ...]:
         """What the notebook's tests say, once they are there."""
         if self._tests is None:
             is_there = any(cell.section == "test" for cell in self._ours) or not self._is_new
-            result = (await self._call(caller, READ_TESTS, {}))[1] if is_there else None
+            result = (await self._call(READ_TESTS, {}))[1] if is_there else None
             self._tests = parse_tests(result.value) if isinstance(result, Done) else ()
         return self._tests
 
@@ -326,11 +306,6 @@ class Analyst:
             return answer_in(found[variable].json) if variable in found else ""
 
         return await self._flow.step("read the answer", work)
-
-    def _caller(self, studio: AgentContext, known: Understanding, *, is_attended: bool) -> GuardedCaller:
-        tools = with_tool(studio.tools, tests_tool(self._place.desk, known.names.fixed("tests")))
-        own = replace(studio, tools=tools, program=None)
-        return own.caller(_ROLE, f"{self._flow.id}/{ANALYST}", is_attended=is_attended)
 
 
 def _without(missing: Sequence[str], goal: Goal) -> str:

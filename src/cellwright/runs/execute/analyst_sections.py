@@ -18,7 +18,7 @@ from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.parser import read_goal_words
 from cellwright.analyst.goal.request import AnalysisRequest, UnsupportedGoal
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import Profile, TableProfile, one_line, profile_json, read_profile
+from cellwright.analyst.profile import Profile, one_line, profile_json, read_profile
 from cellwright.analyst.sections.conclusion import conclusion_section
 from cellwright.analyst.sections.findings import findings_section
 from cellwright.analyst.sections.hypothesis_tests import test_section
@@ -29,9 +29,9 @@ from cellwright.data.files import DataFile, place_data
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Cell, Document
-from cellwright.notebook.source_text import literal, variable_name
+from cellwright.notebook.source_text import literal
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, Goal
-from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, goal_data, title_line
+from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, data_variables, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
 from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
 
@@ -100,7 +100,7 @@ async def read_data_overview(goal: Goal, profiler: Profiler | None, document: Do
     # An earlier run of its own is taken up: the names it gave are not somebody else's.
     defined = defined_in(document.cells) if not goal.continues else frozenset[str]()
     cells = document.cells if not goal.continues else ()
-    variables = _variables(files, taken=() if is_known else defined)
+    variables = data_variables(files, () if is_known else defined)
     return DataOverview(
         profile=profile_json(profile).decode(),
         sources=tuple(
@@ -126,14 +126,6 @@ def _files(goal: Goal) -> tuple[tuple[DataFile, ...], tuple[str, ...]]:
     return files, (f"Of the {len(found)} data files of the project {len(files)} were looked at.",)
 
 
-def _variables(files: Sequence[DataFile], taken: Collection[str]) -> list[str]:
-    used, names = set(taken), list[str]()
-    for file in files:
-        names.append(variable_name(file.name, is_folder=file.is_folder, taken=used))
-        used.add(names[-1])
-    return names
-
-
 def _code(files: Sequence[DataFile], variables: Sequence[str]) -> str:
     places = zip(files, variables, strict=True)
     return "\n".join([COMMENT, *(f"{name} = mo.notebook_dir() / {literal(file.place)}" for file, name in places)])
@@ -141,13 +133,11 @@ def _code(files: Sequence[DataFile], variables: Sequence[str]) -> str:
 
 def _unreadable(profile: Profile) -> str:
     why = [f"{one_line(each.path, 200)}: {each.why}" for each in profile.skipped[:_MOST_SAID]]
-    why += [f"{one_line(table.name, 200)}: {_lack(table)}" for table in profile.tables[:_MOST_SAID]]
+    for table in profile.tables[:_MOST_SAID]:
+        lack = "it has names of columns, but no rows" if table.columns else "it has no columns"
+        why.append(f"{one_line(table.name, 200)}: {lack}")
     said = "; ".join(why) or "it is empty"
     return f"None of the data can be used: {said}. {OTHER_DATA.sentence}"
-
-
-def _lack(table: TableProfile) -> str:
-    return "it has names of columns, but no rows" if table.columns else "it has no columns"
 
 
 _DELIVERABLE = "A first day's work on the data: what it is, how far to trust it, and what can be told from it."
@@ -187,29 +177,28 @@ def understand(words: str, data: DataOverview) -> Understanding | UnsupportedGoa
     return Understanding(profile=profile, names=names, wanted=wanted)
 
 
+_OF_DATA: Final = {
+    "read": tables_section,
+    "quality": quality_section,
+    "look": overview_section,
+    "test": test_section,
+}
+_OF_TESTS: Final = {"findings": findings_section, "tell": conclusion_section}
+
+
 def write_section(section: str, known: Understanding, tests: Sequence[TestRow]) -> Section:
     """The cells of one section."""
-    profile, names, wanted = known.profile, known.names, known.wanted
-    match section:
-        case "read":
-            return tables_section(profile=profile, names=names, wanted=wanted)
-        case "quality":
-            return quality_section(profile=profile, names=names, wanted=wanted)
-        case "look":
-            return overview_section(profile=profile, names=names, wanted=wanted)
-        case "test":
-            return test_section(profile=profile, names=names, wanted=wanted)
-        case "findings":
-            return findings_section(profile=profile, names=names, wanted=wanted, tests=tests)
-        case "tell":
-            return conclusion_section(profile=profile, names=names, wanted=wanted, tests=tests)
-        case _:
-            raise Defect(f"The analyst writes no section {section!r}.")
+    if section in _OF_TESTS:
+        return _OF_TESTS[section](profile=known.profile, names=known.names, wanted=known.wanted, tests=tests)
+    if section in _OF_DATA:
+        return _OF_DATA[section](profile=known.profile, names=known.names, wanted=known.wanted)
+    raise Defect(f"The analyst writes no section {section!r}.")
 
 
 def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Plan:
     """A task for each section. What findings and telling check is known once the tests are."""
-    tasks = [_task(write_section(section, known, ())) for section in SECTIONS]
+    written = [write_section(section, known, ()) for section in SECTIONS]
+    tasks = [Task(id=each.id, title=each.title, role=ANALYST, checks=checks_of(each)) for each in written]
     assumed = () if known.wanted.is_understood else ("The goal names nothing the data has: an overview was given.",)
     title = title_line(words)
     plan = Plan(title=title, deliverable=_DELIVERABLE, tasks=tuple(tasks), assumptions=(*assumed, *notes))
@@ -222,10 +211,6 @@ def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Pla
 def checks_of(section: Section) -> tuple[Check, ...]:
     """What the section's own tests show."""
     return tuple(Check(test=test, says=says) for test, says in section.checks)
-
-
-def _task(section: Section) -> Task:
-    return Task(id=section.id, title=section.title, role=ANALYST, checks=checks_of(section))
 
 
 _METHODS: Final = ("about_the_methods", "method_", "define_", "answer_sentences")

@@ -34,11 +34,7 @@ _MARKED_WITHIN: Final = 2_000
 
 async def make_notebook(goal: Goal) -> bool:
     """A notebook where the goal wants one, unless it is there; whether it was made."""
-
-    def work() -> bool:
-        return create_if_missing(Path(goal.notebook), _first_text(goal))
-
-    return await anyio.to_thread.run_sync(work)
+    return await anyio.to_thread.run_sync(lambda: create_if_missing(Path(goal.notebook), _first_text(goal)))
 
 
 def mounts_of(goal: Goal) -> tuple[str, ...]:
@@ -100,10 +96,9 @@ async def deliver(
     if delivery.status in {"refused", "failed", "stopped"} and not desk.timeline.standing:
         is_gone = is_new and await anyio.to_thread.run_sync(_take_away, goal)
         return replace(delivery, notebook="" if is_gone else goal.notebook)
-    copies = await anyio.to_thread.run_sync(copy_data, goal_data(goal), Path(goal.notebook))
-    whole = replace(delivery, caveats=(*delivery.caveats, *copies.caveats))
+    caveats = await anyio.to_thread.run_sync(copy_data, goal_data(goal), Path(goal.notebook))
     report = _report_path(Path(goal.notebook))
-    whole = replace(whole, report=str(report))
+    whole = replace(delivery, caveats=(*delivery.caveats, *caveats), report=str(report))
     masker, outcomes = place.studio.masker, desk.notebook.outcomes
     charts = await draw_charts(outcomes, place.draw)
     page = report_html(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from cellwright.agents import AgentReport, Assignment, Note
@@ -70,11 +71,6 @@ class JoinOutcome:
     note: str = ""
     """What there is to say of it."""
 
-    @property
-    def is_there(self) -> bool:
-        """Whether it is in the notebook."""
-        return not self.why
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnd:
@@ -105,12 +101,8 @@ class ParallelTasks:
         """Why these are built one after another; empty: they need not be."""
         if self._place.open_booth is None:
             return "lanes cannot be made here"
-        desk = self._place.desk
-
-        async def work() -> str:
-            return await _why_not_parallel(desk)
-
-        return await self._flow.step(f"see whether {', '.join(task.id for task in tasks)} can go on at once", work)
+        name = f"see whether {', '.join(task.id for task in tasks)} can go on at once"
+        return await self._flow.step(name, lambda: _why_not_parallel(self._place.desk))
 
     @asynccontextmanager
     async def open(self, tasks: Sequence[Task], agent: str) -> AsyncGenerator[tuple[ParallelTask, ...]]:
@@ -146,7 +138,7 @@ class ParallelTasks:
             return None
         if report.outcome != "finished":
             return TaskEnd(status="failed", note=f"{report.why} {joined.why or joined.note}".strip())
-        if joined.is_there:
+        if not joined.why:
             note = " ".join(filter(None, [report.answer or report.summary, joined.note]))
             return TaskEnd(status="done", note=note)
         if not is_attended or await self.ask(part.task, joined.why):
@@ -155,15 +147,10 @@ class ParallelTasks:
 
     async def join(self, part: ParallelTask, report: AgentReport) -> JoinOutcome:
         """Put the part into the notebook, or say why that cannot be; told to whoever watches."""
-        desk, lane, suffix = self._place.desk, part.booth.lane, part.task.id.replace("-", "_")
-
-        async def fit() -> _BranchFit:
-            return await _fit(desk, lane, suffix)
-
-        async def put() -> JoinOutcome:
-            return await _put(desk, part, report, fitting, suffix)
-
+        desk, suffix = self._place.desk, part.task.id.replace("-", "_")
+        fit = partial(_fit, desk, part.booth.lane, suffix)
         fitting = await self._flow.step(f"fit {part.task.id} in", fit, returns=_BranchFit)
+        put = partial(_put, desk, part, report, fitting, suffix)
         joined = await self._flow.step(f"join {part.task.id}", put, returns=JoinOutcome)
         await self._flow.tell(joined.tried)
         return joined

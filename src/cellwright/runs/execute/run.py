@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from cellwright.agents import AgentReport, Assignment, Note
@@ -30,8 +31,8 @@ from cellwright.runs.events import (
     task_event,
 )
 from cellwright.runs.execute.agent_results import STOPPED, AgentResults, end_without_plan, first_limits
-from cellwright.runs.execute.agreement import AgreedPlan, RefusedPlan, agree
-from cellwright.runs.execute.analyst import Analyst, UnservedGoal
+from cellwright.runs.execute.agreement import AgreedPlan, agree
+from cellwright.runs.execute.analyst import Analyst
 from cellwright.runs.execute.files import deliver, tidy_up
 from cellwright.runs.execute.parallel_tasks import ParallelTasks, independent_tasks, parallel_note
 from cellwright.runs.execute.slots import RunSlots
@@ -97,12 +98,18 @@ class Run:
             return None
         await self._stage("brief")
         notes = (brief.work_so_far(self._plan),) if self._plan.tasks else ()
-        report = await self._ask_planner(notes)
+        studio = self._studio(before_agreement=True)
+        studio = replace(studio, tools=with_tool(studio.tools, brief.plan_finish()))
+        report = await self._work(studio, self._assignment(self._goal.words, brief.ROLE, "", notes))
         if report.outcome != "finished":
             return None if await self._hear() else end_without_plan(report)
         self._has_plan = True
         await self._adopt(brief.plan_of(report, self._goal.words))
         return None
+
+    @property
+    def _is_analysts(self) -> bool:
+        return self._worker is not None and self._worker.who == "analyst"
 
     async def _find_worker(self) -> Worker:
         """Who works on this run, from its first goal to its last."""
@@ -120,16 +127,11 @@ class Run:
             return None
         await self._stage("brief", worker.why)
         plan = await self._analyst.make_plan(self._goal)
-        if isinstance(plan, UnservedGoal):
-            return RunEnd(status="failed", why=plan.why)
+        if isinstance(plan, RunEnd):
+            return plan
         given, self._has_plan = self._goal.plan, True
         await self._adopt(plan if given is None else given)
         return None
-
-    async def _ask_planner(self, notes: tuple[Note, ...]) -> AgentReport:
-        studio = self._studio(before_agreement=True)
-        studio = replace(studio, tools=with_tool(studio.tools, brief.plan_finish()))
-        return await self._work(studio, self._assignment(self._goal.words, brief.ROLE, "", notes))
 
     async def _adopt(self, plan: Plan) -> None:
         self._plan = plan
@@ -152,8 +154,8 @@ class Run:
             masker=self._place.studio.masker,
             number=self._round,
         )
-        if isinstance(agreed, RefusedPlan):
-            return RunEnd(status="refused", why=agreed.why)
+        if isinstance(agreed, RunEnd):
+            return agreed
         self._agreed, self._agreed_for = agreed, touched
         if (put := self._place.studio.put_into_effect) is not None:
             for action in agreed.allowed:
@@ -179,8 +181,7 @@ class Run:
     async def _do_next(self, task: Task) -> RunEnd | None:
         """It, or it and others that need nothing of each other."""
         tasks = independent_tasks(self._plan, frozenset(self._alone))
-        is_analysts = self._worker is not None and self._worker.who == "analyst"
-        if is_analysts or task not in tasks or len(tasks) < 2:
+        if self._is_analysts or task not in tasks or len(tasks) < 2:
             return await self._do(task)
         if why := await self._parts.why_not(tasks):
             self._alone |= {each.id for each in tasks}
@@ -218,8 +219,11 @@ class Run:
 
     async def _do(self, task: Task) -> RunEnd | None:
         task = await self._became(task, "running")
-        if self._worker is not None and self._worker.who == "analyst":
-            await self._analyse(task)
+        if self._is_analysts:
+            # Whatever came of it, the next one comes.
+            came = await self._analyst.do(task, self._goal, self._studio())
+            self._used.answer = self._analyst.answer
+            await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
             return None
         agent = self._flow.next_child(AGENT)
         report = await self._work(self._studio(), self._task_assignment(task))
@@ -253,18 +257,7 @@ class Run:
 
     async def _backtrack(self, task: Task, agent: str) -> str:
         """A failed task leaves no broken notebook behind: what it was before is gone back to. Says so."""
-        desk = self._place.desk
-
-        async def work() -> str:
-            return await backtrack(desk, agent)
-
-        return await self._flow.step(f"go back before {task.id}", work)
-
-    async def _analyse(self, task: Task) -> None:
-        """One task, done by the analyst; whatever came of it, the next one comes."""
-        came = await self._analyst.do(task, self._goal, self._studio())
-        self._used.answer = self._analyst.answer
-        await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
+        return await self._flow.step(f"go back before {task.id}", lambda: backtrack(self._place.desk, agent))
 
     async def _became(self, task: Task, status: TaskStatus, note: str = "") -> Task:
         changed = replace(task, status=status, note=note)
@@ -306,8 +299,7 @@ class Run:
         """What failed for want of a model, money or a network is not mended by asking again. The analyst asks none."""
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
-        is_ours = self._worker is not None and self._worker.who == "analyst"
-        return not is_ours and not any(task.status == "failed" for task in self._plan.tasks)
+        return not self._is_analysts and not any(task.status == "failed" for task in self._plan.tasks)
 
     async def is_settled(self) -> bool:
         """Whether nobody has given it more to do meanwhile."""
@@ -342,12 +334,10 @@ class Run:
             tokens=self._used.tokens,
         )
 
-        async def work() -> Delivery:
-            flow = self._flow
-            return await deliver(self._place, self._goal, delivery, flow.run, flow.read, is_new=self._is_new)
-
-        delivered = await self._flow.step("deliver", work, returns=Delivery)
-        await self._flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
+        flow, place, goal = self._flow, self._place, self._goal
+        hand_over = partial(deliver, place, goal, delivery, flow.run, flow.read, is_new=self._is_new)
+        delivered = await flow.step("deliver", hand_over, returns=Delivery)
+        await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
         return delivered
 
     # ── what people say meanwhile ──

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.remedies import Remedy, remedy
-from cellwright.runs.plan.plan import Plan
+from cellwright.runs.plan.plan import Plan, first_mistake
 
 CONFIGURE: Final = remedy("configure_model")
 NAME_DATA: Final = remedy("add_data", what="files or folders")
@@ -76,11 +76,8 @@ def parse_goal(value: Any) -> Goal:
     try:
         return _GOAL.validate_python(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(
-            f"No goal: {place}: {first['msg']}.", hint="It needs words, notebook, project, person."
-        ) from error
+        hint = "It needs words, notebook, project, person."
+        raise UserError(f"No goal: {first_mistake(error)}.", hint=hint) from error
 
 
 ANALYST: Final = "analyst"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,12 +44,18 @@ def new_notebook_text(title: str, data: Sequence[DataFile]) -> str:
 
 def data_code(data: Sequence[DataFile]) -> str:
     """The cell that knows where each file lies, as its path relative to the notebook."""
-    taken, lines = set[str](), [COMMENT, "data_folder = mo.notebook_dir()"]
+    places = zip(data_variables(data), data, strict=True)
+    lines = [f"{name} = data_folder / {literal(file.place)}" for name, file in places]
+    return "\n".join([COMMENT, "data_folder = mo.notebook_dir()", *lines])
+
+
+def data_variables(data: Sequence[DataFile], taken: Collection[str] = ()) -> list[str]:
+    """What the cell calls each file, in order; no name is one that is taken."""
+    used, names = set(taken), list[str]()
     for file in data:
-        name = variable_name(file.name, is_folder=file.is_folder, taken=taken)
-        taken.add(name)
-        lines.append(f"{name} = data_folder / {literal(file.place)}")
-    return "\n".join(lines)
+        names.append(variable_name(file.name, is_folder=file.is_folder, taken=used))
+        used.add(names[-1])
+    return names
 
 
 def title_line(words: str) -> str:

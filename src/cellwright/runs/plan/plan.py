@@ -93,10 +93,6 @@ class Plan:
             task for task in self.tasks if task.status in {"planned", "running"} and set(task.after) <= settled
         )
 
-    def blocked(self) -> tuple[Task, ...]:
-        """Those that are planned and wait for one that failed."""
-        return tuple(task for task in self.tasks if task.status == "planned") if self.next_task() is None else ()
-
     def checks(self) -> tuple[Check, ...]:
         """Of all tasks that were not dropped."""
         return tuple(check for task in self.tasks if task.status != "dropped" for check in task.checks)
@@ -233,7 +229,7 @@ def parse_plan(value: Any) -> Plan:
     try:
         return _PLAN.validate_python(value)
     except ValidationError as error:
-        raise UserError(f"No plan: {_first(error)}.") from error
+        raise UserError(f"No plan: {first_mistake(error)}.") from error
 
 
 def parse_edit(value: Any) -> PlanEdit:
@@ -241,9 +237,10 @@ def parse_edit(value: Any) -> PlanEdit:
     try:
         return _EDIT.validate_python(value)
     except ValidationError as error:
-        raise UserError(f"No change of a plan: {_first(error)}.", hint="add, change, drop or retry.") from error
+        raise UserError(f"No change of a plan: {first_mistake(error)}.", hint="add, change, drop or retry.") from error
 
 
-def _first(error: ValidationError) -> str:
+def first_mistake(error: ValidationError) -> str:
+    """Where and what, of the first of them."""
     first = error.errors()[0]
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,31 +18,21 @@ _DIFF_CHARACTERS: Final = 160
 _IN_BINARY: Final = re.compile(r";base64,[A-Za-z0-9+/=]*\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Normalisation:
-    """One thing that changes from run to run by design and says nothing."""
-
-    name: str
-    pattern: re.Pattern[str]
-    """Its first group, if it has one, stays in front of what is replaced."""
-
-
-NORMALISATIONS: Final = (
-    Normalisation(
-        name="object addresses",
-        pattern=re.compile(r"((?:<|&lt;|\\u003c)[^<>\n]{1,200}? at )(0x[0-9a-fA-F]{6,16})(?=>|&gt;|\\u003e|[ ,])"),
+NORMALISATIONS: Final[Mapping[str, re.Pattern[str]]] = {
+    "object addresses": re.compile(
+        r"((?:<|&lt;|\\u003c)[^<>\n]{1,200}? at )(0x[0-9a-fA-F]{6,16})(?=>|&gt;|\\u003e|[ ,])"
     ),
-    Normalisation(
-        name="marimo's element tokens",
-        pattern=re.compile(
-            r"((?:random-id|object-id|data-model-id)=(?:&quot;|[\\\"'&#;x0-9]){1,12}?)"
-            r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32})"
-        ),
+    "marimo's element tokens": re.compile(
+        r"((?:random-id|object-id|data-model-id)=(?:&quot;|[\\\"'&#;x0-9]){1,12}?)"
+        r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32})"
     ),
-    Normalisation(name="marimo's file names of cells", pattern=re.compile(r"(/tmp/marimo_)\d+(?=/__marimo__cell_)")),
-    Normalisation(name="pandas Styler ids", pattern=re.compile(r"(?<![\w-])T_[0-9a-f]{5}(?=[_\s\"'\\{])")),
-)
-"""All of them; docs/verify.md lists the same."""
+    "marimo's file names of cells": re.compile(r"(/tmp/marimo_)\d+(?=/__marimo__cell_)"),
+    "pandas Styler ids": re.compile(r"(?<![\w-])T_[0-9a-f]{5}(?=[_\s\"'\\{])"),
+}
+"""What changes from run to run by design and says nothing; docs/verify.md lists the same.
+
+The first group of a pattern, if it has one, stays in front of what is replaced.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,19 +78,19 @@ def comparable_output(outcome: CellOutcome) -> ComparableOutput:
 
 def normalised(text: str) -> str:
     """The text without what changes by design; equal things stay equal, different things stay different."""
-    for rule in NORMALISATIONS:
-        text = rule.pattern.sub(_numbering(rule), text)
+    for name, pattern in NORMALISATIONS.items():
+        text = pattern.sub(_numbering(name, pattern), text)
     return text
 
 
-def _numbering(rule: Normalisation) -> Callable[[re.Match[str]], str]:
+def _numbering(name: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
     """The first becomes 1, the second 2: two elements that were one in the other run are still told apart."""
     seen: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:
-        kept = match[1] if rule.pattern.groups else ""
+        kept = match[1] if pattern.groups else ""
         token = match[0][len(kept) :]
-        return f"{kept}[{rule.name} {seen.setdefault(token, len(seen) + 1)}]"
+        return f"{kept}[{name} {seen.setdefault(token, len(seen) + 1)}]"
 
     return number
 

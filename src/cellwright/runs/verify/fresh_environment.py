@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import secrets
-import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +19,8 @@ from cellwright.kernel.environments.lookup import PackageSource, environment_for
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.notebook import NotebookFile
+from cellwright.sandbox.linux.descriptors import closing, opened
+from cellwright.sandbox.private_directory import hold, remove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,41 +102,24 @@ async def _own_folder(environments: Path) -> AsyncGenerator[Path]:
     try:
         yield folder
     finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_remove, folder, lock)
+        with anyio.CancelScope(shield=True), closing(lock):
+            await anyio.to_thread.run_sync(remove, str(folder))
 
 
 def _make_folder(environments: Path) -> tuple[Path, int]:
     downloads, nursery = environments / "uv", environments / "fresh"
     for needed in (downloads, nursery):
         needed.mkdir(parents=True, exist_ok=True)
-    for old in nursery.glob("*.lock"):
-        _sweep(old)
-    folder = nursery / secrets.token_hex(8)
+    for old in nursery.glob("env-*"):
+        # Held by somebody, or gone meanwhile.
+        with suppress(OSError), opened(old) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(str(old))
+    folder = nursery / f"env-{secrets.token_hex(8)}"
     # Locked before it has the name by which others would find it unlocked.
-    unseen = folder.with_suffix(".new")
-    descriptor = os.open(unseen, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    unseen.rename(folder.with_suffix(".lock"))
-    folder.mkdir(mode=0o755)
+    unseen = folder.with_name(f".{folder.name}")
+    unseen.mkdir(mode=0o755)
+    lock = hold(str(unseen))
+    unseen.rename(folder)
     (folder / "uv").symlink_to(downloads.absolute(), target_is_directory=True)
-    return folder, descriptor
-
-
-def _sweep(lock: Path) -> None:
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return
-    _remove(lock.with_suffix(""), descriptor)
-
-
-def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.with_suffix(".lock").unlink(missing_ok=True)
-    os.close(lock)
+    return folder, lock

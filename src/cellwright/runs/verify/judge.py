@@ -17,24 +17,12 @@ from cellwright.kernel import CellOutcome
 from cellwright.notebook import Cell, NotebookFile
 from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking.masker import Masker
-from cellwright.remedies import remedy
+from cellwright.remedies import Hint, remedy
 from cellwright.runs.verify.comparison import comparable_output, difference
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.notebook_run import NotebookRun
 from cellwright.runs.verify.proof import cell_name
-from cellwright.runs.verify.reasons import (
-    CellFailed,
-    CellLocation,
-    ChangedMeanwhile,
-    CheckFailed,
-    DidNotEnd,
-    KernelStopped,
-    LintError,
-    MachinePathFound,
-    OutputDiffers,
-    SecretFound,
-    UnverifiedReason,
-)
+from cellwright.runs.verify.reasons import ReasonKind, UnverifiedReason
 
 Where = Literal["code", "output", "console"]
 
@@ -101,21 +89,33 @@ def _is_of_this_machine(path: PurePosixPath, own: Sequence[PurePosixPath]) -> bo
         return False
 
 
-def leaks_in(
-    text: str, *, place: CellLocation | None, where: Where, masker: Masker, machine: Machine
-) -> list[SecretFound | MachinePathFound]:
+def leaks_in(text: str, *, at: str, where: Where, masker: Masker, machine: Machine) -> list[UnverifiedReason]:
     """What stands in this text and should not. Pictures and other binary data in it are not looked at."""
     plain = _BINARY.sub("", text)
+    is_code = where == "code"
+    hint: Hint = "Do not show it; change it where it is used if the notebook was shared."
+    if is_code:
+        hint = "Take it out of the notebook, and change it where it is used: it has been written down."
     named = dict.fromkeys(finding.name for finding in masker.find(plain))
-    found: list[SecretFound | MachinePathFound] = [
-        SecretFound(place=place, where=where, looks_like=name) for name in list(named)[:_EACH]
+    found = [
+        UnverifiedReason(kind="SecretFound", text=f"{at}: a secret in its {where} ({name})", hint=hint)
+        for name in list(named)[:_EACH]
     ]
-    paths = [path for path, _ in zip(machine.paths_in(plain), range(_EACH), strict=False)]
-    # A path may hold what looks like a secret.
-    return found + [MachinePathFound(place=place, where=where, path=masker.mask(path).text) for path in paths]
+    hint = "Show a name relative to the notebook instead; of a warning, mend its cause."
+    if is_code:
+        lead = "Name files relative to the notebook, for example `data/sales.csv`;"
+        hint = remedy("add_data", lead=lead, what="others")
+    for path, _ in zip(machine.paths_in(plain), range(_EACH), strict=False):
+        # A path may hold what looks like a secret.
+        said = f"{at}: a path of this machine in its {where}: {masker.mask(path).text}"
+        found.append(UnverifiedReason(kind="MachinePathFound", text=said, hint=hint))
+    return found
 
 
 _LABEL: Final = 60
+_MEND_CELL: Final = "Mend the cell: it must run from top to bottom in a fresh kernel."
+_ADD_PACKAGE: Final = "Add the package to `dependencies` in the notebook's header: nothing else is there."
+_FIX_SEED: Final = "Fix the seed, sort what has no order, and show no clock times, random ids or progress bars."
 
 
 class Judge:
@@ -127,28 +127,23 @@ class Judge:
         self._machine = machine
         self._masker = masker
         self.reasons: list[UnverifiedReason] = []
-        self._places = {
-            cell.id: CellLocation(cell=cell.id, label=label_of(cell, number, masker))
-            for number, cell in enumerate(file.document.cells, start=1)
+        self.labels = {
+            cell.id: label_of(cell, number, masker) for number, cell in enumerate(file.document.cells, start=1)
         }
-
-    def place(self, cell: CellId) -> CellLocation:
-        """Where a cell is, in words."""
-        return self._places[cell]
+        """Each cell, as a person would find it."""
 
     def lint(self, findings: Iterable[LintFinding], *, is_strict: bool) -> None:
         """What breaks a notebook always counts, what is only untidy when that was asked for."""
         for finding in findings:
             if finding.severity in ("breaking", "runtime") or (is_strict and finding.severity == "formatting"):
-                self.reasons.append(
-                    LintError(code=finding.code, message=self._masker.mask(finding.message).text, line=finding.line)
-                )
+                said = f"line {finding.line}: {self._masker.mask(finding.message).text} ({finding.code})"
+                self._refuse("LintError", said, "Mend what marimo's linter says; `marimo check` shows the place.")
 
     def code(self) -> None:
         """Leaks in what is written: header and cells."""
-        self._leaks(self._document.header, None, "code")
+        self._leaks(self._document.header, "the notebook", "code")
         for cell in self._document.cells:
-            self._leaks(cell.code, self.place(cell.id), "code")
+            self._leaks(cell.code, self.labels[cell.id], "code")
 
     def runs(self, runs: Sequence[NotebookRun], seconds: float) -> None:
         """Failures, failed checks, differences and leaks of what was shown; the same thing is said once."""
@@ -164,52 +159,58 @@ class Judge:
     def unchanged(self, before: Iterable[InputFile], after: Iterable[InputFile], now: bytes | None) -> None:
         """What was verified must be what is there."""
         if now != self._file.content:
-            self.reasons.append(ChangedMeanwhile(what="The notebook"))
+            self._changed_meanwhile("The notebook")
         digests = {data.path: data.sha256 for data in after}
         changed = [data.path for data in before if digests.get(data.path, data.sha256) != data.sha256]
-        self.reasons += [ChangedMeanwhile(what=path) for path in dict.fromkeys(changed)]
+        for path in dict.fromkeys(changed):
+            self._changed_meanwhile(path)
+
+    def _refuse(self, kind: ReasonKind, text: str, hint: Hint, cell: CellId | None = None) -> None:
+        self.reasons.append(UnverifiedReason(kind=kind, text=text, hint=hint, cell=cell))
+
+    def _changed_meanwhile(self, what: str) -> None:
+        said = f"{what} changed while the notebook was verified"
+        self._refuse("ChangedMeanwhile", said, "Verify it again when nobody writes to it.")
 
     def _failures(self, run: NotebookRun, seconds: float) -> None:
         failed = [outcome for outcome in run.outcomes if outcome.status in ("failed", "interrupted", "lost")]
         for outcome in failed:
-            self.reasons.append(self._failure(outcome, run, seconds))
+            self._failure(outcome, seconds)
         if run.problem or (run.kernel_end is not None and not failed):
             message = run.problem or f"the kernel ended: {run.kernel_end.reason if run.kernel_end else ''}"
             hint = remedy("see_doctor", lead="Try again;", says="says whether this machine lacks something")
-            self.reasons.append(KernelStopped(place=None, message=message, run=run.number, hint=hint))
+            self._refuse("KernelStopped", f"the notebook: {message}", hint)
         elif not failed:
             self._unheard(run)
         for result in run.checks:
             if result.outcome in ("failed", "needs pytest") and not (result.kind == "cell" and failed):
-                self.reasons.append(
-                    CheckFailed(
-                        place=self.place(result.cell),
-                        name=result.name,
-                        message=self._masker.mask(result.message).text,
-                        needs_pytest=result.outcome == "needs pytest",
-                    )
-                )
+                message = self._masker.mask(result.message).text or "failed"
+                hint = "Mend the notebook, or the check if it asks for the wrong thing."
+                if result.outcome == "needs pytest":
+                    hint = "Add pytest to the header's `dependencies`, or write a plain function without parameters."
+                self._refuse("CheckFailed", f"check {result.name} ({self.labels[result.cell]}): {message}", hint)
 
     def _unheard(self, run: NotebookRun) -> None:
         """Cells without an outcome that counts, though nothing failed: silence proves nothing."""
         status = {outcome.id: outcome.status for outcome in run.outcomes}
         for cell in self._document.cells:
             if (said := status.get(cell.id, "nothing was heard of it")) not in ("ok", "stopped", "disabled"):
-                self.reasons.append(
-                    CellFailed(place=self.place(cell.id), type="did not run", message=said, line=None, run=run.number)
-                )
+                self._refuse("CellFailed", f"{self.labels[cell.id]}: did not run: {said}", _MEND_CELL)
 
-    def _failure(self, outcome: CellOutcome, run: NotebookRun, seconds: float) -> UnverifiedReason:
-        place, error = self.place(outcome.id), outcome.error
+    def _failure(self, outcome: CellOutcome, seconds: float) -> None:
+        label, error = self.labels[outcome.id], outcome.error
         kind = error.type if error is not None else outcome.status
         message = self._masker.mask(error.message).text if error is not None else ""
         if kind == "DeadlineReached":
-            return DidNotEnd(place=place, seconds=seconds, run=run.number)
-        if outcome.status == "lost":
-            return KernelStopped(place=place, message=message or "the kernel ended", run=run.number)
-        return CellFailed(
-            place=place, type=kind, message=message, line=error.line if error is not None else None, run=run.number
-        )
+            hint = remedy("allow_time", lead="Make it faster or smaller, or")
+            self._refuse("DidNotEnd", f"{label}: did not end in {seconds:g} s", hint)
+        elif outcome.status == "lost":
+            hint = remedy("raise_limit", lead="Use less memory, or", limits="")
+            self._refuse("KernelStopped", f"{label}: {message or 'the kernel ended'}", hint)
+        else:
+            line = f" in line {error.line}" if error is not None and error.line else ""
+            hint = _ADD_PACKAGE if kind == "ModuleNotFoundError" else _MEND_CELL
+            self._refuse("CellFailed", f"{label}: {kind}{line}: {message}".rstrip(": "), hint)
 
     def _differences(self, first: NotebookRun, second: NotebookRun) -> None:
         again = {outcome.id: outcome for outcome in second.outcomes}
@@ -217,17 +218,18 @@ class Judge:
             other = again.get(outcome.id)
             found = difference(comparable_output(outcome), comparable_output(other)) if other is not None else None
             if found is not None:
-                text = self._masker.mask(found.text).text
-                self.reasons.append(OutputDiffers(place=self.place(outcome.id), what=found.what, difference=text))
+                text = f"{self.labels[outcome.id]}: its {found.what} differs between two runs\n"
+                text = f"{text}{self._masker.mask(found.text).text}".rstrip()
+                self._refuse("OutputDiffers", text, _FIX_SEED, outcome.id)
 
     def _shown(self, outcome: CellOutcome) -> None:
-        place = self.place(outcome.id)
-        self._leaks(outcome.console, place, "console")
+        label = self.labels[outcome.id]
+        self._leaks(outcome.console, label, "console")
         if outcome.output is not None:
-            self._leaks(f"{outcome.output.text}\n{outcome.output.data}", place, "output")
+            self._leaks(f"{outcome.output.text}\n{outcome.output.data}", label, "output")
 
-    def _leaks(self, text: str, place: CellLocation | None, where: Where) -> None:
-        self.reasons += leaks_in(text, place=place, where=where, masker=self._masker, machine=self._machine)
+    def _leaks(self, text: str, at: str, where: Where) -> None:
+        self.reasons += leaks_in(text, at=at, where=where, masker=self._masker, machine=self._machine)
 
 
 def label_of(cell: Cell, number: int, masker: Masker) -> str:

@@ -37,7 +37,7 @@ from cellwright.runs.verify.proof import (
     options_sha256,
     sha256,
 )
-from cellwright.runs.verify.reasons import CellLocation, NoEnvironment, OutputDiffers, UnverifiedReason
+from cellwright.runs.verify.reasons import UnverifiedReason
 
 RUNS: Final = 2
 
@@ -46,7 +46,9 @@ RUNS: Final = 2
 class CellVerification:
     """One cell in both runs."""
 
-    place: CellLocation
+    cell: CellId
+    label: str
+    """Its name, else its number and first line."""
     status: str
     is_same: bool | None
     """None when it was not compared: there was no second run."""
@@ -119,8 +121,13 @@ async def verify(
         try:
             environment = await stack.enter_async_context(open_fresh(file))
         except (UserError, Unavailable) as error:
-            is_unavailable = isinstance(error, Unavailable)
-            judge.reasons.append(NoEnvironment(message=error.message, hint=error.advice, is_unavailable=is_unavailable))
+            reason = UnverifiedReason(
+                kind="NoEnvironment",
+                text=f"environment: {error.message}",
+                hint=error.advice,
+                is_unavailable=isinstance(error, Unavailable),
+            )
+            judge.reasons.append(reason)
             return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
         before = await _hashed(file, environment)
         runs = [await _run(environment, file, 1, seconds, on_progress)]
@@ -175,11 +182,12 @@ def _report(
     data: tuple[InputFile, ...],
     environment: FreshEnvironment,
 ) -> VerificationReport:
-    differing = {reason.place.cell for reason in judge.reasons if isinstance(reason, OutputDiffers)}
+    differing = {reason.cell for reason in judge.reasons if reason.kind == "OutputDiffers"}
     return VerificationReport(
         cells=tuple(
             CellVerification(
-                place=judge.place(outcome.id),
+                cell=outcome.id,
+                label=judge.labels[outcome.id],
                 status=outcome.status,
                 is_same=outcome.id not in differing if len(runs) == RUNS else None,
             )
@@ -227,7 +235,7 @@ def _proof(
         for cell in file.document.cells
         for seen in [outcomes.get(cell.id)]
     )
-    rules = ", ".join(rule.name for rule in NORMALISATIONS)
+    rules = ", ".join(NORMALISATIONS)
     return Proof(
         notebook=file.path.relative_to(environment.options.project).as_posix(),
         notebook_sha256=sha256(file.content or b""),

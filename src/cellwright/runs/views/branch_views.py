@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from cellwright.journal import QuestionAnswered, QuestionAsked, Recorded
@@ -41,21 +41,16 @@ class BranchView:
         return "kept" if self.tried.is_kept else "not-kept"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchViews:
-    """Every branch a run told of."""
+BranchViews = Mapping[str, BranchView]
+"""Every branch a run told of, by its name, in the order in which they were first told.
 
-    by_branch: Mapping[str, BranchView] = field(default_factory=dict[str, BranchView])
-    """A branch that is told again, e.g. after its run was cut off, is as the last word says."""
+A branch that is told again, e.g. after its run was cut off, is as the last word says.
+"""
 
-    @property
-    def lanes(self) -> tuple[BranchView, ...]:
-        """In the order in which they were first told."""
-        return tuple(self.by_branch.values())
 
-    def asked(self, question: str) -> tuple[BranchView, ...]:
-        """Those that a question is about."""
-        return tuple(lane for lane in self.lanes if lane.question == question)
+def branches_asked(lanes: BranchViews, question: str) -> list[BranchView]:
+    """Those that a question is about."""
+    return [lane for lane in lanes.values() if lane.question == question]
 
 
 def add_branch_event(lanes: BranchViews, recorded: Recorded) -> BranchViews:
@@ -68,7 +63,7 @@ def add_branch_event(lanes: BranchViews, recorded: Recorded) -> BranchViews:
         case QuestionAsked(topic=topic, workflow=workflow, question=question) if topic == BRANCH_CHOICE:
             return _with_question(lanes, workflow, question)
         case QuestionAnswered(question=question, answer=answer, by=by):
-            of = [lane.tried for lane in lanes.asked(question)]
+            of = [lane.tried for lane in branches_asked(lanes, question)]
             chosen = choices_of(of).get(answer)
             return _with_decision(
                 lanes, {each.branch: "accepted" if each.branch == chosen else "dropped" for each in of}, by
@@ -78,34 +73,34 @@ def add_branch_event(lanes: BranchViews, recorded: Recorded) -> BranchViews:
 
 
 def _with_trial(lanes: BranchViews, tried: TrialRecord, at_ms: int) -> BranchViews:
-    before = lanes.by_branch.get(tried.branch)
+    before = lanes.get(tried.branch)
     lane = BranchView(tried=tried, at_ms=at_ms, decision=tried.decision, decided_by=tried.decided_by)
     if before is not None and not tried.decision:
         lane = replace(lane, question=before.question, decision=before.decision, decided_by=before.decided_by)
     elif before is not None:
         lane = replace(lane, question=before.question)
-    return replace(lanes, by_branch={**lanes.by_branch, tried.branch: lane})
+    return {**lanes, tried.branch: lane}
 
 
 def _with_question(lanes: BranchViews, workflow: str, question: str) -> BranchViews:
     """A workflow asks about one group at a time: the one whose branches wait."""
     found = {
         lane.tried.branch: replace(lane, question=question)
-        for lane in lanes.lanes
+        for lane in lanes.values()
         if lane.tried.waits and not lane.question and lane.tried.group.rpartition("/")[0] == workflow
     }
-    return replace(lanes, by_branch={**lanes.by_branch, **found})
+    return {**lanes, **found}
 
 
 def _with_decision(lanes: BranchViews, said: Mapping[str, BranchDecision], by: str) -> BranchViews:
     """The first word of a person about a branch stands, but for one that accepts it."""
-    known = {branch: lane for branch in said if (lane := lanes.by_branch.get(branch)) is not None}
+    known = {branch: lane for branch in said if (lane := lanes.get(branch)) is not None}
     found = {
         branch: replace(lane, decision=said[branch], decided_by=by)
         for branch, lane in known.items()
         if not lane.decision or said[branch] == "accepted"
     }
-    return replace(lanes, by_branch={**lanes.by_branch, **found})
+    return {**lanes, **found}
 
 
 def branch_view_json(lane: BranchView, open_questions: Collection[str] = ()) -> dict[str, Any]:

@@ -6,7 +6,7 @@ A decision accepts one that waits, or drops one or all; it answers the run's own
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -15,7 +15,7 @@ from cellwright.journal import Records, stream_of
 from cellwright.policy.approvals import AnswerRefused, Person
 from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task
-from cellwright.runs.views.branch_views import BranchView, BranchViews
+from cellwright.runs.views.branch_views import BranchView, BranchViews, branches_asked
 from cellwright.runs.views.run_view import ReadStream, read_view
 from cellwright.tools import (
     Inbox,
@@ -94,20 +94,13 @@ class DecidedBranches:
     decision: Literal["accepted", "dropped"]
     branches: tuple[str, ...]
     by: str
-    is_settled: bool
+    is_settled: bool = True
     """The question is answered and the run goes on; else other branches still wait."""
     says: str
 
     def json(self) -> dict[str, Any]:
         """As plain values."""
-        return {
-            "run": self.run,
-            "decision": self.decision,
-            "branches": list(self.branches),
-            "by": self.by,
-            "is_settled": self.is_settled,
-            "says": self.says,
-        }
+        return asdict(self)
 
 
 class BranchKind(PlainKind):
@@ -138,18 +131,18 @@ class BranchKind(PlainKind):
             return await super().apply(records, item, reply, person, shown_fingerprint)
         assert isinstance(item.question, PlainQuestion)
         number, run = item.question.id, item.question.run
-        lane = (await read_branch_views(records, run)).by_branch.get(branch)
+        lane = (await read_branch_views(records, run)).get(branch)
         if lane is not None and lane.decision:
             message = f"{_name(lane)} was {lane.decision} by {lane.decided_by} already."
             return AnswerRefused(why="already-answered", message=message)
         await records.log.append(stream_of(run), BranchDropped(branch=branch, by=person.name))
         # Read again: somebody else may have dropped the others at the same moment.
-        if all(each.decision for each in (await read_branch_views(records, run)).asked(number)):
+        if all(each.decision for each in branches_asked(await read_branch_views(records, run), number)):
             try:
                 await records.questions.answer(number, NONE, by=person.name)
             except UserError:
                 # Whoever dropped the other last one at the same moment has said it already.
-                if (await read_branch_views(records, run)).by_branch[branch].decision != "dropped":
+                if (await read_branch_views(records, run))[branch].decision != "dropped":
                     raise
         return PlainAnswered(question=item.question, reply=str(reply), by=person.name, at=datetime.now(UTC))
 
@@ -165,37 +158,34 @@ async def accept(inbox: Inbox, run: str, branch: str, person: Person) -> Decided
     """Let this branch be kept. Raises `NoSuchBranch`, `NotWaiting`."""
     lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
     lane = _waiting(lanes, choices, branch, run)
-    await _answer(inbox, lane.question, TypedAnswer(words=lane.tried.branch), person)
+    kept = lane.tried.branch
+    await _answer(inbox, lane.question, TypedAnswer(words=kept), person)
     says = f"{_name(lane)} is accepted; the run makes it in the notebook."
-    return _decided(run, "accepted", [lane], person, says)
+    return DecidedBranches(run=run, decision="accepted", branches=(kept,), by=person.name, says=says)
 
 
 async def drop(inbox: Inbox, run: str, branch: str | None, person: Person) -> DecidedBranches:
     """Drop one branch, or everything that waits; with the last one the run goes on. Raises as `accept` does."""
     lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
-    if branch is None:
-        return await _drop_all(inbox, run, lanes, choices, person)
-    lane = _waiting(lanes, choices, branch, run)
-    await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
-    asked = (await read_branch_views(inbox.records, run)).asked(lane.question)
-    if left := [each for each in asked if not each.decision]:
-        names = ", ".join(_name(each) for each in left)
-        says = f"{_name(lane)} is dropped; {names} {'waits' if len(left) == 1 else 'wait'} still."
-        return _decided(run, "dropped", [lane], person, says, is_settled=False)
-    return _decided(run, "dropped", [lane], person, f"{_name(lane)} is dropped; nothing is kept, and the run goes on.")
-
-
-async def _drop_all(
-    inbox: Inbox, run: str, lanes: BranchViews, choices: Sequence[str], person: Person
-) -> DecidedBranches:
-    if not choices:
+    left: list[str] = []
+    if branch is not None:
+        lane = _waiting(lanes, choices, branch, run)
+        dropped = [lane]
+        await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
+        asked = branches_asked(await read_branch_views(inbox.records, run), lane.question)
+        left = [_name(each) for each in asked if not each.decision]
+        says = f"{_name(lane)} is dropped; nothing is kept, and the run goes on."
+        if left:
+            says = f"{_name(lane)} is dropped; {', '.join(left)} {'waits' if len(left) == 1 else 'wait'} still."
+    elif not choices:
         raise NotWaiting(f"No branch of {run!r} waits.", hint="Nothing to do.")
-    dropped = [lane for question in choices for lane in lanes.asked(question) if not lane.decision]
-    for question in choices:
-        await _answer(inbox, question, NONE, person)
-    names = ", ".join(_name(lane) for lane in dropped)
-    says = f"Dropped: {names or 'all'}. Nothing is kept, and the run goes on."
-    return _decided(run, "dropped", dropped, person, says)
+    else:
+        dropped = [each for question in choices for each in branches_asked(lanes, question) if not each.decision]
+        for question in choices:
+            await _answer(inbox, question, NONE, person)
+        says = f"Dropped: {', '.join(map(_name, dropped)) or 'all'}. Nothing is kept, and the run goes on."
+    names = tuple(each.tried.branch for each in dropped)
+    return DecidedBranches(run=run, decision="dropped", branches=names, by=person.name, is_settled=not left, says=says)
 
 
 async def _answer(inbox: Inbox, question: str, said: TypedAnswer | str, person: Person) -> None:
@@ -207,22 +197,21 @@ async def _answer(inbox: Inbox, question: str, said: TypedAnswer | str, person: 
 
 def _waiting(lanes: BranchViews, choices: Sequence[str], text: str, run: str) -> BranchView:
     """The lane of this name that a person can decide about now."""
-    waiting = [lane for lane in lanes.lanes if lane.state(choices) == "waits"]
+    waiting = [lane for lane in lanes.values() if lane.state(choices) == "waits"]
     found = _named(waiting, text)
     if len(found) == 1:
         return found[0]
     if len(found) > 1:
         names = ", ".join(lane.tried.branch for lane in found)
         raise NoSuchBranch(f"Several branches are {text!r}.", hint=f"Name one of: {names}.")
-    others = _named(lanes.lanes, text)
+    others = _named(list(lanes.values()), text)
     hint = f"These wait: {', '.join(_name(lane) for lane in waiting)}." if waiting else f"No branch of {run!r} waits."
     if not others:
         raise NoSuchBranch(f"The run {run!r} tried no branch {text!r}.", hint=hint)
     lane = others[-1]
-    state = lane.state(choices)
-    if lane.decision:
-        raise NotWaiting(f"{_name(lane)} was {lane.decision} by {lane.decided_by} already.", hint=hint)
-    raise NotWaiting(f"{_name(lane)} does not wait: it is {state.replace('-', ' ')}.", hint=hint)
+    why = f"does not wait: it is {lane.state(choices).replace('-', ' ')}"
+    why = f"was {lane.decision} by {lane.decided_by} already" if lane.decision else why
+    raise NotWaiting(f"{_name(lane)} {why}.", hint=hint)
 
 
 def _named(lanes: Sequence[BranchView], text: str) -> list[BranchView]:
@@ -234,22 +223,3 @@ def _named(lanes: Sequence[BranchView], text: str) -> list[BranchView]:
 
 def _name(lane: BranchView) -> str:
     return " ".join(lane.tried.purpose.split()) or lane.tried.branch
-
-
-def _decided(
-    run: str,
-    decision: Literal["accepted", "dropped"],
-    lanes: Sequence[BranchView],
-    person: Person,
-    says: str,
-    *,
-    is_settled: bool = True,
-) -> DecidedBranches:
-    return DecidedBranches(
-        run=run,
-        decision=decision,
-        branches=tuple(lane.tried.branch for lane in lanes),
-        by=person.name,
-        is_settled=is_settled,
-        says=says,
-    )

@@ -71,15 +71,6 @@ def progress_line(before: RunView, event: Event) -> str:
             return ""
 
 
-def elapsed(seconds: float) -> str:
-    """A length of time as people say it."""
-    whole = max(0, int(seconds))
-    hours, minutes = whole // 3600, whole // 60 % 60
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
-
-
 def delivery_of(standing: Standing, view: RunView) -> Delivery | None:
     """What it hands over; None while it goes on. One that was cut off hands over what it told until then."""
     match standing:

@@ -48,7 +48,7 @@ from cellwright.runs.events import (
 )
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
-from cellwright.runs.views.branch_views import BranchViews, add_branch_event
+from cellwright.runs.views.branch_views import BranchView, BranchViews, add_branch_event
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
 _LINE_LIMIT: Final = 160
@@ -87,7 +87,7 @@ class RunView:
     ended: str = ""
     """What was said about its end; empty while it goes on, and for one that is done."""
     delivery: Delivery | None = None
-    branches: BranchViews = field(default_factory=BranchViews)
+    branches: BranchViews = field(default_factory=dict[str, BranchView])
     reviews: Mapping[tuple[str, str], ChangeReviewed] = field(default_factory=dict[tuple[str, str], ChangeReviewed])
     """By the call that made the change, and the cell. The last word counts."""
     made_ms: Mapping[str, int] = field(default_factory=dict[str, int])

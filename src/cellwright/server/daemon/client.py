@@ -18,7 +18,7 @@ from cellwright.errors import CellwrightError, Unavailable
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id, run_id
 from cellwright.remedies import remedy
-from cellwright.runs import Goal
+from cellwright.runs.goal.goal import Goal
 from cellwright.server.daemon.connection import (
     DaemonConnection,
     OnNote,

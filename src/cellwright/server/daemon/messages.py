@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 
 from cellwright.errors import Unavailable
 from cellwright.remedies import remedy
-from cellwright.runs import Goal
+from cellwright.runs.goal.goal import Goal
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.schemas.model import RequestModel
 

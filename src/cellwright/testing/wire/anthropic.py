@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Final
 
@@ -58,9 +57,7 @@ class Anthropic(Wire):
             content.append({"type": "text", "text": reply.text, "citations": None})
         for call in reply.calls:
             # Anthropic parses arguments itself: what is no JSON reaches a client only in a stream.
-            content.append(
-                {"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": _input(call.arguments)}
-            )
+            content.append({"type": "tool_use", "id": f"toolu_{call.id}", "name": call.name, "input": call.parsed})
         return _message(reply, content) | {"stop_reason": _stop(reply), "usage": _usage(reply.usage)}
 
     def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
@@ -145,10 +142,3 @@ def _usage(tokens: Tokens | None) -> Json:
         "cache_read_input_tokens": tokens.cache_read_tokens,
         "cache_creation_input_tokens": tokens.cache_write_tokens,
     }
-
-
-def _input(arguments: str) -> object:
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return {}

@@ -17,36 +17,19 @@ WireKind = Literal["openai-chat", "openai-responses", "anthropic", "google", "gr
 
 WIRE_KINDS: tuple[WireKind, ...] = get_args(WireKind)
 
-WIRES: Final[dict[WireKind, Wire]] = {
-    "openai-chat": OpenAIChat(),
-    "openai-responses": OpenAIResponses(),
-    "anthropic": Anthropic(),
-    "google": Google(),
-    "groq": Groq(),
-    "mistral": Mistral(),
-    "ollama": OpenAIChat(),
+_FORMATS: Final[dict[WireKind, tuple[Wire, str, str]]] = {
+    "openai-chat": (OpenAIChat(), "/openai/v1", "/chat/completions"),
+    "openai-responses": (OpenAIResponses(), "/openai/v1", "/responses"),
+    "anthropic": (Anthropic(), "/anthropic", "/v1/messages"),
+    "google": (Google(), "/google", ""),
+    "groq": (Groq(), "/groq", "/openai/v1/chat/completions"),
+    "mistral": (Mistral(), "/mistral", "/v1/chat/completions"),
+    "ollama": (OpenAIChat(), "/ollama/v1", "/chat/completions"),
 }
-
-BASE_PATHS: Final[dict[WireKind, str]] = {
-    "openai-chat": "/openai/v1",
-    "openai-responses": "/openai/v1",
-    "anthropic": "/anthropic",
-    "google": "/google",
-    "groq": "/groq",
-    "mistral": "/mistral",
-    "ollama": "/ollama/v1",
-}
-"""What stands before the paths each SDK adds by itself."""
-
-
-_ASKING: Final[dict[str, WireKind]] = {
-    "/openai/v1/chat/completions": "openai-chat",
-    "/openai/v1/responses": "openai-responses",
-    "/ollama/v1/chat/completions": "ollama",
-    "/anthropic/v1/messages": "anthropic",
-    "/groq/openai/v1/chat/completions": "groq",
-    "/mistral/v1/chat/completions": "mistral",
-}
+"""How each writes, what stands before the paths its SDK adds by itself, and where one asks for an answer."""
+WIRES: Final = {kind: wire for kind, (wire, _, _) in _FORMATS.items()}
+BASE_PATHS: Final = {kind: base for kind, (_, base, _) in _FORMATS.items()}
+_ASKING: Final = {base + path: kind for kind, (_, base, path) in _FORMATS.items() if path}
 
 
 def kind_of(path: str) -> WireKind | None:

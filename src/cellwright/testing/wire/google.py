@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -119,12 +118,7 @@ def _thought(reply: Reply) -> list[Json]:
 
 
 def _call(call: ReplyToolCall) -> Json:
-    # Google parses arguments itself: what is no JSON never reaches a client.
-    try:
-        arguments = json.loads(call.arguments)
-    except ValueError:
-        arguments = {}
-    return {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
+    return {"functionCall": {"id": call.id, "name": call.name, "args": call.parsed}}
 
 
 def _usage(tokens: Tokens, *, is_last: bool) -> Json:

@@ -45,6 +45,14 @@ class ReplyToolCall:
         """All of them, as JSON text."""
         return "".join(self.pieces)
 
+    @property
+    def parsed(self) -> object:
+        """As providers send them that parse arguments themselves: what is no JSON never reaches a client."""
+        try:
+            return json.loads(self.arguments)
+        except ValueError:
+            return {}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:

@@ -47,13 +47,9 @@ def odd_dates(typed: TypedColumn, ignored: Mask, today: date) -> list[Oddity]:
 
 
 def _sentinels(moments: NumberCounts) -> Mask:
-    days = [iso(value, has_times=False) for value in moments.values[:3]]
-    last = [iso(value, has_times=False) for value in moments.values[-3:]]
     gone = np.zeros(len(moments.values), bool)
-    for index, day in enumerate(days):
-        gone[index] |= day in _SENTINELS and moments.counts[index] >= 2
-    for index, day in zip(range(len(gone) - len(last), len(gone)), last, strict=True):
-        gone[index] |= day in _SENTINELS and moments.counts[index] >= 2
+    for index in (0, 1, 2, -3, -2, -1):
+        gone[index] = iso(moments.values[index], has_times=False) in _SENTINELS and moments.counts[index] >= 2
     rest = moments.values[~gone]
     if len(rest) < 2:
         return np.zeros_like(gone)

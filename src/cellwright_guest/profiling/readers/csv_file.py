@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import compute
@@ -14,8 +14,15 @@ from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, Rea
 from cellwright_guest.profiling.readers.csv_dialect import DialectGuess, guess_dialect, judge
 from cellwright_guest.profiling.readers.csv_layout import find_layout
 from cellwright_guest.profiling.readers.csv_rows import Rows, TextFile, UnclosedQuote, stream_rows, to_batch
-from cellwright_guest.profiling.readers.formats import Encoding, find_encoding, is_surely_a_table
-from cellwright_guest.profiling.readers.reader_columns import RowSample, Table, call, describe_sampling, starting_stride
+from cellwright_guest.profiling.readers.formats import find_encoding, is_surely_a_table
+from cellwright_guest.profiling.readers.reader_columns import (
+    RowSample,
+    Table,
+    call,
+    oddities_around,
+    raw_table,
+    starting_stride,
+)
 from cellwright_guest.profiling.records import Oddity, ReadOptions
 from cellwright_guest.profiling.wording import counted
 
@@ -24,17 +31,13 @@ _READ_TWICE: Final = "Ã[¤¶¼Ÿ©¨ª«§±³²´®¯º¹»¸¦¡¢£¥]|â€
 """UTF-8 that somebody once took for Windows' own encoding and saved again."""
 
 
-def text_oddities(text: TextFile, rows: Rows, encoding: Encoding, guess: DialectGuess, sample: Table) -> list[Oddity]:
+def text_oddities(text: TextFile, rows: Rows, sample: Table) -> list[Oddity]:
     """Everything about the file and its lines; what the values mean is for others to say."""
-    return [
-        *_of_encoding(encoding, text, sample),
-        *_of_names(text),
-        *_of_lines(text, rows, guess),
-        *_of_fields(text, sample),
-    ]
+    return [*_of_encoding(text, sample), *_of_names(text), *_of_lines(text, rows), *_of_fields(text, sample)]
 
 
-def _of_encoding(encoding: Encoding, text: TextFile, sample: Table) -> Iterator[Oddity]:
+def _of_encoding(text: TextFile, sample: Table) -> Iterator[Oddity]:
+    encoding = text.encoding
     if encoding.is_guessed:
         says = f"Nothing in the file says how its characters are encoded; it was read as {encoding.name}."
         yield Oddity(kind="encoding-guessed", says=says, severity="note")
@@ -58,25 +61,13 @@ def _of_names(text: TextFile) -> Iterator[Oddity]:
         verb = "stands" if len(twice) == 1 else "stand"
         says = f"{counted(len(twice), 'column name')} {verb} more than once: {', '.join(map(repr, shown))}."
         yield Oddity(kind="duplicate-names", says=says, count=len(twice), examples=shown)
-    unnamed = sum(1 for name in text.layout.names if name.startswith("Unnamed: "))
-    if unnamed:
-        yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)
-    elif not header:
+    if not header:
         says = "The file has no line of names: the columns were numbered."
         yield Oddity(kind="unnamed-columns", says=says, count=text.layout.width, severity="note")
 
 
-def _of_lines(text: TextFile, rows: Rows, guess: DialectGuess) -> Iterator[Oddity]:
-    before = [" ".join(cell for cell in record if cell) for record in guess.records[: text.layout.start] if record]
-    if before:
-        says = f"{counted(len(before), 'line')} before the table are no rows and are passed over."
-        shown = tuple(example(line) for line in before[:5])
-        yield Oddity(kind="footnotes", says=says, count=len(before), examples=shown, severity="note")
-    notes = [" ".join(cell for cell in record if cell) for record in rows.notes if any(record)]
-    if notes:
-        says = f"{counted(len(notes), 'line')} at the end are notes, no rows, and are left out."
-        shown = tuple(example(line) for line in notes[:5])
-        yield Oddity(kind="footnotes", says=says, count=len(notes), examples=shown)
+def _of_lines(text: TextFile, rows: Rows) -> Iterator[Oddity]:
+    yield from oddities_around("line", text.guess.records[: text.layout.start], rows.notes, text.layout.names)
     if rows.repeated:
         says = f"The line of names is repeated {counted(rows.repeated, 'time')} among the rows."
         values = tuple(example(name) for name in text.layout.header[:1])
@@ -117,72 +108,55 @@ _LOOK_BYTES: Final = 1 << 16
 _LOOKS: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Opened:
-    """What is known before the rows are read."""
-
-    source: SourceFile
-    compression: str
-    encoding: Encoding
-    is_whole: bool
-
-
 def read_text(source: SourceFile, budget: ReadBudget, *, head: bytes, compression: str) -> RawTable:
     """The table in a text; raises `NotReadable`."""
     encoding = find_encoding(source.path, compression, head)
     is_whole = not compression and len(head) >= source.size_bytes
     # Without half a character at the end of a beginning.
     text = head.decode(encoding.name, "replace") if is_whole else head.decode(encoding.name, "replace").rstrip("\ufffd")
-    opened = _Opened(source=source, compression=compression, encoding=encoding, is_whole=is_whole)
     guess = guess_dialect(text, is_whole=is_whole, is_surely_a_table=is_surely_a_table(source))
     if guess is None:
         raise NotReadable("it is text, but no table")
+    file = TextFile(
+        source=source, compression=compression, encoding=encoding, is_whole=is_whole, **_laid_out(guess, budget)
+    )
     try:
-        return _read_as(opened, guess, budget)
+        return _read(file, budget)
     except UnclosedQuote:
         plain = guess_dialect(text.replace('"', "").replace("'", ""), is_whole=is_whole, is_surely_a_table=True)
-        unquoted = replace((plain or guess).dialect, quote="", skips_spaces=False)
-        return _read_as(opened, judge(text, unquoted, is_whole), budget)
+        unquoted = judge(text, replace((plain or guess).dialect, quote="", skips_spaces=False), is_whole)
+        return _read(replace(file, **_laid_out(unquoted, budget)), budget)
 
 
-def _read_as(opened: _Opened, guess: DialectGuess, budget: ReadBudget) -> RawTable:
+def _laid_out(guess: DialectGuess, budget: ReadBudget) -> dict[str, Any]:
     layout = find_layout(guess)
-    text = TextFile(
-        path=opened.source.path,
-        compression=opened.compression,
-        encoding=opened.encoding.name,
-        dialect=guess.dialect,
-        layout=layout,
-        width=min(layout.width, budget.most_columns),
-    )
-    rows = stream_rows(text, RowSample(budget=budget, stride=_stride(opened, budget)))
+    return {"guess": guess, "layout": layout, "width": min(layout.width, budget.most_columns)}
+
+
+def _read(text: TextFile, budget: ReadBudget) -> RawTable:
+    rows = stream_rows(text, RowSample(budget=budget, stride=_stride(text, budget)))
     sample = rows.sample.table(rows.rows)
     if sample is None:
         sample = pa.Table.from_batches([to_batch([], text.width)])
-    estimate = int(rows.rows * opened.source.size_bytes / max(1, rows.read_bytes))
-    total = rows.rows if rows.is_counted else max(rows.rows, estimate)
-    return RawTable(
-        name=opened.source.stem,
-        reading=_reading(opened, text, rows, guess),
-        columns=[
-            RawColumn(name=name, values=values, is_text_format=True)
-            for name, values in zip(layout.names[: text.width], sample.columns, strict=True)
-        ],
-        rows=total,
-        is_counted=rows.is_counted,
-        looked_at=sample.num_rows,
-        sampling=describe_sampling(stride=rows.sample.stride, seen=rows.rows, is_counted=rows.is_counted, total=total),
-        bytes=opened.source.size_bytes,
-        oddities=text_oddities(text, rows, opened.encoding, guess, sample),
+    size = text.source.size_bytes
+    total = rows.rows if rows.is_counted else max(rows.rows, int(rows.rows * size / max(1, rows.read_bytes)))
+    names = text.layout.names[: text.width]
+    columns = [
+        RawColumn(name=name, values=values, is_text_format=True)
+        for name, values in zip(names, sample.columns, strict=True)
+    ]
+    reading, odd, stride = _reading(text, rows), text_oddities(text, rows, sample), rows.sample.stride
+    return raw_table(
+        text.source, reading, columns, odd, rows=total, seen=rows.rows, stride=stride, is_whole=rows.is_counted
     )
 
 
-def _stride(opened: _Opened, budget: ReadBudget) -> int:
+def _stride(text: TextFile, budget: ReadBudget) -> int:
     """By about how many rows there are; none is left out where that is not sure."""
-    if opened.is_whole or opened.compression:
+    if text.is_whole or text.compression:
         return 1
-    size = opened.source.size_bytes
-    with opened.source.path.open("rb") as stream:
+    size = text.source.size_bytes
+    with text.source.path.open("rb") as stream:
         blocks = list[bytes]()
         for part in range(_LOOKS):
             stream.seek(part * (size - _LOOK_BYTES) // (_LOOKS - 1))
@@ -194,18 +168,17 @@ def _stride(opened: _Opened, budget: ReadBudget) -> int:
     return starting_stride(int(rows * 1.05), budget.most_rows)
 
 
-def _reading(opened: _Opened, text: TextFile, rows: Rows, guess: DialectGuess) -> ReadOptions:
+def _reading(text: TextFile, rows: Rows) -> ReadOptions:
     layout, is_cut = text.layout, rows.has_extra_fields or text.width < text.layout.width
+    first = layout.first_row if layout.is_named_by_hand else layout.start
     return ReadOptions(
-        path=opened.source.shown,
+        path=text.source.shown,
         format="csv",
-        encoding=text.encoding,
+        encoding=text.encoding.name,
         delimiter=text.dialect.delimiter,
         quote=text.dialect.quote,
         header_rows=() if layout.is_named_by_hand else (0,),
-        skip_first=_lines_to_skip(
-            guess, layout.first_row if layout.is_named_by_hand else layout.start, bool(rows.notes)
-        ),
+        skip_first=_lines_to_skip(text.guess, first, bool(rows.notes)),
         skip_last=len(rows.notes),
         compression=text.compression,
         names=tuple(layout.names[: text.width]) if layout.is_named_by_hand else (),

@@ -7,15 +7,14 @@ import io
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-from cellwright_guest.profiling.raw import NotReadable
-from cellwright_guest.profiling.readers.csv_dialect import LONGEST_FIELD, Dialect, is_blank, records
+from cellwright_guest.profiling.raw import NotReadable, SourceFile
+from cellwright_guest.profiling.readers.csv_dialect import LONGEST_FIELD, Dialect, DialectGuess, is_blank, records
 from cellwright_guest.profiling.readers.csv_layout import TableLayout, count_notes
-from cellwright_guest.profiling.readers.formats import OpenedBytes
+from cellwright_guest.profiling.readers.formats import Encoding, OpenedBytes
 from cellwright_guest.profiling.readers.reader_columns import Batch, RowSample
 
 _LAST: Final = 40
@@ -36,13 +35,20 @@ class UnclosedQuote(Exception):
 class TextFile:
     """A text file and how it is read."""
 
-    path: Path
+    source: SourceFile
     compression: str
-    encoding: str
-    dialect: Dialect
+    encoding: Encoding
+    is_whole: bool
+    """The beginning that was looked at is all of it."""
+    guess: DialectGuess
     layout: TableLayout
     width: int
     """Columns that are read."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How its lines become fields."""
+        return self.guess.dialect
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,8 +89,8 @@ def stream_rows(text: TextFile, sample: RowSample) -> Rows:
 
 
 def _from_file(text: TextFile, sample: RowSample, *, is_strict: bool) -> Rows:
-    with OpenedBytes(text.path, text.compression) as opened:
-        wrapper = io.TextIOWrapper(opened.stream, encoding=text.encoding, errors="replace", newline="")
+    with OpenedBytes(text.source.path, text.compression) as opened:
+        wrapper = io.TextIOWrapper(opened.stream, encoding=text.encoding.name, errors="replace", newline="")
         try:
             found = _stream(text, sample, _lines(wrapper), is_strict=is_strict)
             found.read_bytes = opened.consumed

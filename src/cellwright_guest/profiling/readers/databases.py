@@ -14,14 +14,9 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, example
-from cellwright_guest.profiling.readers.reader_columns import (
-    describe_sampling,
-    starting_stride,
-    typed_columns,
-    unique_names,
-)
-from cellwright_guest.profiling.records import Format, Oddity, ReadOptions, SkippedFile
+from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
+from cellwright_guest.profiling.readers import reader_columns
+from cellwright_guest.profiling.records import ReadOptions, SkippedFile
 
 Found = tuple[list[RawTable], list[SkippedFile], list[str]]
 _MOST_TABLES: Final = 40
@@ -61,28 +56,6 @@ def _why(error: Exception, is_view: bool) -> str:
 def until(budget: ReadBudget, is_view: bool) -> float:
     """A view can be any program: it gets little time."""
     return min(budget.until, monotonic() + _VIEW_SECONDS) if is_view else budget.until + _VIEW_SECONDS
-
-
-def database_table(
-    source: SourceFile,
-    kind: Format,
-    part: str,
-    columns: list[RawColumn],
-    counts: tuple[int, int, int, bool],
-    oddities: list[Oddity],
-) -> RawTable:
-    """A table of a database; `counts` are all rows, rows seen, the stride, and whether the time was up."""
-    total, seen, stride, is_over = counts
-    return RawTable(
-        name=f"{source.stem}_{part}",
-        reading=ReadOptions(path=source.shown, format=kind, part=part),
-        columns=columns,
-        rows=total,
-        looked_at=len(columns[0].values) if columns else 0,
-        sampling=describe_sampling(stride=stride, seen=seen, is_counted=not is_over, total=total),
-        bytes=source.size_bytes,
-        oddities=oddities,
-    )
 
 
 def quoted(name: str) -> str:
@@ -148,7 +121,7 @@ def _table(
         cursor = connection.execute(f"SELECT * FROM {quoted(name)}")
         names = [str(described[0]) for described in cursor.description][: budget.most_columns]
         most = max(1, min(budget.most_rows, _MOST_CELLS // max(1, len(names))))
-        stride, rows, is_over = starting_stride(total, most), list[tuple[Any, ...]](), False
+        stride, rows, is_over = reader_columns.starting_stride(total, most), list[tuple[Any, ...]](), False
         kept_bytes = 0
         for position, row in enumerate(cursor):
             if position % stride == 0:
@@ -159,6 +132,9 @@ def _table(
                 break
     finally:
         connection.set_progress_handler(None, 0)
-    columns, odd = typed_columns(unique_names(names), rows)
+    columns, odd = reader_columns.typed_columns(reader_columns.unique_names(names), rows)
     seen = len(rows) * stride
-    return database_table(source, "sqlite", name, columns, (total, seen, stride, is_over), odd)
+    reading = ReadOptions(path=source.shown, format="sqlite", part=name)
+    return reader_columns.raw_table(
+        source, reading, columns, odd, rows=total, seen=seen, stride=stride, is_whole=not is_over, is_counted=True
+    )

@@ -12,14 +12,9 @@ import duckdb
 import pyarrow as pa
 
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
-from cellwright_guest.profiling.readers.databases import Found, database_table, quoted, read_each, until
-from cellwright_guest.profiling.readers.reader_columns import (
-    RowSample,
-    kept_or_empty,
-    raw_columns,
-    starting_stride,
-    unique_names,
-)
+from cellwright_guest.profiling.readers import reader_columns
+from cellwright_guest.profiling.readers.databases import Found, quoted, read_each, until
+from cellwright_guest.profiling.records import ReadOptions
 
 _BATCH_ROWS: Final = 2_048
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -69,7 +64,7 @@ def _table(
     with _interrupted_at(connection, deadline):
         counted = connection.execute(f"SELECT count(*) FROM {address}").fetchall()
         total = int(counted[0][0]) if counted else 0
-        sample = RowSample(budget=budget, stride=starting_stride(total, budget.most_rows))
+        sample = reader_columns.RowSample(budget=budget, stride=reader_columns.starting_stride(total, budget.most_rows))
         is_over = False
         reader: Any = connection.sql(f"SELECT * FROM {address}").to_arrow_reader(_BATCH_ROWS)
         wanted = list(range(min(len(reader.schema.names), budget.most_columns)))
@@ -79,9 +74,13 @@ def _table(
             if budget.is_spent:
                 is_over = True
                 break
-    table = kept_or_empty(sample, sample.seen, schema)
-    columns = raw_columns(table, unique_names(schema.names))
-    return database_table(source, "duckdb", name, columns, (total, sample.seen, sample.stride, is_over), [])
+    table = reader_columns.kept_or_empty(sample, sample.seen, schema)
+    columns = reader_columns.raw_columns(table, reader_columns.unique_names(schema.names))
+    reading = ReadOptions(path=source.shown, format="duckdb", part=name)
+    seen, stride = sample.seen, sample.stride
+    return reader_columns.raw_table(
+        source, reading, columns, [], rows=total, seen=seen, stride=stride, is_whole=not is_over, is_counted=True
+    )
 
 
 @contextmanager

@@ -16,7 +16,13 @@ from openpyxl.utils import column_index_from_string
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
 from cellwright_guest.profiling.readers.csv_dialect import Dialect, DialectGuess
 from cellwright_guest.profiling.readers.csv_layout import TableLayout, count_notes, find_layout
-from cellwright_guest.profiling.readers.reader_columns import as_text, describe_sampling, starting_stride, typed_columns
+from cellwright_guest.profiling.readers.reader_columns import (
+    as_text,
+    oddities_around,
+    raw_table,
+    starting_stride,
+    typed_columns,
+)
 from cellwright_guest.profiling.records import Oddity, ReadOptions, SkippedFile
 from cellwright_guest.profiling.wording import counted
 
@@ -105,21 +111,16 @@ def _read_sheet(source: SourceFile, sheet: Any, budget: ReadBudget, *, is_only: 
     texts = [_texts(row) for row in grid.rows[:_HEAD_ROWS]]
     layout = _laid_out(grid, _with_merged(texts, _merged_cells(source, sheet), grid))
     rows = grid.rows[layout.first_row :]
-    notes = count_notes([_texts(row) for row in rows[-40:]], grid.width) if grid.is_whole else 0
+    last = [_texts(row) for row in rows[-40:]]
+    notes = count_notes(last, grid.width) if grid.is_whole else 0
     rows = rows[: len(rows) - notes]
     stride = starting_stride(len(rows), budget.most_rows)
     columns, odd = typed_columns(layout.names, rows[::stride])
     total = len(rows) if grid.is_whole else max(len(rows), min(grid.last_row, _LAST_ROW) - layout.first_row)
-    return RawTable(
-        name=source.stem if is_only else f"{source.stem}_{sheet.title}",
-        reading=_reading(source, sheet, layout, grid, notes),
-        columns=columns,
-        rows=total,
-        is_counted=grid.is_whole,
-        looked_at=len(rows[::stride]),
-        sampling=describe_sampling(stride=stride, seen=len(rows), is_counted=grid.is_whole, total=total),
-        bytes=source.size_bytes,
-        oddities=[*odd, *_oddities(texts, layout, grid, notes)],
+    reading, name = _reading(source, sheet, layout, grid, notes), source.stem if is_only else ""
+    odd += [*oddities_around("row", texts[: layout.start], last[len(last) - notes :], layout.names), *_oddities(grid)]
+    return raw_table(
+        source, reading, columns, odd, rows=total, seen=len(rows), stride=stride, is_whole=grid.is_whole, name=name
     )
 
 
@@ -204,21 +205,14 @@ def _texts(row: Sequence[Any]) -> list[str]:
 
 def _merged_cells(source: SourceFile, sheet: Any) -> list[Merged]:
     """Cells that were made one, as the sheet's own file says (openpyxl tells only when it reads everything)."""
-    found, rest = list[Merged](), b""
     with zipfile.ZipFile(source.path) as archive:
         part = archive.getinfo(sheet._worksheet_path)
-        if part.file_size > _MOST_PART_BYTES:
-            return []
-        with archive.open(part) as stream:
-            while block := stream.read(1 << 20):
-                block = rest + block
-                for match in _MERGED.finditer(block):
-                    first, top, last, bottom = (group.decode() for group in match.groups())
-                    columns = column_index_from_string(first) - 1, column_index_from_string(last) - 1
-                    found.append((int(top) - 1, columns[0], int(bottom) - 1, columns[1]))
-                rest = block[-100:] if b"mergeCell" in block[-100:] and not block.endswith(b">") else b""
-                if len(found) > _MOST_PARTS:
-                    break
+        content = archive.read(part) if part.file_size <= _MOST_PART_BYTES else b""
+    found = list[Merged]()
+    for match in islice(_MERGED.finditer(content), _MOST_PARTS):
+        first, top, last, bottom = (group.decode() for group in match.groups())
+        columns = column_index_from_string(first) - 1, column_index_from_string(last) - 1
+        found.append((int(top) - 1, columns[0], int(bottom) - 1, columns[1]))
     return found
 
 
@@ -244,21 +238,10 @@ def _laid_out(grid: _Grid, texts: list[list[str]]) -> TableLayout:
     return replace(layout, is_named_by_hand=True)
 
 
-def _oddities(texts: Sequence[list[str]], layout: TableLayout, grid: _Grid, notes: int) -> Iterator[Oddity]:
-    before = [" ".join(cell for cell in row if cell) for row in texts[: layout.start] if row]
-    if before:
-        says = f"{counted(len(before), 'row')} before the table are no rows of it and are passed over."
-        shown = tuple(example(line) for line in before[:5])
-        yield Oddity(kind="footnotes", says=says, count=len(before), examples=shown, severity="note")
-    if notes:
-        says = f"{counted(notes, 'row')} at the end are notes and are left out."
-        yield Oddity(kind="footnotes", says=says, count=notes)
+def _oddities(grid: _Grid) -> Iterator[Oddity]:
     if grid.errors:
         says = f"{counted(grid.errors, 'cell')} hold the error of a formula (such as #DIV/0!) and count as empty."
         yield Oddity(kind="placeholder-nulls", says=says, count=grid.errors)
     if grid.width < grid.full_width:
         says = f"{counted(grid.full_width - grid.width, 'column')} on the right of the table were not read."
         yield Oddity(kind="not-read", says=says, count=grid.full_width - grid.width)
-    unnamed = sum(1 for name in layout.names if name.startswith("Unnamed: "))
-    if unnamed:
-        yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)

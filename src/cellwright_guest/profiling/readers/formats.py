@@ -6,6 +6,7 @@ guessed and said.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 from collections.abc import Iterator
@@ -113,39 +114,19 @@ def _is_broken(text: str) -> bool:
 def _blocks(path: Path, compression: str) -> Iterator[bytes]:
     """The file in blocks that do not cut a character of UTF-8; of a large file, blocks spread evenly over it."""
     with OpenedBytes(path, compression) as opened:
-        stream, size = opened.stream, path.stat().st_size
-        if compression or size <= _SCAN_ALL_BELOW:
-            left = _SCAN_ALL_BELOW
-            while left > 0 and (block := stream.read(_SCAN_BLOCK)):
-                block += _rest_of_character(stream, block)
-                left -= len(block)
-                yield block
-            return
-        for number in range(_BLOCKS_OF_LARGE):
-            stream.seek(number * (size - _SCAN_BLOCK) // (_BLOCKS_OF_LARGE - 1))
-            block = stream.read(_SCAN_BLOCK)
-            yield block.lstrip(bytes(range(0x80, 0xC0)))[: -_started(block) or None]
-
-
-def _rest_of_character(stream: IO[bytes], block: bytes) -> bytes:
-    """What is missing of a character of several bytes that the block's end cuts."""
-    started = _started(block)
-    return stream.read(_bytes_of_character(block[-started]) - started) if started else b""
-
-
-def _bytes_of_character(first: int) -> int:
-    return 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2
-
-
-def _started(block: bytes) -> int:
-    """How many bytes of an unfinished character stand at the block's end."""
-    for back in range(1, min(4, len(block)) + 1):
-        byte = block[-back]
-        if byte >= 0xC0:
-            return back if back < _bytes_of_character(byte) else 0
-        if byte < 0x80:
-            return 0
-    return 0
+        stream, last = opened.stream, path.stat().st_size - _SCAN_BLOCK
+        is_large = not compression and last + _SCAN_BLOCK > _SCAN_ALL_BELOW
+        rest = b""
+        for number in range(_BLOCKS_OF_LARGE if is_large else _SCAN_ALL_BELOW // _SCAN_BLOCK):
+            if is_large:
+                stream.seek(number * last // (_BLOCKS_OF_LARGE - 1))
+            read = stream.read(_SCAN_BLOCK)
+            block = read.lstrip(bytes(range(0x80, 0xC0))) if is_large else rest + read
+            end = codecs.utf_8_decode(block, "surrogateescape", not read)[1]
+            yield block[:end]
+            rest = block[end:]
+            if not read:
+                return
 
 
 def _wide_without_mark(head: bytes) -> str:
@@ -215,42 +196,35 @@ Reader = Literal["text", "json", "jsonl", "parquet", "feather", "excel", "sqlite
 
 HEAD_BYTES: Final = 1 << 20
 
-_SIGNATURES: Final[tuple[tuple[int, bytes, str], ...]] = (
-    (0, b"\x89PNG", "it is a picture (PNG)"),
-    (0, b"\xff\xd8\xff", "it is a picture (JPEG)"),
-    (0, b"GIF8", "it is a picture (GIF)"),
-    (0, b"II*\x00", "it is a picture (TIFF)"),
-    (0, b"MM\x00*", "it is a picture (TIFF)"),
-    (0, b"%PDF", "it is a PDF; save its tables as CSV first"),
-    (0, b"7z\xbc\xaf\x27\x1c", "it is an archive (7z); unpack it first"),
-    (0, b"Rar!", "it is an archive (RAR); unpack it first"),
-    (0, b"BZh", "it is compressed (bzip2); unpack it first"),
-    (0, b"\xfd7zXZ\x00", "it is compressed (xz); unpack it first"),
-    (0, b"\x28\xb5\x2f\xfd", "it is compressed (zstd); unpack it first"),
+_SIGNATURES: Final[dict[str, tuple[bytes, ...]]] = {
+    "it is a picture (PNG)": (b"\x89PNG",),
+    "it is a picture (JPEG)": (b"\xff\xd8\xff",),
+    "it is a picture (GIF)": (b"GIF8",),
+    "it is a picture (TIFF)": (b"II*\x00", b"MM\x00*"),
+    "it is a PDF; save its tables as CSV first": (b"%PDF",),
+    "it is an archive (7z); unpack it first": (b"7z\xbc\xaf\x27\x1c",),
+    "it is an archive (RAR); unpack it first": (b"Rar!",),
+    "it is compressed (bzip2); unpack it first": (b"BZh",),
+    "it is compressed (xz); unpack it first": (b"\xfd7zXZ\x00",),
+    "it is compressed (zstd); unpack it first": (b"\x28\xb5\x2f\xfd",),
+    "it is a program": (b"\x7fELF", b"MZ\x90"),
+    "it is an HDF5 file, which is not supported; save it as Parquet or CSV": (b"\x89HDF",),
+    "it is a NetCDF file, which is not supported; save it as Parquet or CSV": (b"CDF\x01", b"CDF\x02"),
+    "it is a numpy array, which is not supported; save it as Parquet or CSV": (b"\x93NUMPY",),
+    "it is a pickle, which is never opened: it could run any program": (b"\x80\x04\x95", b"\x80\x05\x95"),
+    "it is an SPSS file, which is not supported; save it as CSV": (b"$FL2",),
+    "it is a Stata file, which is not supported; save it as CSV": (b"<stata_dta>",),
+    "it is an Avro file, which is not supported; save it as Parquet": (b"Obj\x01",),
+    "it is an ORC file, which is not supported; save it as Parquet": (b"ORC",),
+    "it is a Feather file of the first version; save it as Parquet": (b"FEA1",),
+    "it is a sound, film or picture file": (b"ID3", b"RIFF", b"fLaC", b"OggS"),
+    "it is a broken Parquet file": (b"PAR1\x00",),
+    "it is encrypted": (b"PARE", b"Salted__", b"-----BEGIN PGP"),
+    "it is a pointer of Git LFS: the data itself was not fetched": (b"version https://git-lfs",),
+}
+_LATER_SIGNATURES: Final = (
     (257, b"ustar", "it is an archive (tar); unpack it first"),
-    (0, b"\x7fELF", "it is a program"),
-    (0, b"MZ\x90", "it is a program"),
-    (0, b"\x89HDF", "it is an HDF5 file, which is not supported; save it as Parquet or CSV"),
-    (0, b"CDF\x01", "it is a NetCDF file, which is not supported; save it as Parquet or CSV"),
-    (0, b"CDF\x02", "it is a NetCDF file, which is not supported; save it as Parquet or CSV"),
-    (0, b"\x93NUMPY", "it is a numpy array, which is not supported; save it as Parquet or CSV"),
-    (0, b"\x80\x04\x95", "it is a pickle, which is never opened: it could run any program"),
-    (0, b"\x80\x05\x95", "it is a pickle, which is never opened: it could run any program"),
-    (0, b"$FL2", "it is an SPSS file, which is not supported; save it as CSV"),
-    (0, b"<stata_dta>", "it is a Stata file, which is not supported; save it as CSV"),
-    (0, b"Obj\x01", "it is an Avro file, which is not supported; save it as Parquet"),
-    (0, b"ORC", "it is an ORC file, which is not supported; save it as Parquet"),
-    (0, b"FEA1", "it is a Feather file of the first version; save it as Parquet"),
-    (0, b"ID3", "it is a sound file (MP3)"),
-    (0, b"RIFF", "it is a sound, film or picture file (RIFF)"),
-    (0, b"fLaC", "it is a sound file (FLAC)"),
-    (0, b"OggS", "it is a sound file (Ogg)"),
     (4, b"ftyp", "it is a film (MP4)"),
-    (0, b"PAR1\x00", "it is a broken Parquet file"),
-    (0, b"PARE", "it is encrypted"),
-    (0, b"Salted__", "it is encrypted"),
-    (0, b"-----BEGIN PGP", "it is encrypted"),
-    (0, b"version https://git-lfs", "it is a pointer of Git LFS: the data itself was not fetched"),
 )
 _DOCUMENTS: Final = {
     **dict.fromkeys(("html", "htm", "xhtml"), "it is a web page (HTML)"),
@@ -306,9 +280,9 @@ def _by_signature(source: SourceFile, head: bytes) -> Reader | None:
         return "sqlite"
     if head[8:12] == b"DUCK":
         return "duckdb"
-    for offset, signature, why in _SIGNATURES:
-        if head[offset : offset + len(signature)] == signature:
-            raise NotReadable(why)
+    later = (why for offset, signature, why in _LATER_SIGNATURES if head.startswith(signature, offset))
+    if why := next((why for why, first in _SIGNATURES.items() if head.startswith(first)), next(later, "")):
+        raise NotReadable(why)
     return None
 
 

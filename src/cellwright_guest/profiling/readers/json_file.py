@@ -11,9 +11,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile
+from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile
 from cellwright_guest.profiling.readers.formats import OpenedBytes, find_encoding
-from cellwright_guest.profiling.readers.reader_columns import describe_sampling, pandas_names, typed_column
+from cellwright_guest.profiling.readers.reader_columns import pandas_names, raw_table, typed_columns
 from cellwright_guest.profiling.records import LONGEST_NAME, Oddity, ReadOptions
 from cellwright_guest.profiling.wording import counted, cut
 
@@ -189,26 +189,13 @@ def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed
     total = records.seen
     if records.is_over:
         total = max(total, int(total * source.size_bytes / max(1, consumed)))
-    columns, odd = list[RawColumn](), list[Oddity]()
-    for name, shown in zip(used, pandas_names([cut(name, LONGEST_NAME) for name in used]), strict=True):
-        column, noticed = typed_column(shown, [row.get(name) for row in records.kept])
-        columns.append(column)
-        odd.extend(noticed)
+    shown = pandas_names([cut(name, LONGEST_NAME) for name in used])
+    columns, odd = typed_columns(shown, [[row.get(name) for name in used] for row in records.kept])
     if len(used) < len(names):
         says = f"Only the first {len(used):,} of {len(names):,} columns were read."
         odd.append(Oddity(kind="not-read", says=says, count=len(names) - len(used)))
     if records.broken:
         says = f"{counted(records.broken, 'line')} could not be read as JSON."
         odd.append(Oddity(kind="not-read", says=says, count=records.broken, severity="problem"))
-    stride, is_counted = records.stride, not records.is_over
-    return RawTable(
-        name=f"{source.stem}_{reading.part}" if reading.part else source.stem,
-        reading=reading,
-        columns=columns,
-        rows=total,
-        is_counted=is_counted,
-        looked_at=len(records.kept),
-        sampling=describe_sampling(stride=stride, seen=records.seen, is_counted=is_counted, total=total),
-        bytes=source.size_bytes,
-        oddities=odd,
-    )
+    seen, stride, is_whole = records.seen, records.stride, not records.is_over
+    return raw_table(source, reading, columns, odd, rows=total, seen=seen, stride=stride, is_whole=is_whole)

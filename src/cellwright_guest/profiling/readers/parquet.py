@@ -10,16 +10,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile
-from cellwright_guest.profiling.readers.reader_columns import (
-    Batch,
-    RowSample,
-    Schema,
-    describe_sampling,
-    kept_or_empty,
-    raw_columns,
-    starting_stride,
-    unique_names,
-)
+from cellwright_guest.profiling.readers import reader_columns
 from cellwright_guest.profiling.records import Format, ReadOptions
 
 _BATCH_ROWS: Final = 8_192
@@ -83,7 +74,9 @@ def _chosen(sizes: Sequence[int], budget: ReadBudget) -> list[int]:
     return sorted({round(number * (len(sizes) - 1) / max(1, step - 1)) for number in range(step)})
 
 
-def _batches(file: pyarrow.parquet.ParquetFile, chosen: Sequence[int], wanted: Sequence[str]) -> Iterator[Batch]:
+def _batches(
+    file: pyarrow.parquet.ParquetFile, chosen: Sequence[int], wanted: Sequence[str]
+) -> Iterator[reader_columns.Batch]:
     columns = None if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names) else list(wanted)
     for number in chosen:
         yield from file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False)
@@ -92,39 +85,34 @@ def _batches(file: pyarrow.parquet.ParquetFile, chosen: Sequence[int], wanted: S
 def _table(
     source: SourceFile,
     kind: Format,
-    schema: Schema,
-    batches: Iterator[Batch],
+    schema: reader_columns.Schema,
+    batches: Iterator[reader_columns.Batch],
     budget: ReadBudget,
     sizes: Sequence[int] | None,
     chosen: Sequence[int],
 ) -> RawTable:
     rows = sum(sizes) if sizes is not None else 0
     offered = sum(sizes[number] for number in chosen) if sizes is not None else 0
-    sample = RowSample(budget=budget, stride=starting_stride(offered, budget.most_rows))
+    sample = reader_columns.RowSample(budget=budget, stride=reader_columns.starting_stride(offered, budget.most_rows))
     is_over = False
     for batch in batches:
         sample.offer(batch.select(list(range(len(schema.names)))))
         is_over = budget.is_spent
         if is_over:
             break
-    total = rows if sizes is not None else sample.seen
-    table = kept_or_empty(sample, sample.seen, schema)
-    is_whole = not is_over and (sizes is None or len(chosen) == len(sizes))
-    sampling = describe_sampling(
-        stride=sample.stride, seen=sample.seen, is_counted=is_whole, total=max(total, sample.seen)
+    held = reader_columns.kept_or_empty(sample, sample.seen, schema)
+    table = reader_columns.raw_table(
+        source,
+        ReadOptions(path=source.shown, format=kind),
+        reader_columns.raw_columns(held, reader_columns.unique_names(schema.names)),
+        [],
+        rows=rows if sizes is not None else sample.seen,
+        seen=sample.seen,
+        stride=sample.stride,
+        is_whole=not is_over and (sizes is None or len(chosen) == len(sizes)),
+        is_counted=sizes is not None or not is_over,
     )
     if sizes is not None and len(chosen) < len(sizes) and not is_over:
-        pieces = f"{len(chosen):,} of {len(sizes):,} row groups spread over the file"
-        sampling = (
-            f"{describe_sampling(stride=max(2, sample.stride), seen=0, is_counted=True, total=sample.seen)} in {pieces}"
-        )
-    return RawTable(
-        name=source.stem,
-        reading=ReadOptions(path=source.shown, format=kind),
-        columns=raw_columns(table, unique_names(schema.names)),
-        rows=total,
-        is_counted=sizes is not None or not is_over,
-        looked_at=table.num_rows,
-        sampling=sampling,
-        bytes=source.size_bytes,
-    )
+        part = f"every {reader_columns.ordinal(max(2, sample.stride))} of {sample.seen:,} rows"
+        table.sampling = f"{part} in {len(chosen):,} of {len(sizes):,} row groups spread over the file"
+    return table

@@ -1,6 +1,6 @@
-"""Files and folders become tables, whatever is in them: the interface of reading.
+"""Files become tables, whatever is in them: the interface of reading.
 
-Hidden files and links that lead elsewhere are passed over; files of one shape (`sales_2024-01.csv` …) are one table.
+Files of one shape (`sales_2024-01.csv` …) are one table.
 Nothing that a file holds raises: what cannot be read is told with its reason.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import gzip
 import importlib
-import os
 import re
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -38,63 +38,24 @@ from cellwright_guest.profiling.readers.json_file import read_json, read_json_li
 from cellwright_guest.profiling.readers.reader_columns import Array, DataType
 from cellwright_guest.profiling.records import Oddity, ProfileRequest, SkippedFile
 
-_MOST_DEPTH: Final = 12
-_MOST_ENTRIES: Final = 20_000
-_PASSED_OVER: Final = frozenset({"__pycache__", "node_modules", "venv"})
-
 
 def list_sources(paths: Sequence[str], most_files: int) -> tuple[list[SourceFile], list[SkippedFile], list[str]]:
-    """The files that `paths` name, those in folders too; what cannot be opened is told."""
+    """The files that `paths` name; what is no file is told."""
     sources, skipped, notes = dict[Path, SourceFile](), list[SkippedFile](), list[str]()
     for asked in dict.fromkeys(paths):
         path = Path(asked)
         try:
-            found, why = _named(path, asked)
+            status = path.stat()
         except (OSError, ValueError):
-            found, why = [], "it cannot be opened"
-        if why:
-            skipped.append(SkippedFile(path=example(asked), why=why))
-        for source in found:
-            sources.setdefault(source.path.absolute(), source)
+            skipped.append(SkippedFile(path=example(asked), why="it cannot be opened"))
+            continue
+        if stat.S_ISREG(status.st_mode):
+            sources.setdefault(path.absolute(), SourceFile(path=path, shown=asked, size_bytes=status.st_size))
+        else:
+            skipped.append(SkippedFile(path=example(asked), why="it is no file"))
     if len(sources) > most_files:
         notes.append(f"Only the first {most_files:,} of {len(sources):,} files were read.")
     return list(sources.values())[:most_files], skipped, notes
-
-
-def _named(path: Path, asked: str) -> tuple[list[SourceFile], str]:
-    if path.is_dir():
-        found = sorted(_walk(path, asked), key=lambda source: _natural(source.shown))
-        return found, "" if found else "it is a folder without files"
-    if path.is_file():
-        return [SourceFile(path=path, shown=asked, size_bytes=path.stat().st_size)], ""
-    return [], "it is neither a file nor a folder" if path.exists() else "there is no such file"
-
-
-def _walk(folder: Path, asked: str) -> Iterator[SourceFile]:
-    """The files below a folder; hidden ones and links that lead out of it are passed over."""
-    inside, entries = folder.resolve(), 0
-    for where, folders, files in os.walk(folder, followlinks=False):
-        here = Path(where)
-        depth = len(here.relative_to(folder).parts)
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in _PASSED_OVER and depth < _MOST_DEPTH
-        )
-        for name in sorted(files):
-            entries += 1
-            if entries > _MOST_ENTRIES:
-                return
-            path = here / name
-            if name.startswith((".", "~$")) or not path.is_file() or not path.resolve().is_relative_to(inside):
-                continue
-            shown = str(Path(asked) / path.relative_to(folder))
-            yield SourceFile(path=path, shown=shown, size_bytes=path.stat().st_size)
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """A key by which `2.csv` comes before `10.csv`."""
-    return [
-        (int(part), "") if part.isdigit() and part.isascii() else (-1, part) for part in re.split(r"(\d{1,18})", text)
-    ]
 
 
 _VARYING: Final = re.compile(r"\d+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*", re.IGNORECASE)
@@ -246,7 +207,7 @@ Found = tuple[list[RawTable], list[SkippedFile], list[str]]
 
 
 def read_tables(question: ProfileRequest) -> Found:
-    """The tables in the files and folders asked for, what could not be read, and remarks.
+    """The tables in the files asked for, what could not be read, and remarks.
 
     Blocks for about `question.seconds` at most; never raises for what a file holds.
     """

@@ -9,16 +9,16 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute
 
-from cellwright_guest.profiling.raw import RawColumn, ReadBudget, example
+from cellwright_guest.profiling.raw import RawColumn, RawTable, ReadBudget, SourceFile, example
 from cellwright_guest.profiling.readers.csv_dialect import is_rule
-from cellwright_guest.profiling.records import LONGEST_NAME, Oddity
+from cellwright_guest.profiling.records import LONGEST_NAME, Oddity, ReadOptions, Severity
 from cellwright_guest.profiling.wording import counted, cut
 
 Array = Any
@@ -215,6 +215,43 @@ def raw_columns(table: Table, names: Sequence[str]) -> list[RawColumn]:
         RawColumn(name=name, values=column, is_text_format=False)
         for name, column in zip(names, table.columns, strict=True)
     ]
+
+
+def raw_table(
+    source: SourceFile, reading: ReadOptions, columns: list[RawColumn], oddities: list[Oddity], *,
+    rows: int, seen: int, stride: int, is_whole: bool, is_counted: bool | None = None, name: str = "",
+) -> RawTable:  # fmt: skip
+    """A table of a file, every `stride`-th of the rows `seen`; `is_whole`: those were all there are."""
+    return RawTable(
+        name=name or (f"{source.stem}_{reading.part}" if reading.part else source.stem),
+        reading=reading,
+        columns=columns,
+        rows=rows,
+        is_counted=is_whole if is_counted is None else is_counted,
+        looked_at=len(columns[0].values) if columns else 0,
+        sampling=describe_sampling(stride=stride, seen=seen, is_counted=is_whole, total=rows),
+        bytes=source.size_bytes,
+        oddities=oddities,
+    )
+
+
+def oddities_around(
+    thing: str, before: Sequence[Sequence[str]], notes: Sequence[Sequence[str]], names: Sequence[str]
+) -> Iterator[Oddity]:
+    """What stands before and behind a table in its text or sheet, and columns without a name."""
+    severities: tuple[tuple[Sequence[Sequence[str]], str, Severity], ...] = (
+        (before, "before the table are no rows of it and are passed over", "note"),
+        (notes, "at the end are notes, no rows, and are left out", "warning"),
+    )
+    for records, what, severity in severities:
+        lines = [" ".join(cell for cell in record if cell) for record in records if any(record)]
+        if lines:
+            shown = tuple(example(line) for line in lines[:5])
+            says = f"{counted(len(lines), thing)} {what}."
+            yield Oddity(kind="footnotes", says=says, count=len(lines), examples=shown, severity=severity)
+    unnamed = sum(1 for name in names if name.startswith("Unnamed: "))
+    if unnamed:
+        yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)
 
 
 def kept_or_empty(sample: RowSample, rows: int, schema: Schema) -> Table:

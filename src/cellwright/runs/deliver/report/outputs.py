@@ -9,7 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from cellwright.kernel import CellFault, CellOutcome, CellOutput
@@ -136,37 +136,24 @@ _OPEN: Final = frozenset({
 _CHART_NOTE: Final = "Interactive chart: open the notebook to see it."
 
 
-@dataclass(frozen=True, slots=True)
-class _Within:
-    """In what something is shown."""
-
-    charts: Charts
-    depth: int = 0
-    """So many outputs."""
-
-    def below(self) -> _Within:
-        return replace(self, depth=self.depth + 1)
-
-
 def output_html(outcome: CellOutcome | None, charts: Charts | None = None) -> str:
     """What the cell shows, made harmless; empty if it shows nothing."""
     if outcome is None:
         return ""
-    within = _Within(charts or Charts())
     parts = [f'<div class="console">{_preformatted(outcome.console)}</div>'] if outcome.console.strip() else []
     if outcome.error is not None:
         parts.append(_fault(outcome.error))
     elif outcome.output is not None:
         pictures = [variable.picture for variable in outcome.variables if variable.picture]
-        parts.append(_shown(outcome.output, pictures[0] if len(pictures) == 1 else b"", within))
+        parts.append(_shown(outcome.output, pictures[0] if len(pictures) == 1 else b"", charts or Charts()))
     return "".join(parts)
 
 
-def _shown(output: CellOutput, kernels_picture: bytes, within: _Within) -> str:
+def _shown(output: CellOutput, kernels_picture: bytes, charts: Charts) -> str:
     if not output.data:
         note = '<p class="note">Too large for this page; in short:</p>' if output.is_cut else ""
         return note + _preformatted(output.text) if output.text else ""
-    html = _of_type(output.mimetype, output.data, within)
+    html = _of_type(output.mimetype, output.data, charts, 0)
     if html is None and kernels_picture:
         html = f'<img src="data:image/png;base64,{base64.b64encode(kernels_picture).decode()}" alt="chart">'
     if html is None:
@@ -176,18 +163,18 @@ def _shown(output: CellOutput, kernels_picture: bytes, within: _Within) -> str:
     return html
 
 
-def _of_type(mimetype: str, data: str, within: _Within) -> str | None:
-    """Data of this type as HTML; None where it cannot stand still on a page."""
-    if within.depth > _DEEPEST:
+def _of_type(mimetype: str, data: str, charts: Charts, depth: int) -> str | None:
+    """Data of this type as HTML, within so many outputs; None where it cannot stand still on a page."""
+    if depth > _DEEPEST:
         return ""
     if mimetype == _BUNDLE:
-        return _bundle(data, within)
+        return _bundle(data, charts, depth)
     if mimetype in {"text/html", "text/markdown"}:
-        return clean_output(data, within)
+        return clean_output(data, charts, depth)
     if mimetype.startswith("image/"):
         return _image(mimetype, data)
     if "vega" in mimetype:
-        return within.charts.html(_parsed(data))
+        return charts.html(_parsed(data))
     if mimetype in {"application/json", "application/vnd.marimo+json"}:
         return _json(_parsed(data))
     if mimetype.startswith("text/"):
@@ -195,11 +182,11 @@ def _of_type(mimetype: str, data: str, within: _Within) -> str | None:
     return None
 
 
-def clean_output(markup: str, within: _Within | None = None) -> str:
+def clean_output(markup: str, charts: Charts | None = None, depth: int = 0) -> str:
     """A notebook's HTML made harmless; marimo's own elements become what they show."""
     text = _TEX.sub(lambda found: f"<code>{escaped(found[1])}</code>", markup) if "||" in markup else markup
-    inside = within or _Within(Charts())
-    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, inside))
+    found = charts or Charts()
+    return clean(text, replace=lambda tag, attributes: _element(tag, attributes, found, depth))
 
 
 def _fault(error: CellFault) -> str:
@@ -244,27 +231,27 @@ def _image(mimetype: str, data: str) -> str | None:
     return f'<img src="{source}" alt="">' if source else None
 
 
-def _bundle(data: str, within: _Within) -> str | None:
+def _bundle(data: str, charts: Charts, depth: int) -> str | None:
     """One value in several forms: the one that stands still best."""
     forms = _parsed(data)
     if not isinstance(forms, dict):
         return None
     for wanted in _FORMS:
         held = forms.get(wanted)
-        if isinstance(held, str) and (html := _of_type(wanted, held, within.below())):
+        if isinstance(held, str) and (html := _of_type(wanted, held, charts, depth + 1)):
             return html
     for form, held in forms.items():
         if "vega" in str(form):
-            return within.charts.html(_parsed(held) if isinstance(held, str) else held)
+            return charts.html(_parsed(held) if isinstance(held, str) else held)
     return None
 
 
 # ── marimo's elements ──
 
 
-def _element(tag: str, attributes: Mapping[str, str], within: _Within) -> str | None:
+def _element(tag: str, attributes: Mapping[str, str], charts: Charts, depth: int) -> str | None:
     """What an element of marimo shows; it keeps that in attributes, as JSON. None: look inside."""
-    if tag in _LEFT_OUT or within.depth >= _DEEPEST:
+    if tag in _LEFT_OUT or depth >= _DEEPEST:
         return ""
     if tag in _OPEN or not tag.startswith("marimo-"):
         return None
@@ -272,47 +259,49 @@ def _element(tag: str, attributes: Mapping[str, str], within: _Within) -> str | 
         case "marimo-table":
             return _table(attributes)
         case "marimo-callout-output":
-            return f'<div class="callout">{_nested(attributes.get("data-html"), within)}</div>'
+            return f'<div class="callout">{_nested(attributes.get("data-html"), charts, depth)}</div>'
         case "marimo-mime-renderer":
-            return _rendered(attributes, within)
+            return _rendered(attributes, charts, depth)
         case "marimo-stat":
-            return _stat(attributes, within)
+            return _stat(attributes, charts, depth)
         case "marimo-json-output":
             return _json(_parsed(attributes.get("data-json-data", "")))
         case "marimo-mermaid":
             return _preformatted(str(_parsed(attributes.get("data-diagram", "")) or ""))
         case "marimo-vega":
-            return within.charts.html(_parsed(attributes.get("data-spec", ""))) or f'<p class="note">{_CHART_NOTE}</p>'
+            return charts.html(_parsed(attributes.get("data-spec", ""))) or f'<p class="note">{_CHART_NOTE}</p>'
         case "marimo-plotly":
             return f'<p class="note">{_CHART_NOTE}</p>'
         case _:
-            return _control(tag.removeprefix("marimo-"), attributes, within)
+            return _control(tag.removeprefix("marimo-"), attributes, charts, depth)
 
 
-def _nested(held: str | None, within: _Within) -> str:
+def _nested(held: str | None, charts: Charts, depth: int) -> str:
     value = _parsed(held or "")
     if isinstance(value, str):
-        return clean_output(value, within.below())
+        return clean_output(value, charts, depth + 1)
     return escaped(str(value)) if value is not None else ""
 
 
-def _rendered(attributes: Mapping[str, str], within: _Within) -> str:
+def _rendered(attributes: Mapping[str, str], charts: Charts, depth: int) -> str:
     mimetype, data = _parsed(attributes.get("data-mime", "")), _parsed(attributes.get("data-data", ""))
     if not isinstance(mimetype, str):
         return ""
     text = data if isinstance(data, str) else json.dumps(data)
-    return _of_type(mimetype, text, within.below()) or f'<p class="note">{_CHART_NOTE}</p>'
+    return _of_type(mimetype, text, charts, depth + 1) or f'<p class="note">{_CHART_NOTE}</p>'
 
 
-def _stat(attributes: Mapping[str, str], within: _Within) -> str:
-    label, value, caption = (_nested(attributes.get(f"data-{name}"), within) for name in ("label", "value", "caption"))
+def _stat(attributes: Mapping[str, str], charts: Charts, depth: int) -> str:
+    label, value, caption = (
+        _nested(attributes.get(f"data-{name}"), charts, depth) for name in ("label", "value", "caption")
+    )
     small = f"<small>{caption}</small>" if caption else ""
     return f'<div class="stat"><span>{label}</span><strong>{value}</strong>{small}</div>'
 
 
-def _control(name: str, attributes: Mapping[str, str], within: _Within) -> str:
+def _control(name: str, attributes: Mapping[str, str], charts: Charts, depth: int) -> str:
     """An input, with the value it had."""
-    label = _nested(attributes.get("data-label"), within)
+    label = _nested(attributes.get("data-label"), charts, depth)
     value = attributes.get("data-initial-value", "")
     shown = f" = {escaped(_clipped(value, 100))}" if value not in {"", "null", "{}", "[]", '""'} else ""
     return f'<span class="control">{label or escaped(name[:40])}{shown}</span>'

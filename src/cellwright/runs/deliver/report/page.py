@@ -112,15 +112,17 @@ def _listed(title: str, texts: Sequence[str]) -> str:
 
 
 def _checks(delivery: Delivery) -> str:
-    if not delivery.checks:
-        return ""
     rows: list[str] = []
     for check in delivery.checks:
         sign, word = ("✓", "passed") if check.has_passed else ("✗", "missed")
-        detail = f'<div class="detail">{line(check.detail)}</div>' if check.detail else ""
         name = f' <code title="the test in the notebook">{escaped(check.name)}</code>' if check.name else ""
-        rows.append(f'<li><span class="mark {word}">{sign} {word}</span>{line(check.says)}{name}{detail}</li>')
-    return _section("Checks", f'<ul class="checks">{"".join(rows)}</ul>')
+        rows.append(_marked(word, f"{sign} {word}", f"{line(check.says)}{name}", check.detail))
+    return _section("Checks", f'<ul class="checks">{"".join(rows)}</ul>') if rows else ""
+
+
+def _marked(kind: str, mark: str, html: str, detail: str) -> str:
+    below = f'<div class="detail">{line(detail)}</div>' if detail else ""
+    return f'<li><span class="mark {kind}">{mark}</span>{html}{below}</li>'
 
 
 def _compared(comparison: Comparison) -> str:
@@ -137,15 +139,11 @@ def _compared(comparison: Comparison) -> str:
 
 
 def _tasks(delivery: Delivery) -> str:
-    if not delivery.tasks:
-        return ""
     rows: list[str] = []
     for task in delivery.tasks:
         kind = task.status if task.status in {"done", "failed"} else "other"
-        note = f'<div class="detail">{line(task.note)}</div>' if task.note else ""
-        sign = f"{_TASK_MARKS[task.status]} {task.status}"
-        rows.append(f'<li><span class="mark {kind}">{sign}</span>{line(task.title)}{note}</li>')
-    return _section("What was done", f'<ul class="tasks">{"".join(rows)}</ul>')
+        rows.append(_marked(kind, f"{_TASK_MARKS[task.status]} {task.status}", line(task.title), task.note))
+    return _section("What was done", f'<ul class="tasks">{"".join(rows)}</ul>') if rows else ""
 
 
 def _footer(delivery: Delivery) -> str:

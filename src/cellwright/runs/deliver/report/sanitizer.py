@@ -205,16 +205,16 @@ class _Cleaner:
         if self._silent:
             self._nested += tag == self._silent
         elif tag in _SILENT:
-            self._silence(tag)
+            self._silent, self._nested = tag, 0
         elif tag in _LEFT_OUT or self._tags > _MOST_TAGS:
             return
         elif "-" in tag:
-            self._custom(tag, attributes)
+            if (replaced := self._replace(tag, attributes)) is not None:
+                self._parts.append(replaced)
+                # What stands inside such an element is for its script, not for a reader.
+                self._silent, self._nested = tag, 0
         elif tag in _PLAIN:
             self._plain(tag, attributes)
-
-    def _silence(self, tag: str) -> None:
-        self._silent, self._nested = tag, 0
 
     def _end(self, tag: str) -> None:
         """An end without a beginning means nothing."""
@@ -228,13 +228,6 @@ class _Cleaner:
             while (closed := self._open.pop()) != written:
                 self._parts.append(f"</{closed}>")
             self._parts.append(f"</{written}>")
-
-    def _custom(self, tag: str, attributes: Mapping[str, str]) -> None:
-        replaced = self._replace(tag, attributes)
-        if replaced is not None:
-            self._parts.append(replaced)
-            # What stands inside such an element is for its script, not for a reader.
-            self._silence(tag)
 
     def _plain(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag not in _VOID and len(self._open) >= _DEEPEST:

@@ -77,13 +77,12 @@ def account(delivery: Delivery) -> list[tuple[str, str]]:
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it: `48 s`, `3 min 20 s`, `2 h 5 min`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3_600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3_600} h {whole % 3_600 // 60} min"
+    """A time as a person says it, as wide as a second later: `48 s`, `3 min 05 s`, `2 h 05 min`."""
+    whole = max(0, int(seconds))
+    hours, minutes = whole // 3_600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
 
 
 def _plain(text: str) -> str:

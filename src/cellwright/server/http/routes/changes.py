@@ -54,7 +54,7 @@ def branches_routes(resources: ApiResources) -> APIRouter:
         await check_run(records, run)
         # The questions first: one that was answered meanwhile is then decided in the views.
         choices = await open_choices(records, run)
-        found = (await resources.views.of(run)).branches.lanes
+        found = (await resources.views.of(run)).branches.values()
         return shapes.Branches(
             branches=[shapes.BranchShape.model_validate(branch_view_json(view, choices)) for view in found]
         )

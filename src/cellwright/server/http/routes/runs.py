@@ -20,7 +20,7 @@ from cellwright.errors import UserError
 from cellwright.journal import RunId
 from cellwright.journal.names import new_run_id
 from cellwright.notebook import read
-from cellwright.runs import Goal
+from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
 from cellwright.runs.verify.proof_status import code_changes, trust_in

@@ -1,8 +1,8 @@
-"""Every symbol of marimo's that the guest relies on, with the shape it relies on.
+"""The symbols of marimo's of which the guest relies on more than that they are there: the shape it relies on.
 
 marimo's internals are private and change in patch releases. After an upgrade `missing()` says which of these are
-gone or changed, before anything fails in a notebook. A test reads the guest's sources and refuses a symbol that is
-imported but not listed here. The bodies that the speed patches replace are pinned separately, by fingerprint.
+gone or changed, before anything fails in a notebook. A test asks the same of every symbol that the guest's sources
+import. The bodies that the speed patches replace are pinned separately, by fingerprint.
 """
 
 from __future__ import annotations
@@ -91,99 +91,79 @@ def _call_problems(symbol: Symbol, found: Any) -> list[str]:
 
 _NOTATION: Final = re.compile(r"([\w.]+)(?:\(([^)]*)\))?(?: \{([^}]*)\})?(?: \[([^\]]*)\])?")
 _TABLE: Final = """\
-marimo: _tracer
-marimo._ast: compiler
 marimo._ast.app_config: _AppConfig [from_untrusted_dict]
-marimo._ast.cell: CellConfig {disabled} [configure]
-    CellImpl {code defs refs temporaries variable_data deleted_refs language cell_id config import_workspace _status
-    _stale} [stale run_result_status set_output set_runtime_state set_stale set_run_result_status exception]
-    CellStaleState {state} ImportWorkspace {imported_defs is_import_block} RuntimeState {state} RuntimeStateType
+marimo._ast.cell: CellConfig {disabled} [configure] CellImpl {code defs refs temporaries variable_data deleted_refs
+    language cell_id config import_workspace _status _stale} [stale run_result_status set_output set_runtime_state
+    set_stale set_run_result_status exception] CellStaleState {state} ImportWorkspace {imported_defs is_import_block}
+    RuntimeState {state}
 marimo._ast.compiler: ends_with_semicolon(code) get_filename(cell_id)
 marimo._ast.visitor: VariableData {kind} [language]
-marimo._config.config: DEFAULT_CONFIG MarimoConfig merge_config(config new_config)
+marimo._config.config: merge_config(config new_config)
 marimo._data.get_datasets: get_datasets_from_variables(variables)
-marimo._entrypoints: registry
-marimo._entrypoints.ids: KnownEntryPoint
 marimo._entrypoints.registry: get_entry_points(group)
-marimo._messaging: errors notification_utils
 marimo._messaging.cell_output: CellChannel [STDOUT STDERR]
-marimo._messaging.errors: CycleError {edges_with_vars} Error ImportStarError {msg lineno}
-    MarimoAncestorPreventedError {raising_cell} MarimoAncestorStoppedError {raising_cell}
-    MarimoExceptionRaisedError {msg exception_type raising_cell} MarimoInternalError MarimoInterruptionError
-    MarimoSQLError {msg} MarimoStrictExecutionError {msg blamed_cell} MarimoSyntaxError {msg lineno}
+marimo._messaging.errors: CycleError {edges_with_vars} ImportStarError {msg lineno} MarimoAncestorPreventedError
+    {raising_cell} MarimoAncestorStoppedError {raising_cell} MarimoExceptionRaisedError {msg exception_type
+    raising_cell} MarimoSQLError {msg} MarimoStrictExecutionError {msg blamed_cell} MarimoSyntaxError {msg lineno}
     MultipleDefinitionError {name cells} SetupRootError {edges_with_vars} UnknownError {msg error_type}
-marimo._messaging.mimetypes: ConsoleMimeType
-marimo._messaging.notification: DatasetsNotification {tables} ModelClose
-    ModelLifecycleNotification {model_id message} ModelOpen {state buffer_paths buffers esm_spec}
-    ModelUpdate {state buffer_paths buffers esm_spec} NotificationMessage RemoveUIElementsNotification {cell_id}
-    UIElementMessageNotification {ui_element message} VariableDeclarationNotification {name declared_by used_by}
-    VariableValuesNotification {variables} VariablesNotification {variables}
+marimo._messaging.notification: DatasetsNotification {tables} ModelLifecycleNotification {model_id message} ModelOpen
+    {state buffer_paths buffers esm_spec} ModelUpdate {state buffer_paths buffers esm_spec} RemoveUIElementsNotification
+    {cell_id} UIElementMessageNotification {ui_element message} VariableDeclarationNotification {name declared_by
+    used_by} VariableValuesNotification {variables} VariablesNotification {variables}
 marimo._messaging.notification_utils: CellNotificationUtils [broadcast_console_output]
     broadcast_notification(notification stream)
-marimo._messaging.types: KernelMessage KernelStreams {stream stdout stderr stdin}
-    Stderr [_write_with_mimetype _stop] Stdin [_readline_with_prompt _stop] Stdout [_write_with_mimetype _stop]
-    Stream [write flush_console stop copy_for_thread cell_id]
+marimo._messaging.types: KernelStreams {stream stdout stderr stdin} Stderr [_write_with_mimetype _stop] Stdin
+    [_readline_with_prompt _stop] Stdout [_write_with_mimetype _stop] Stream [write flush_console stop copy_for_thread
+    cell_id]
 marimo._messaging.variables: create_variable_value(name value)
-marimo._output: formatting
 marimo._output.formatters.formatters: register_formatters()
 marimo._output.formatting: try_format(obj)
 marimo._plugins.stateless.flex: vstack(items)
 marimo._plugins.stateless.status._progress: _Progress [title total current update_progress]
-marimo._plugins.ui: dropdown
 marimo._plugins.ui._core.registry: UIElementRegistry [_objects]
 marimo._plugins.ui._core.ui_element: UIElement [_id value _value_frontend] UIElement._update_value(value)
-marimo._runtime: dataflow handlers kernel_lifecycle
 marimo._runtime.cell_lifecycle_registry: CellLifecycleRegistry {registry} [dispose]
-marimo._runtime.commands: AppMetadata {query_params cli_args app_config argv filename} CodeCompletionCommand
-    CommandMessage DeleteCellCommand {cell_id} ExecuteCellCommand {cell_id code} StopKernelCommand
-    UpdateUIElementCommand {object_ids values}
+marimo._runtime.commands: AppMetadata {query_params cli_args app_config argv filename} DeleteCellCommand {cell_id}
+    ExecuteCellCommand {cell_id code} UpdateUIElementCommand {object_ids values}
 marimo._runtime.context: get_context() safe_get_context()
 marimo._runtime.context.kernel_context: KernelRuntimeContext {stream filename app_config state_registry
     cell_lifecycle_registry ui_element_registry} [is_embedded with_cell_id execution_context active_scheduler]
 marimo._runtime.context.types: ExecutionContext {cell_id setting_element_value} get_context() get_global_context()
-marimo._runtime.control_flow: MarimoInterrupt MarimoStopError [output]
-marimo._runtime.dataflow: edges topological_sort(graph cell_ids)
-    transitive_closure(graph cell_ids children inclusive relatives predicate)
+marimo._runtime.control_flow: MarimoStopError [output]
+marimo._runtime.dataflow: topological_sort(graph cell_ids) transitive_closure(graph cell_ids children inclusive
+    relatives predicate)
 marimo._runtime.dataflow.definitions: DefinitionRegistry {definition_conflicts conflict_names}
-marimo._runtime.dataflow.edges: get_referring_cells(name language topology)
-    resolve_cell_references(cell_id cell topology definitions)
-marimo._runtime.dataflow.graph:
-    DirectedGraph {topology} [cells parents children definitions descendants is_any_ancestor_disabled]
-marimo._runtime.dataflow.topology: GraphTopology [cells children parents]
-    MutableGraphTopology {_cells _children _parents} [add_node remove_node add_edge remove_edge]
-marimo._runtime.dataflow.types: Edge
-marimo._runtime.exceptions: MarimoMissingRefError [ref name_error] MarimoRuntimeException
+marimo._runtime.dataflow.edges: get_referring_cells(name language topology) resolve_cell_references(cell_id cell
+    topology definitions)
+marimo._runtime.dataflow.graph: DirectedGraph {topology} [cells parents children definitions descendants
+    is_any_ancestor_disabled]
+marimo._runtime.dataflow.topology: GraphTopology [cells children parents] MutableGraphTopology {_cells _children
+    _parents} [add_node remove_node add_edge remove_edge]
+marimo._runtime.exceptions: MarimoMissingRefError [ref name_error]
 marimo._runtime.execution: ExecutionAttempt {cell_id} [plan _notify]
 marimo._runtime.handlers: construct_interrupt_handler()
 marimo._runtime.kernel_lifecycle: KernelArgs {streams debugger configs app_metadata user_config mode control_queue
     set_ui_element_queue virtual_file_storage} _build_hooks(is_edit_mode user_config) create_kernel(args)
-marimo._runtime.runner: hooks_on_finish hooks_post_execution hooks_pre_execution hooks_preparation
 marimo._runtime.runner.hook_context: OnFinishHookContext {graph cells_to_run cancelled_cells exceptions interrupted}
-    PostExecutionHookContext {graph glbls all_temporaries} PreExecutionHookContext {graph}
-    PreparationHookContext {graph cells_to_run}
-marimo._runtime.runner.hooks:
-    NotebookCellHooks [_lists _add add_pre_execution add_post_execution add_on_finish add_preparation]
-    Priority [EARLY NORMAL LATE FINAL] _HookEntry {hook priority} _HookList {_entries}
+    PostExecutionHookContext {graph glbls all_temporaries} PreExecutionHookContext {graph} PreparationHookContext {graph
+    cells_to_run}
+marimo._runtime.runner.hooks: NotebookCellHooks [_lists _add add_pre_execution add_post_execution add_on_finish
+    add_preparation] Priority [EARLY NORMAL LATE FINAL] _HookEntry {hook priority} _HookList {_entries}
 marimo._runtime.runner.hooks_post_execution: _broadcast_data_source_connection(cell ctx run_result)
-    _broadcast_datasets(cell ctx run_result) _broadcast_duckdb_datasource(cell ctx run_result)
-    _broadcast_outputs(cell ctx run_result) _broadcast_variables(cell ctx run_result)
-    _reset_matplotlib_context(cell ctx run_result) _store_state_reference(cell ctx run_result)
-    broadcast_storage_backends(cell ctx run_result) render_toplevel_defs(cell ctx run_result)
+    _broadcast_datasets(cell ctx run_result) _broadcast_duckdb_datasource(cell ctx run_result) _broadcast_outputs(cell
+    ctx run_result) _broadcast_variables(cell ctx run_result) _reset_matplotlib_context(cell ctx run_result)
+    _store_state_reference(cell ctx run_result) broadcast_storage_backends(cell ctx run_result)
+    render_toplevel_defs(cell ctx run_result)
 marimo._runtime.runner.result: RunResult {output exception accumulated_output}
 marimo._runtime.runner.scheduler: SequentialScheduler [interrupted cancel_all requeue cells_to_run _prev_scheduler]
-marimo._runtime.runtime: CellMetadata {config}
-    Kernel [graph errors globals argv app_metadata cell_metadata reactive_execution_mode _hooks _run_cells
-    _configure_cells _delete_variables handle_message state_updates] Kernel._configure_cells(configs)
-    Kernel._delete_variables(variables exclude_defs) Kernel._find_cells_for_state(state setter_cell_id)
-    Kernel._run_cells(cell_ids) Kernel.code_completion(request docstrings_limit) Kernel.handle_message(request)
-    Kernel.mutate_graph(execution_requests deletion_requests cells_starting_stale)
+marimo._runtime.runtime: CellMetadata {config} Kernel [graph errors globals argv app_metadata cell_metadata
+    reactive_execution_mode _hooks _run_cells _configure_cells _delete_variables handle_message state_updates]
+    Kernel._configure_cells(configs) Kernel._delete_variables(variables exclude_defs) Kernel._find_cells_for_state(state
+    setter_cell_id) Kernel._run_cells(cell_ids) Kernel.code_completion(request docstrings_limit)
+    Kernel.handle_message(request) Kernel.mutate_graph(execution_requests deletion_requests cells_starting_stale)
     Kernel.set_ui_element_value(request notify_frontend)
-marimo._runtime.state: SetFunctor State [_value]
-    StateRegistry [_states _inv_states register_scope retain_active_states]
+marimo._runtime.state: State [_value] StateRegistry [_states _inv_states register_scope retain_active_states]
 marimo._session.model: SessionMode [EDIT]
-marimo._tracer: MockTracer kernel_tracer
-marimo._types.ids: CellId_t VariableName
-marimo._utils.signals: SigintHandler
 """
 
 
