@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from cellwright.agents.events import PersonSaid
 from cellwright.agents.prompt.conversation import (
     AgentTurn,
     CallStatus,
-    PersonMessage,
     ToolCallRecord,
     digest,
     history_parts,
@@ -54,7 +54,7 @@ def test_short_histories_are_told_whole() -> None:
 def test_a_long_history_keeps_decisions_errors_and_what_people_said() -> None:
     turns = [a_turn(number) for number in range(1, 41)]
     turns[2] = a_turn(3, text="Error (failed): KeyError: 'Umsatz'", became="error")
-    turns[4] = a_turn(5, heard=(PersonMessage(by="ada", text="Only the year 2024."),))
+    turns[4] = a_turn(5, heard=(PersonSaid(by="ada", text="Only the year 2024."),))
     turns[6] = a_turn(7, news="A person changed the notebook in its file meanwhile.")
     text = text_of(turns, 2_000)
     assert "Before step 5 ada said: Only the year 2024.\n" in text

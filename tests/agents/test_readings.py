@@ -31,18 +31,14 @@ from cellwright.agents.reading_answers import (
 )
 from cellwright.agents.readings import (
     CHECKLIST,
-    Agreement,
-    Disagreement,
-    NoComparison,
-    PlainestReading,
     Reading,
+    ReadingComparison,
     compare,
     compare_readings,
-    readings_of,
+    comparison_text,
     readings_tool,
-    settle,
+    without_doubles,
 )
-from cellwright.agents.repair.choices import AskPerson
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import CreateCell, DeleteCell, read
 from cellwright.policy.built_in import BUILT_IN_RULES
@@ -104,23 +100,16 @@ async def test_a_join_whose_readings_differ_is_settled_by_asking_or_by_telling_b
     async with opened(ORDERS) as notebook:
         await notebook.run("all")
         differing = await compare_readings(readings(MEAN), scratch(notebook))
-        assert isinstance(differing, Disagreement)
-        asked = settle(differing, attended=True)
-        assert isinstance(asked, AskPerson)
-        assert (asked.question, asked.options) == snapshot(
-            (
-                """\
+        assert differing.says == "different"
+        assert differing.question() == snapshot(
+            """\
 The question can be read in several ways, and the answer depends on it:
 - known customers: Orders of unknown customers are left out. → 20.0
 - all orders: Orders of unknown customers count, too. → 25.0
 Which do you mean?\
-""",
-                ("known customers", "all orders"),
-            )
+"""
         )
-        chosen = settle(differing, attended=False)
-        assert isinstance(chosen, PlainestReading)
-        assert chosen.text() == snapshot(
+        assert differing.plainest() == snapshot(
             "20.0 (Orders of unknown customers are left out). "
             "Read otherwise: Orders of unknown customers count, too: 25.0."
         )
@@ -131,8 +120,8 @@ async def test_a_join_whose_readings_agree_needs_nobody(opened: Opener) -> None:
     async with opened(ORDERS) as notebook:
         await notebook.run("all")
         agreed = await compare_readings(readings(LARGEST), scratch(notebook))
-        assert isinstance(agreed, Agreement)
-        assert answer_text(agreed.answer) == "2 rows of country/amount: de/30.0; fr/30.0"
+        assert agreed.says == "same"
+        assert answer_text(agreed.tried[0][1]) == "2 rows of country/amount: de/30.0; fr/30.0"
 
 
 VALUES: list[tuple[str, ReadingAnswer]] = [
@@ -184,7 +173,7 @@ async def test_a_reading_that_cannot_be_tried_says_why(opened: Opener) -> None:
         assert isinstance(long, NoAnswer)
         assert "200,000 rows is too long" in long.why
         proposed = readings([{**MEAN[0], "how": "base"}, {**MEAN[1], "how": "nothing"}])
-        assert isinstance(await compare_readings(proposed, evaluate), NoComparison)
+        assert (await compare_readings(proposed, evaluate)).says == "unknown"
 
 
 # ── as a tool ──
@@ -276,49 +265,40 @@ def test_tables_are_compared_by_what_they_hold() -> None:
     assert compare_answers(TextAnswer(text="a  b"), TextAnswer(text="a b")) == "same"
 
 
+def compared(proposed: Sequence[Mapping[str, Any]], *answers: ReadingAnswer) -> ReadingComparison:
+    return compare(list(zip(readings(proposed), answers, strict=True)))
+
+
 def test_where_all_agree_the_most_exact_figure_is_the_answer() -> None:
-    proposed = readings(MEAN)
-    agreed = compare(
-        proposed, {"known customers": NumberAnswer(number=33.33), "all orders": NumberAnswer(number=33.3333)}
-    )
-    assert isinstance(agreed, Agreement)
-    assert (agreed.answer, agreed.is_rounded) == (NumberAnswer(number=33.3333), True)
-    assert isinstance(compare(proposed[:1], {"known customers": NumberAnswer(number=1)}), Agreement)
-    assert isinstance(compare(proposed, {}), NoComparison)
+    agreed = compared(MEAN, NumberAnswer(number=33.33), NumberAnswer(number=33.3333))
+    first, *_ = comparison_text(agreed, attended=True).splitlines()
+    assert first == "It does not matter which is meant, but for rounding: 33.3333."
+    assert compared(MEAN[:1], NumberAnswer(number=1)).says == "same"
+    assert compared(MEAN, NoAnswer(why="gone"), NoAnswer(why="gone")).says == "unknown"
 
 
 def test_the_plainest_with_an_answer_is_chosen_and_the_others_are_told() -> None:
-    proposed = [*readings(MEAN), Reading(name="third", description="As it was in 2023.", how="x")]
-    answers = {
-        "known customers": NoAnswer(why="gone"),
-        "all orders": NumberAnswer(number=7),
-        "third": NumberAnswer(number=8),
-    }
-    differing = compare(proposed, answers)
-    assert isinstance(differing, Disagreement)
-    chosen = settle(differing, attended=False)
-    assert isinstance(chosen, PlainestReading)
-    assert chosen.text() == (
+    third = {**MEAN[0], "name": "third", "description": "As it was in 2023.", "how": "x"}
+    differing = compared([*MEAN, third], NoAnswer(why="gone"), NumberAnswer(number=7), NumberAnswer(number=8))
+    assert differing.plainest() == (
         "7 (Orders of unknown customers count, too). Read otherwise: Orders of unknown customers are left out: "
         "no answer (gone); As it was in 2023: 8."
     )
-    asked = settle(differing, attended=True)
-    assert isinstance(asked, AskPerson)
-    assert asked.options == ("all orders", "third")
+    assert [reading.name for reading, _ in differing.answered] == ["all orders", "third"]
 
 
 # ── what a model proposes ──
 
 
 def test_doubles_among_what_is_proposed_are_told_apart() -> None:
-    found = readings_of([*MEAN, {**MEAN[0], "how": "1"}, {**MEAN[0], "name": "same code"}])
+    found = without_doubles(readings([*MEAN, {**MEAN[0], "how": "1"}, {**MEAN[0], "name": "same code"}]))
     assert [reading.name for reading in found] == ["known customers", "all orders", "known customers (2)"]
 
 
 def test_the_tool_tells_the_checklist() -> None:
     caller: Any = None
     definition: ToolDefinition = readings_tool(caller, attended=True).definition()
-    assert all(ambiguity.ask in (definition.description or "") for ambiguity in CHECKLIST)
+    assert all(ask in (definition.description or "") for ask in CHECKLIST.values())
 
 
 @given(st.text(max_size=100))

@@ -18,7 +18,8 @@ from cellwright.policy.rule_file import read_rules
 from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.sandbox.egress import AllowedHost
 from cellwright.settings import Settings
-from cellwright.tools.web_tools import FetchedPage, FetchFailure
+from cellwright.tools.tool import ToolError
+from cellwright.tools.web_tools import FetchedPage
 from tests.agents.workshop import KEY
 from tests.app.pages import site
 
@@ -91,7 +92,7 @@ async def test_every_visit_is_told_in_the_runs_stream(where: Path, tmp_path: Pat
             web.pages["/wren"] = "<p>It sings.</p>"
             async with open_network_access(network, AGREED, kept=tmp_path / "leave.json", records=records) as access:
                 assert isinstance(await access.fetch.get(web.url("/wren", "data.example")), FetchedPage)
-                assert isinstance(await access.fetch.get(web.url("/wren", "other.example")), FetchFailure)
+                assert isinstance(await access.fetch.get(web.url("/wren", "other.example")), ToolError)
         told = [recorded.event async for recorded in records.log.read_all("run:r")]
         visits = [event for event in told if isinstance(event, HostVisited)]
     assert [visit.host for visit in visits] == [f"data.example:{web.port}", f"other.example:{web.port}"]

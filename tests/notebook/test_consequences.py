@@ -19,7 +19,7 @@ from cellwright.notebook import (
     MoveCell,
     foresee,
 )
-from cellwright.notebook.consequences import Consequences, LostName
+from cellwright.notebook.consequences import Consequences
 from cellwright.notebook.dataflow import CodeProblem, Cycle
 
 A, B, C, D, E = (CellId(letter * 4) for letter in "abcde")
@@ -52,7 +52,7 @@ def test_nothing_is_stale_after_a_move_or_without_edits(document: Document) -> N
 def test_a_syntax_error_is_found_where_it_stands_and_blocks_what_needs_it(document: Document) -> None:
     found = consequences(document, EditCell(cell=B, base_version=1, code="y = 1\nx +"))
     assert found.problems == {B: CodeProblem(kind="syntax", message="invalid syntax", line=2, column=4)}
-    assert found.lost_names == (LostName(name="y", used_by=(C,)),)
+    assert found.lost_names == {"y": (C,)}
     assert found.stale == (C, D, B)
     assert found.would_run == (C, D)
     assert not found.is_sound
@@ -76,9 +76,9 @@ def test_a_cycle_and_a_second_definition_run_nothing(document: Document) -> None
 def test_deleting_a_used_name_tells_who_loses_it(document: Document) -> None:
     found = consequences(document, DeleteCell(cell=A, base_version=1))
     assert found.deleted == (A,)
-    assert found.lost_names == (LostName(name="x", used_by=(B,)),)
+    assert found.lost_names == {"x": (B,)}
     assert found.would_run == (B, C, D)
-    assert consequences(document, DeleteCell(cell=E, base_version=1)).lost_names == ()
+    assert consequences(document, DeleteCell(cell=E, base_version=1)).lost_names == {}
 
 
 def test_disabled_cells_and_their_dependents_do_not_run_until_enabled(document: Document) -> None:

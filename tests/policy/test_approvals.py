@@ -21,7 +21,6 @@ from cellwright.policy.approvals import (
     ApprovalQuestion,
     Grant,
     KernelOrigin,
-    Lapsed,
     ModelOrigin,
     No,
     Origin,
@@ -134,7 +133,6 @@ def test_a_lapsed_question_takes_no_answer() -> None:
     asked = question(expires_at=NOW + HOUR)
     pending = Pending(question=asked)
     assert refusal(pending, Yes(reach="once"), now=NOW + HOUR) == "lapsed"
-    assert refusal(Lapsed(question=asked, at=NOW, why="withdrawn"), Yes(reach="once")) == "lapsed"
 
 
 def test_only_what_is_offered_can_be_said() -> None:
@@ -238,7 +236,6 @@ STATES: list[QuestionState] = [
     Pending(question=question(ENVELOPE if isinstance(ENVELOPE, Envelope) else WRITE, expires_at=NOW + HOUR)),
     answered(question(), Yes(reach="always", lasts=HOUR)),
     answered(question(), No(feedback="use the copy")),
-    Lapsed(question=question(), at=NOW, why="withdrawn"),
 ]
 
 

@@ -16,7 +16,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cellwright.errors import Defect
-from cellwright.policy.masking.masker import Masked, Masker, Secret, SecretFinding
+from cellwright.policy.masking.known_secrets import SecretFinding
+from cellwright.policy.masking.masker import Masked, Masker, Secret
 from tests.policy.strategies import PROPERTY
 
 SALT = b"a salt for tests"

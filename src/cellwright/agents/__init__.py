@@ -13,10 +13,4 @@ from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.names import __getattr__ as __getattr__
 from cellwright.agents.role import Role, read_roles
 
-__all__ = [
-    "AgentReport",
-    "Assignment",
-    "Note",
-    "Role",
-    "read_roles",
-]
+__all__ = ["AgentReport", "Assignment", "Note", "Role", "read_roles"]

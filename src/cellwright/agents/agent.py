@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, assert_never
 
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.assignment import AgentOutcome, AgentReport, Assignment
-from cellwright.agents.events import AgentSpoke, PromptStored
-from cellwright.agents.fixer import Fixer, RepairCall, RepairOutcome
+from cellwright.agents.assignment import AgentReport, Assignment
+from cellwright.agents.events import AgentSpoke, PersonSaid, PromptStored
+from cellwright.agents.fixer import Fixer, RepairOutcome
 from cellwright.agents.model_call import (
     AnswerLost,
     AnswerReceived,
@@ -20,18 +21,15 @@ from cellwright.agents.model_call import (
     limits_after,
     read_response,
 )
-from cellwright.agents.prompt.composition import AssignmentContext, PromptInputs, compose, is_compacted
+from cellwright.agents.prompt.composition import AssignmentContext, compose, is_compacted
 from cellwright.agents.prompt.context_providers import ContextView
-from cellwright.agents.prompt.conversation import AgentTurn, CallStatus, PersonMessage, ToolCallRecord, times_repeated
+from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
-from cellwright.agents.repair.strategy import advise
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.agents.styles import (
     FINISH,
-    MalformedReply,
-    TextReply,
-    ToolCallsReply,
+    ModelReply,
     arguments_text,
     offered_tools,
     parse_reply,
@@ -40,7 +38,6 @@ from cellwright.agents.styles import (
 from cellwright.journal.events import CostRecorded
 from cellwright.journal.flow import Flow
 from cellwright.journal.questions import Question
-from cellwright.policy.budgets import Limit
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
@@ -58,31 +55,11 @@ _NOT_FINISHED: Final = "Not finished: a call before it in the same answer did no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentEnd:
-    """Why the work is over."""
-
-    outcome: AgentOutcome
-    why: str = ""
-    summary: str = ""
-    answer: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _StepInput:
     """What a look around found, as its step keeps it."""
 
     orders: SteeringInput
     seen: tuple[ContextView, ...]
-
-
-@dataclass(slots=True)
-class _Used:
-    """What was used so far; follows from recorded answers."""
-
-    limits: tuple[Limit, ...]
-    tokens: int = 0
-    microdollars: int = 0
-    artifacts: dict[str, None] = field(default_factory=dict[str, None])
 
 
 class Agent:
@@ -96,28 +73,19 @@ class Agent:
         self._caller: GuardedCaller = context.caller(brief.role, flow.id, is_attended=assignment.is_attended)
         self._toolset = self._caller.toolset
         self._offered = offered_tools(self._toolset, brief.style)
-        self._model_caller = ModelCaller(
-            models=context.models,
-            assignment=assignment,
-            role=brief.role,
-            style=brief.style,
-            person=context.person,
-            tools=self._offered.definitions(),
-        )
+        definitions = self._offered.definitions()
+        self._model_caller = ModelCaller(context=context, assignment=assignment, brief=brief, tools=definitions)
         self._turns: list[AgentTurn] = []
         self._steering = SteeringInput()
-        self._heard: tuple[PersonMessage, ...] = ()
+        self._heard: tuple[PersonSaid, ...] = ()
         self._news = ""
         self._known: KnownTexts = {}
-        self._used = _Used(limits=assignment.limits)
+        # What was used so far; follows from recorded answers.
+        self._limits = assignment.limits
+        self._tokens = self._microdollars = 0
+        self._artifacts: dict[str, None] = {}
         self._repaired = RepairOutcome()
-        self._fixer = Fixer(
-            flow=flow,
-            caller=self._caller,
-            survey=context.survey,
-            put_into_effect=context.put_into_effect,
-            is_attended=assignment.is_attended,
-        )
+        self._fixer = Fixer(flow=flow, caller=self._caller, context=context, is_attended=assignment.is_attended)
 
     @property
     def _step(self) -> int:
@@ -126,20 +94,20 @@ class Agent:
 
     # ── whether to go on ──
 
-    def end_by_budget(self) -> AgentEnd | None:
+    def end_by_budget(self) -> AgentReport | None:
         """Whether the role's own budget is used up, or it goes round in circles."""
         role, turns = self._brief.role, self._turns
         if len(turns) >= role.steps:
-            return AgentEnd(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
-        if self._used.tokens >= role.tokens:
-            return AgentEnd(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
+            return AgentReport(outcome="out-of-budget", why=f"All {role.steps} steps of a {role.name} are used.")
+        if self._tokens >= role.tokens:
+            return AgentReport(outcome="out-of-budget", why=f"All {role.tokens:,} tokens of a {role.name} are used.")
         if turns and times_repeated(turns) >= _SAME_AT_MOST:
-            return AgentEnd(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
+            return AgentReport(outcome="gave-up", why=f"It did the same {_SAME_AT_MOST} times, with the same outcome.")
         return None
 
-    def is_stopped(self) -> AgentEnd | None:
+    def is_stopped(self) -> AgentReport | None:
         """Whether a person wants it to stop."""
-        return AgentEnd(outcome="stopped", why=self._steering.stop) if self._steering.stop else None
+        return AgentReport(outcome="stopped", why=self._steering.stop) if self._steering.stop else None
 
     # ── look around ──
 
@@ -173,28 +141,27 @@ class Agent:
     def compose(self, seen: Sequence[ContextView]) -> Prompt:
         """What the model reads now."""
         before = AgentTurn(number=self._step, heard=self._heard, news=self._news)
-        advice = self._advice()
-        moment = PromptInputs(step=self._step, before=before, seen=seen, advice=advice)
-        return compose(self._brief, self._toolset, self._model_caller.tools, self._turns, moment)
+        tools = self._model_caller.tools
+        return compose(self._brief, self._toolset, tools, self._turns, before, seen=seen, advice=self._advice())
 
     def _advice(self) -> str:
         """What to consider about failures that were not repaired, with what that needs; what is data, fenced."""
         repaired = self._repaired
-        advised = [advise(turns) for turns in _turns_to_advise_on(self._turns, repaired)]
         material = [fence(each.text, nonce=self._brief.nonce, source=each.name) for each in repaired.material]
-        return "\n".join(dict.fromkeys(each for each in [*advised, *repaired.words, *material] if each))
+        return "\n".join(dict.fromkeys(each for each in [*repaired.words, *material] if each))
 
-    async def think(self, prompt: Prompt) -> AnswerReceived | AgentEnd:
+    async def think(self, prompt: Prompt) -> AnswerReceived | AgentReport:
         """The model's answer, asked for until there is one or somebody says to stop."""
         again, attempt = False, 1
-        pictures = await read_pictures(self._context.kept, prompt)
+        kept, flow, heard = self._context.kept, self._flow, self._assignment.orders_heard
+        keep = partial(kept.store, f"{flow.id}#{self._step}", encode_prompt(prompt, self._known))
+        stopped = partial(wait_for_stop, flow.read, flow.id, self._steering, knows_order=heard)
+        pictures = await read_pictures(kept, prompt)
         while True:
-            limits = self._used.limits
+            limits = self._limits
             call = self._model_caller.call(self._flow, self._step, prompt, limits, pictures=pictures, again=again)
             name = f"think {self._step}" if attempt == 1 else f"think {self._step} again {attempt}"
-            thought = await self._model_caller.send(
-                self._flow, name, call, lambda: self._keep(prompt), self._until_stopped
-            )
+            thought = await self._model_caller.send(self._flow, name, call, keep, stopped)
             attempt += 1
             match thought:
                 case AnswerReceived():
@@ -207,36 +174,29 @@ class Agent:
                         return ended
                     again = True
                 case CallCancelled(why=""):
-                    return AgentEnd(outcome="cancelled", why="The call to the model was cancelled.")
+                    return AgentReport(outcome="cancelled", why="The call to the model was cancelled.")
                 case CallCancelled(why=who):
-                    return AgentEnd(outcome="stopped", why=who)
+                    return AgentReport(outcome="stopped", why=who)
                 case NoModel(message=message):
-                    return AgentEnd(outcome="gave-up", why=message)
+                    return AgentReport(outcome="gave-up", why=message)
                 case _:
                     assert_never(thought)
 
-    async def _until_stopped(self) -> str:
-        heard = self._assignment.orders_heard
-        return await wait_for_stop(self._flow.read, self._flow.id, self._steering, knows_order=heard)
-
-    async def _keep(self, prompt: Prompt) -> str:
-        return await self._context.kept.store(f"{self._flow.id}#{self._step}", encode_prompt(prompt, self._known))
-
-    async def _ask_for_more(self, stopped: OverBudget) -> AgentEnd | None:
+    async def _ask_for_more(self, stopped: OverBudget) -> AgentReport | None:
         """Pause until a person raises the limit; None to go on."""
         if not self._assignment.is_attended:
-            return AgentEnd(outcome="out-of-budget", why=stopped.question)
+            return AgentReport(outcome="out-of-budget", why=stopped.question)
         who = self._context.actor(self._brief.role, self._flow.id)
-        match await self._context.guard.ask_for_more(self._flow, stopped.stop(self._used.limits), who):
+        match await self._context.guard.ask_for_more(self._flow, stopped.stop(self._limits), who):
             case BudgetRaised(ledger=ledger):
-                self._used.limits = limits_after(self._used.limits, ledger, self._flow.run, stopped)
+                self._limits = limits_after(self._limits, ledger, self._flow.run, stopped)
                 return None
             case ActionRefused(feedback=feedback):
-                return AgentEnd(outcome="out-of-budget", why=feedback)
+                return AgentReport(outcome="out-of-budget", why=feedback)
 
-    async def _ask_whether_again(self, lost: AnswerLost) -> AgentEnd | None:
+    async def _ask_whether_again(self, lost: AnswerLost) -> AgentReport | None:
         """Nobody knows whether the call was answered and paid; None to ask again."""
-        ended = AgentEnd(outcome="gave-up", why=f"Nobody knows what came of a call to {lost.model}.")
+        ended = AgentReport(outcome="gave-up", why=f"Nobody knows what came of a call to {lost.model}.")
         if self._assignment.if_unknown == "again":
             return None
         if self._assignment.if_unknown == "stop" or not self._assignment.is_attended:
@@ -249,9 +209,8 @@ class Agent:
 
     async def record(self, prompt: Prompt, answer: AnswerReceived) -> None:
         """What the step read and cost, for whoever watches."""
-        used = self._used
-        used.tokens += answer.input_tokens + answer.output_tokens
-        used.microdollars += answer.microdollars or 0
+        self._tokens += answer.input_tokens + answer.output_tokens
+        self._microdollars += answer.microdollars or 0
         self._known = known_after(prompt, self._known, answer.context)
         cost = CostRecorded(
             what=answer.model,
@@ -269,38 +228,38 @@ class Agent:
 
     # ── act ──
 
-    async def act(self, answer: AnswerReceived) -> AgentEnd | None:
+    async def act(self, answer: AnswerReceived) -> AgentReport | None:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
         self._repaired = RepairOutcome()
-        reading = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
-        match reading:
-            case ToolCallsReply():
-                return await self._do(reading)
-            case TextReply(said=said):
-                return self._take_words(said)
-            case MalformedReply(said=said, feedback=feedback):
-                self._add(said=said, feedback=feedback)
-                return None
-            case _:
-                assert_never(reading)
+        reply = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
+        if reply.calls:
+            return await self._do(reply)
+        if not reply.note:
+            return self._take_words(reply.said)
+        self._add(said=reply.said, feedback=reply.note)
+        return None
 
-    async def _do(self, actions: ToolCallsReply) -> AgentEnd | None:
+    async def _do(self, actions: ModelReply) -> AgentReport | None:
         results = await self._call(actions.calls)
-        did = tuple(_call_record(call, result) for call, result in zip(actions.calls, results, strict=True))
+        did = tuple(map(_call_record, actions.calls, results))
         for result in results:
             if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
-                self._used.artifacts[str(result.value["artifact"])] = None
+                self._artifacts[str(result.value["artifact"])] = None
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
-            return _finished_end(ending)
+            value = ending.value if isinstance(ending.value, dict) else {}
+            summary, answer = value.get("summary", ending.text), value.get("answer", "")
+            return AgentReport(outcome="finished", summary=str(summary), answer=str(answer))
         repaired = self._repaired = await self._fixer.repair(self._step, actions.calls, results)
-        more = tuple(_repair_record(each) for each in repaired.made)
+        # As what it was: why, and what came of it; all of it data, since names in it come from there.
+        records = [(each.reason, _call_record(each.call, each.result)) for each in repaired.made]
+        more = tuple(replace(did, text=f"{reason}\n{did.text}", is_untrusted=True) for reason, did in records)
         self._add(said=actions.said, did=(*did, *more), feedback=f"{actions.note} {repaired.feedback}".strip())
         if repaired.gives_up:
-            return AgentEnd(outcome="gave-up", why=repaired.gives_up)
-        return AgentEnd(outcome="stopped", why=repaired.stops) if repaired.stops else None
+            return AgentReport(outcome="gave-up", why=repaired.gives_up)
+        return AgentReport(outcome="stopped", why=repaired.stops) if repaired.stops else None
 
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
@@ -312,13 +271,13 @@ class Agent:
             return [*results, await self._caller.call(self._flow, last)]
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
 
-    def _take_words(self, said: str) -> AgentEnd | None:
+    def _take_words(self, said: str) -> AgentReport | None:
         """Words alone are the answer where nothing can be called to finish, or when they come twice."""
         before = self._turns[-1] if self._turns else None
         is_second = before is not None and before.feedback == _CALL_SOMETHING and not before.did
         if FINISH not in self._offered or is_second:
             self._add(said=said)
-            return AgentEnd(outcome="finished", summary=said, answer=said)
+            return AgentReport(outcome="finished", summary=said, answer=said)
         self._add(said=said, feedback=_CALL_SOMETHING)
         return None
 
@@ -330,42 +289,19 @@ class Agent:
 
     # ── report ──
 
-    def report(self, end: AgentEnd) -> AgentReport:
+    def report(self, end: AgentReport) -> AgentReport:
         """What came of it; of work that did not finish, the last the agent said."""
         last = next((turn.said for turn in reversed(self._turns) if turn.said.strip()), "")
-        return AgentReport(
-            outcome=end.outcome,
+        return replace(
+            end,
             summary=end.summary or last,
-            answer=end.answer,
-            why=end.why,
             turns=len(self._turns),
-            artifacts=tuple(self._used.artifacts),
-            tokens=self._used.tokens,
-            microdollars=self._used.microdollars,
+            artifacts=tuple(self._artifacts),
+            tokens=self._tokens,
+            microdollars=self._microdollars,
             failed_turns=sum(turn.has_failed for turn in self._turns),
-            limits=self._used.limits,
+            limits=self._limits,
         )
-
-
-# ── advice ──
-
-
-def _turns_to_advise_on(turns: list[AgentTurn], repaired: RepairOutcome) -> list[list[AgentTurn]]:
-    """The turns as whoever advises should see them: without failures that are dealt with.
-
-    A repair that did not help comes after what it was for: the next thing to do is another.
-    """
-    if not turns or not (repaired.settled or repaired.made):
-        return [turns]
-    *before, last = turns
-    made = {each.call.id for each in repaired.made}
-    own = tuple(did for did in last.did if did.id not in made)
-    left = tuple(did for did in own if did.id not in repaired.settled)
-    seen = [[*before, replace(last, did=left)]]
-    if made:
-        tried = tuple(did for did in last.did if did.id in made)
-        seen.append([*before, replace(last, did=own), replace(last, did=tried)])
-    return seen
 
 
 # ── reading results ──
@@ -377,26 +313,7 @@ def _call_record(call: ToolCall, result: ToolResult) -> ToolCallRecord:
         name=call.name,
         arguments=arguments_text(call),
         text=result_text(result),
-        became=_call_status(result),
+        became="refused" if isinstance(result, Refusal) else "done" if has_worked(result) else "error",
         is_untrusted=isinstance(result, Done | ToolError) and result.is_untrusted,
         picture=result.picture if isinstance(result, Done) else None,
-    )
-
-
-def _repair_record(made: RepairCall) -> ToolCallRecord:
-    """A repair, as what it was: why, and what came of it; all of it data, since names in it come from there."""
-    did = _call_record(made.call, made.result)
-    return replace(did, text=f"{made.reason}\n{did.text}", is_untrusted=True)
-
-
-def _call_status(result: ToolResult) -> CallStatus:
-    if isinstance(result, Refusal):
-        return "refused"
-    return "done" if has_worked(result) else "error"
-
-
-def _finished_end(ending: Done) -> AgentEnd:
-    value = ending.value if isinstance(ending.value, dict) else {}
-    return AgentEnd(
-        outcome="finished", summary=str(value.get("summary", ending.text)), answer=str(value.get("answer", ""))
     )

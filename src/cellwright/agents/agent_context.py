@@ -92,7 +92,9 @@ class AgentContext:
     def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:
         toolset = self.toolset(role) if is_attended else decided_by_checks(self.toolset(role))
         caller = self._over(toolset, role, agent)
-        if READINGS not in caller.toolset and _has_readings(role, caller.toolset):
+        # Readings are tried in cells, and asked about.
+        is_asked = bool({"*", READINGS} & set(role.tools)) and TRY in caller.toolset and "ask_person" in caller.toolset
+        if READINGS not in caller.toolset and is_asked:
             readings = readings_tool(caller, attended=is_attended)
             caller = self._over(Toolset([*caller.toolset, readings]), role, agent)
         if self.program is None or PROGRAM in caller.toolset:
@@ -106,8 +108,3 @@ class AgentContext:
     def actor(self, role: Role, agent: str) -> Actor:
         """Who acts, for the audit trail."""
         return Actor(person=self.person, agent=agent, role=role.name)
-
-
-def _has_readings(role: Role, toolset: Toolset) -> bool:
-    """Readings are tried in cells, and asked about."""
-    return bool({"*", READINGS} & set(role.tools)) and TRY in toolset and "ask_person" in toolset

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from cellwright.agents.events import ArtifactWritten
@@ -20,27 +19,10 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", flags=re.ASCII)
 _LONGEST: Final = 400_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunArtifact:
-    """A document as it is now."""
-
-    name: str
-    text: str
-    """Under which name its text is kept."""
-    version: int
-    by: str
-    """The workflow that wrote it."""
-
-
-async def read_artifacts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, RunArtifact]:
-    """The documents of a run by name; `read` is a log's or, inside a step, a flow's."""
-    found = dict[str, RunArtifact]()
-    async for recorded in read(stream_of(run)):
-        event = recorded.event
-        if isinstance(event, ArtifactWritten):
-            version = found[event.name].version + 1 if event.name in found else 1
-            found[event.name] = RunArtifact(name=event.name, text=event.text, version=version, by=event.by)
-    return found
+async def read_artifacts(read: Callable[[str], AsyncIterable[Recorded]], run: str) -> dict[str, ArtifactWritten]:
+    """The documents of a run by name, as they are now; `read` is a log's or, inside a step, a flow's."""
+    events = [recorded.event async for recorded in read(stream_of(run))]
+    return {event.name: event for event in events if isinstance(event, ArtifactWritten)}
 
 
 def artifact_tools(kept: TextStore) -> list[Tool]:

@@ -49,7 +49,7 @@ class AgentReport:
     """What came of an assignment."""
 
     outcome: AgentOutcome
-    summary: str
+    summary: str = ""
     answer: str = ""
     why: str = ""
     """What ended it, unless it finished."""

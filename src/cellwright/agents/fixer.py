@@ -16,7 +16,8 @@ from typing import Annotated, Any, Final, assert_never
 import anyio.to_thread
 from pydantic import Field
 
-from cellwright.agents.agent_context import InspectFailure, PutIntoEffect
+from cellwright.agents.agent_context import AgentContext, InspectFailure
+from cellwright.agents.assignment import Note
 from cellwright.agents.reading_answers import ListAnswer, evaluate_answer
 from cellwright.agents.readings import in_scratch_cell
 from cellwright.agents.repair.choices import (
@@ -26,19 +27,18 @@ from cellwright.agents.repair.choices import (
     DeterministicRepair,
     FailureContext,
     FocusedAdvice,
-    Material,
     RepairChoice,
     WantedCall,
 )
 from cellwright.agents.repair.failures import ObservedFailure, ObservedPass, attempts
-from cellwright.agents.repair.strategy import decide_repairs, focused_advice
-from cellwright.errors import Defect, Unavailable
+from cellwright.agents.repair.strategy import advise, choose_repair, decide_repairs, focused_advice
+from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.journal.flow import Flow
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
 from cellwright.kernel.observation import VariablePreview
-from cellwright.notebook import Edit, EditCell, graph
+from cellwright.notebook import graph
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller
@@ -47,7 +47,6 @@ from cellwright.tools.notebook_tools import ASKED, TRY
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import ToolCall, ToolResult, has_worked
 
-APPLY: Final = "apply"
 _TABLES: Final = 6
 _MATERIAL: Final = 12
 _FILES: Final = 5_000
@@ -60,8 +59,6 @@ _StoredAttempt = Annotated[ObservedFailure | ObservedPass, Field(union_mode="lef
 class _RepairStep:
     """What is done without a model."""
 
-    about: int
-    """Which of the turn's calls."""
     reason: str
     calls: tuple[WantedCall, ...]
     wants: tuple[Any, ...]
@@ -71,25 +68,15 @@ class _RepairStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _RepairQuestion:
-    about: int
-    question: str
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _RepairDecision:
     """What a step keeps."""
 
     attempts: tuple[_StoredAttempt, ...] = ()
     certain: tuple[_RepairStep, ...] = ()
-    asks: tuple[_RepairQuestion, ...] = ()
-    open: tuple[int, ...] = ()
-    """Calls whose failures are a model's work."""
-    spoken: tuple[int, ...] = ()
-    """Calls about which `words` says what there is to say."""
+    asks: tuple[AskPerson, ...] = ()
     words: tuple[str, ...] = ()
-    material: tuple[Material, ...] = ()
+    """Advice about failures that are a model's work."""
+    material: tuple[Note, ...] = ()
     gives_up: str = ""
     tables: tuple[str, ...] = ()
     """Whose exact columns would help."""
@@ -109,12 +96,10 @@ class RepairOutcome:
     """What was done about a turn's failures."""
 
     made: tuple[RepairCall, ...] = ()
-    settled: frozenset[str] = frozenset()
-    """Calls of the turn whose failures need no advice any more."""
     feedback: str = ""
     words: tuple[str, ...] = ()
-    """Ours; what there is to say besides advice."""
-    material: tuple[Material, ...] = ()
+    """Ours: what to consider about failures that were not repaired."""
+    material: tuple[Note, ...] = ()
     """Data a model needs to repair the rest; to be fenced."""
     gives_up: str = ""
     stops: str = ""
@@ -127,8 +112,7 @@ class Fixer:
 
     flow: Flow
     caller: GuardedCaller
-    survey: InspectFailure | None
-    put_into_effect: PutIntoEffect | None
+    context: AgentContext
     is_attended: bool
     _history: list[ObservedFailure | ObservedPass] = field(default_factory=list[ObservedFailure | ObservedPass])
     _keys: list[str] = field(default_factory=list[str])
@@ -137,7 +121,8 @@ class Fixer:
         """Do what is certain, ask where only a person can say; the rest is for the model."""
         self._keys += [f"{self.flow.id}/{call.id}" for call in calls]
         now = [attempt for result in results for attempt in attempts(result)]
-        if not any(isinstance(attempt, ObservedFailure) for attempt in now) and not self._may_flicker(now):
+        failed = {attempt.cell for attempt in self._history if isinstance(attempt, ObservedFailure)}
+        if not any(isinstance(attempt, ObservedFailure) or attempt.cell in failed for attempt in now):
             self._history += now
             return RepairOutcome()
         numbers = itertools.count(1)
@@ -146,11 +131,7 @@ class Fixer:
             columns = await self._columns(decided.tables, step, numbers)
             decided = await self._decide(f"mend {step} with columns", results, columns)
         self._history += decided.attempts
-        return await self._carry_out(decided, step, numbers, [call.id for call in calls])
-
-    def _may_flicker(self, now: Sequence[ObservedFailure | ObservedPass]) -> bool:
-        failed = {attempt.cell for attempt in self._history if isinstance(attempt, ObservedFailure)}
-        return any(attempt.cell in failed for attempt in now)
+        return await self._carry_out(decided, step, numbers)
 
     # ── deciding ──
 
@@ -158,32 +139,32 @@ class Fixer:
         self, name: str, results: Sequence[ToolResult], columns: Mapping[str, tuple[str, ...]]
     ) -> _RepairDecision:
         async def look_and_decide() -> _RepairDecision:
-            context = FailureContext() if self.survey is None else await self.survey(self._keys)
+            context = FailureContext() if self.context.survey is None else await self.context.survey(self._keys)
             context = replace(context, columns=dict(columns), is_attended=self.is_attended)
             return self._decided(results, context)
 
         return await self.flow.step(name, look_and_decide, returns=_RepairDecision)
 
     def _decided(self, results: Sequence[ToolResult], context: FailureContext) -> _RepairDecision:
-        known = () if self.survey is None else (context.document,)
+        known = () if self.context.survey is None else (context.document,)
         found: dict[tuple[Any, ...], ObservedFailure | ObservedPass] = {}
         decided = _RepairDecision()
-        for about, result in enumerate(results):
+        for result in results:
             now = attempts(result, document=known[0] if known else None)
             failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
-            for each in decide_repairs(result, self._history, context):
+            for failure, choice in decide_repairs(result, self._history, context):
                 # What failed before and passes now is no failure of this call: there is only something to say.
-                is_now = any(failure.essence == each.failure.essence for failure in failed)
-                recovery = each.recovery if is_now else focused_advice(each.failure, context)
-                decided = self._with(decided, about, each.failure, recovery, context, is_now=is_now)
+                is_now = any(failure.essence == other.essence for other in failed)
+                recovery = choice if is_now else focused_advice(failure, context)
+                decided = self._with(decided, failure, recovery, context, is_now=is_now)
             # The same several times in one turn is one attempt.
-            found |= {_once(attempt): attempt for attempt in now}
+            for attempt in now:
+                found[attempt.cell, *(attempt.essence if isinstance(attempt, ObservedFailure) else ())] = attempt
         return replace(decided, attempts=tuple(found.values()))
 
     def _with(
         self,
         decided: _RepairDecision,
-        about: int,
         failure: ObservedFailure,
         recovery: RepairChoice,
         context: FailureContext,
@@ -195,9 +176,8 @@ class Fixer:
         match recovery:
             case DeterministicRepair():
                 planned = _RepairStep(
-                    about=about,
                     reason=recovery.reason,
-                    calls=_calls(recovery),
+                    calls=recovery.calls,
                     wants=tuple(action_json(action) for action in recovery.wants),
                     otherwise=focused_advice(failure, context).words,
                 )
@@ -206,17 +186,14 @@ class Fixer:
             case FocusedAdvice(words=words, material=material) if is_now:
                 return replace(
                     decided,
-                    open=(*decided.open, about),
+                    words=(*decided.words, words),
                     material=(*decided.material, *material)[:_MATERIAL],
                     tables=_tables(failure, context) or decided.tables,
                 )
-            case FocusedAdvice(words=words):
-                return replace(decided, words=(*decided.words, words), spoken=(*decided.spoken, about))
-            case ChangeStrategy():
-                return replace(decided, open=(*decided.open, about))
-            case AskPerson(question=question, options=options):
-                asks = _RepairQuestion(about=about, question=question, options=options)
-                return replace(decided, asks=(*decided.asks, asks))
+            case FocusedAdvice(words=words) | ChangeStrategy(why=words):
+                return replace(decided, words=(*decided.words, words))
+            case AskPerson():
+                return replace(decided, asks=(*decided.asks, recovery))
             case AbandonRepair(why=why):
                 return replace(decided, gives_up=decided.gives_up or why)
             case _:
@@ -224,8 +201,8 @@ class Fixer:
 
     def _can(self, recovery: DeterministicRepair) -> bool:
         """Whether the agent has the tools for it, and permission would change something."""
-        has_tools = all(call.name in self.caller.toolset for call in _calls(recovery))
-        return has_tools and (not recovery.wants or self.put_into_effect is not None)
+        has_tools = all(call.name in self.caller.toolset for call in recovery.calls)
+        return has_tools and (not recovery.wants or self.context.put_into_effect is not None)
 
     async def _columns(
         self, tables: Sequence[str], step: int, numbers: itertools.count[int]
@@ -245,9 +222,7 @@ class Fixer:
 
     # ── doing ──
 
-    async def _carry_out(
-        self, decided: _RepairDecision, step: int, numbers: itertools.count[int], ids: Sequence[str]
-    ) -> RepairOutcome:
+    async def _carry_out(self, decided: _RepairDecision, step: int, numbers: itertools.count[int]) -> RepairOutcome:
         if decided.gives_up:
             return RepairOutcome(gives_up=decided.gives_up)
         made: list[RepairCall] = []
@@ -256,23 +231,22 @@ class Fixer:
             done = await self._do(certain, step, numbers)
             made += done
             words += [] if done else [f"It may not be done. {certain.otherwise}"]
-        self._history += [attempt for each in made for attempt in attempts(each.result)]
+        after = [attempt for each in made for attempt in attempts(each.result)]
+        # A repair that did not help comes after what it was for: the next thing to do is another.
+        left = [attempt for attempt in after if isinstance(attempt, ObservedFailure)]
+        words += [advise(choose_repair(failure, self._history)) for failure in left]
+        self._history += after
         feedback = (
             [f"Done for you, because it was certain: {', '.join(each.call.id for each in made)}."] if made else []
         )
         stops = ""
         for asks in decided.asks:
-            answer = await self._ask(asks)
+            said: Any = await self.flow.ask(Question(topic=ASKED, text=asks.question, choices=asks.options))
+            answer = str(said.get("choice", said) if isinstance(said, dict) else said)
             stops = stops or ("The person said so after a failure." if answer == asks.options[-1] else "")
             feedback.append(f"The person was asked what to do about this failure, and answered: {answer}")
-        settled = {each.about for each in (*decided.certain, *decided.asks)} | set(decided.spoken)
         return RepairOutcome(
-            made=tuple(made),
-            settled=frozenset(ids[about] for about in settled - set(decided.open)),
-            feedback=" ".join(feedback),
-            words=tuple(words),
-            material=decided.material,
-            stops=stops,
+            made=tuple(made), feedback=" ".join(feedback), words=tuple(words), material=decided.material, stops=stops
         )
 
     async def _do(self, certain: _RepairStep, step: int, numbers: itertools.count[int]) -> list[RepairCall]:
@@ -294,35 +268,15 @@ class Fixer:
             permit = await self.caller.guard.permit(self.flow, action, self.caller.who)
             if isinstance(permit, ActionRefused):
                 return False
-            if self.put_into_effect is not None:
+            if self.context.put_into_effect is not None:
                 # Not in a step: what it changes is this process, so a replay must do it again.
-                await self.put_into_effect(action)
+                await self.context.put_into_effect(action)
             await self.caller.guard.record_result(self.flow, permit, "done")
         return True
 
     async def _call(self, call: ToolCall) -> ToolResult:
         self._keys.append(f"{self.flow.id}/{call.id}")
         return await self.caller.call(self.flow, call)
-
-    async def _ask(self, asks: _RepairQuestion) -> str:
-        said: Any = await self.flow.ask(Question(topic=ASKED, text=asks.question, choices=asks.options))
-        return str(said.get("choice", said) if isinstance(said, dict) else said)
-
-
-def _once(attempt: ObservedFailure | ObservedPass) -> tuple[Any, ...]:
-    return (attempt.cell, *attempt.essence) if isinstance(attempt, ObservedFailure) else (attempt.cell,)
-
-
-def _calls(recovery: DeterministicRepair) -> tuple[WantedCall, ...]:
-    edits = [_edit(edit) for edit in recovery.edits]
-    first = (WantedCall(name=APPLY, arguments={"edits": edits}),) if edits else ()
-    return (*first, *recovery.calls)
-
-
-def _edit(edit: Edit) -> dict[str, Any]:
-    if not isinstance(edit, EditCell):
-        raise Defect(f"A deterministic repair only changes code, not {type(edit).__name__}.")
-    return {"op": "edit", "cell": edit.cell, "base_version": edit.base_version, "code": edit.code}
 
 
 def _tables(failure: ObservedFailure, context: FailureContext) -> tuple[str, ...]:

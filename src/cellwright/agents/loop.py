@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from cellwright.agents.agent import Agent, AgentEnd
+from cellwright.agents.agent import Agent
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.prompt.composition import AssignmentContext
@@ -31,7 +31,7 @@ async def work(flow: Flow, assignment: Assignment, context: AgentContext) -> Age
             break
         prompt = agent.compose(seen)
         answer = await agent.think(prompt)
-        if isinstance(answer, AgentEnd):
+        if isinstance(answer, AgentReport):
             end = answer
             break
         await agent.record(prompt, answer)

@@ -31,11 +31,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from cellwright.agents.agent_context import ModelAccess
+from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import Assignment
+from cellwright.agents.prompt.composition import AssignmentContext
 from cellwright.agents.prompt.prompt import Prompt, PromptSpan
-from cellwright.agents.role import Role
-from cellwright.agents.styles import Style
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal.flow import Flow
 from cellwright.journal.values import Json
@@ -190,11 +189,9 @@ WaitForStop = Callable[[], Awaitable[str]]
 class ModelCaller:
     """Who thinks, on whose account, with which models."""
 
-    models: ModelAccess
+    context: AgentContext
     assignment: Assignment
-    role: Role
-    style: Style
-    person: str
+    brief: AssignmentContext
     tools: Sequence[ToolDefinition]
 
     def call(
@@ -208,20 +205,22 @@ class ModelCaller:
         again: bool,
     ) -> ModelCall:
         """The call of this step; its id follows from the run, the step and the request alone."""
-        settings: dict[str, Any] = {"parallel_tool_calls": False} if self.style == "one-call" and self.tools else {}
-        if self.role.temperature is not None:
-            settings["temperature"] = self.role.temperature
+        settings: dict[str, Any] = (
+            {"parallel_tool_calls": False} if self.brief.style == "one-call" and self.tools else {}
+        )
+        if self.brief.role.temperature is not None:
+            settings["temperature"] = self.brief.role.temperature
         request = Request(messages=messages_of(prompt, pictures), tools=tuple(self.tools), settings=settings)
         named = tuple(ModelName.parse(name) for name in self.assignment.models)
         return ModelCall(
             id=call_id(run=flow.id, step=f"think-{step}", request=request),
             request=request,
-            choice=Choice(models=named, tier=self.role.tier, private=self.assignment.is_private),
+            choice=Choice(models=named, tier=self.brief.role.tier, private=self.assignment.is_private),
             payer=Payer(
                 run=flow.run,
                 step=f"{flow.id}#{step}",
-                role=self.role.name,
-                person=self.person,
+                role=self.brief.role.name,
+                person=self.context.person,
                 team=self.assignment.team,
             ),
             limits=limits,
@@ -246,13 +245,13 @@ class ModelCaller:
         async def heed() -> None:
             nonlocal stopped
             stopped = await until_stopped()
-            await self.models.cancel(call.id)
+            await self.context.models.cancel(call.id)
 
         try:
             with unwrap_single_error():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(heed)
-                    thought = _model_outcome(call, await self.models.ask(call), context)
+                    thought = _model_outcome(call, await self.context.models.ask(call), context)
                     tasks.cancel_scope.cancel()
         except (Unavailable, UserError, RefusedByPolicy) as problem:
             return NoModel(message=f"{problem.message} {problem.hint}".rstrip())
@@ -293,11 +292,7 @@ def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutc
             )
         case BudgetReached():
             return OverBudget(
-                limit=outcome.limit,
-                party=outcome.party,
-                question=outcome.question,
-                call=call.id,
-                used=outcome.used,
+                limit=outcome.limit, party=outcome.party, question=outcome.question, call=call.id, used=outcome.used
             )
         case AnswerUnknown():
             return AnswerLost(model=outcome.model, sent_at=outcome.sent_at)

@@ -194,7 +194,11 @@ class _Program:
         run = self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
         while known and isinstance(run.step, ProgramPaused):
             asked = [(call, known.pop(self._id(call.id), None)) for call in run.step.calls]
-            same = {call.id: made.result for call, made in asked if made is not None and _is_same(made.call, call)}
+            same = {
+                call.id: made.result
+                for call, made in asked
+                if made is not None and made.call.name == call.name and made.call.arguments == dict(call.arguments)
+            }
             if len(same) < len(asked):
                 return refused
             await run.resume({number: _answered(result) for number, result in same.items()})
@@ -223,10 +227,6 @@ async def _while_lost(piece: Callable[[], Awaitable[ProgramStep]]) -> ProgramSte
     return step
 
 
-def _is_same(before: ToolCall, now: AskedCall) -> bool:
-    return (before.name, before.arguments) == (now.name, dict(now.arguments))
-
-
 def _answered(result: ToolResult) -> Any:
     match result:
         case Done(text=text, value=value):
@@ -245,13 +245,20 @@ def _answered(result: ToolResult) -> Any:
 def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made: Sequence[_CallResult]) -> ToolResult:
     """What the model reads, as data: values, output and errors hold what tools found outside."""
     if isinstance(stands, ProgramLost):
-        return _lost(stands.reason, made)
+        # In our own words alone: an error is not fenced.
+        return ToolError(
+            kind="unavailable",
+            message=f"The program did not come to its end: {_WORKERS} workers were lost under it, the last because "
+            f"{stands.reason.rstrip('.')}. {_done_before(made)}",
+            hint="Nothing is wrong with it as such. Look what is done already before you write another one.",
+        )
     lines: list[str] = []
     value: Json = None
     match stands:
         case ProgramFinished(output=output):
             value = stands.value
-            lines += [f"value: {_shown(value)}"]
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            lines += [f"value: {shown}"]
         case ProgramFailed(output=output):
             where = f" in line {stands.line}" if stands.line is not None else ""
             lines += [f"The program failed{where} ({stands.kind}): {stands.type}: {stands.message}"]
@@ -259,8 +266,10 @@ def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made:
         case _:
             assert_never(stands)
     lines += ["printed:", output.rstrip("\n")] if output else []
-    lines += _calls(made, is_whole=not isinstance(stands, ProgramFinished))
     is_ok = isinstance(stands, ProgramFinished)
+    # What did not work, whether or not the program looked; of a program that broke off, everything that was done.
+    lines += [clip(result_text(each.result), _FAILED_TOKENS) for each in made if not each.worked]
+    lines += [_done_before(made)] if made and not is_ok else []
     kept: dict[str, Json] = {
         "ok": is_ok and all(each.worked for each in made if isinstance(each.result, Done)),
         "value": value,
@@ -269,22 +278,6 @@ def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made:
     pictures = [each.result.picture for each in made if isinstance(each.result, Done) and each.result.picture]
     picture = pictures[-1] if pictures else None
     return Done(text="\n".join(lines), value=kept | _cells(made), picture=picture, is_untrusted=True)
-
-
-def _lost(reason: str, made: Sequence[_CallResult]) -> ToolError:
-    """In our own words alone: an error is not fenced."""
-    return ToolError(
-        kind="unavailable",
-        message=f"The program did not come to its end: {_WORKERS} workers were lost under it, the last because "
-        f"{reason.rstrip('.')}. {_done_before(made)}",
-        hint="Nothing is wrong with it as such. Look what is done already before you write another one.",
-    )
-
-
-def _calls(made: Sequence[_CallResult], *, is_whole: bool) -> list[str]:
-    """What did not work, whether or not the program looked; of a program that broke off, everything that was done."""
-    lines = [clip(result_text(each.result), _FAILED_TOKENS) for each in made if not each.worked]
-    return [*lines, _done_before(made)] if is_whole and made else lines
 
 
 def _done_before(made: Sequence[_CallResult]) -> str:
@@ -306,7 +299,3 @@ def _cells(made: Sequence[_CallResult]) -> dict[str, Json]:
             case _:
                 pass
     return {"cells": list(cells.values()), "problem": ""} if cells else {}
-
-
-def _shown(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

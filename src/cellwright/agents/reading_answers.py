@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Literal, assert_never
@@ -98,34 +98,17 @@ async def evaluate_answer(how: str, evaluate: Evaluate) -> ReadingAnswer:
 def answer_code(how: str) -> str | None:
     """A cell that prints the value in a form programs can read, and defines nothing; None if it cannot be one."""
     try:
-        code = _answer_code(how)
+        *before, last = ast.parse(how).body
+        [function] = ast.parse("def _reading(): ...").body
+        if not isinstance(last, ast.Expr) or not isinstance(function, ast.FunctionDef):
+            return None
+        function.body = [*before, ast.Return(value=last.value)]
+        code = f"{ast.unparse(function)}\n\n{_PRINTER}\nprint({_MARK!r} + _told(_reading()))"
         # What the grammar allows the compiler may still refuse: `return *x`.
-        if code is not None:
-            compile(code, "reading", "exec", dont_inherit=True)
-        return code
+        compile(code, "reading", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-
-
-def _answer_code(how: str) -> str | None:
-    *before, last = ast.parse(how).body
-    if not isinstance(last, ast.Expr):
-        return None
-    body = [*(ast.unparse(statement) for statement in before), f"return {ast.unparse(last.value)}"]
-    lines = [f"    {line}" for statement in body for line in statement.splitlines()]
-    if _spoils_texts(lines, how):
-        return None
-    return "\n".join(["def _reading():", *lines, "", _PRINTER, f"print({_MARK!r} + _told(_reading()))"])
-
-
-def _spoils_texts(lines: Sequence[str], how: str) -> bool:
-    """Whether indenting changed a text that runs over several lines."""
-    [function] = ast.parse("\n".join(["def _reading():", *lines])).body
-    return _texts(function) != _texts(ast.parse(how))
-
-
-def _texts(tree: ast.AST) -> list[str]:
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return code
 
 
 # ── reading ──
@@ -135,41 +118,21 @@ def parse_printed_answer(result: ToolResult) -> ReadingAnswer:
     """The answer in what such a cell came to."""
     if not isinstance(result, Done):
         return NoAnswer(why=clip(result_text(result), _WHY_TOKENS))
-    for text in _printed(result):
-        at = text.rfind(_MARK)
-        if at >= 0:
-            return _answer(text[at + len(_MARK) :].split("\n", 1)[0])
-    errors = [_complaint(cell) for cell in _cells(result.value)]
-    return NoAnswer(why=clip(next(filter(None, errors), "It gave no answer."), _WHY_TOKENS))
-
-
-def _printed(result: Done) -> Iterator[str]:
-    yield from (str(cell.get("console", "")) for cell in _cells(result.value))
-    yield result.text
+    cells = _cells(result.value)
+    for text in [*(str(cell.get("console", "")) for cell in cells), result.text]:
+        if (at := text.rfind(_MARK)) >= 0:
+            try:
+                return _PRINTED.decode(text[at + len(_MARK) :].split("\n", 1)[0])
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                return NoAnswer(why="Its answer could not be read.")
+    errors = [error for cell in cells if isinstance(error := cell.get("error"), dict)]
+    why = next((f"{each['type']}: {each['message']}" for each in errors if {"type", "message"} <= each.keys()), "")
+    return NoAnswer(why=clip(why or "It gave no answer.", _WHY_TOKENS))
 
 
 def _cells(value: Any) -> list[dict[str, Any]]:
-    match value:
-        case {"cells": list(cells)}:
-            found: list[Any] = cells  # JSON
-            return [cell for cell in found if isinstance(cell, dict)]
-        case _:
-            return []
-
-
-def _complaint(cell: dict[str, Any]) -> str:
-    match cell.get("error"):
-        case {"type": kind, "message": message}:
-            return f"{kind}: {message}"
-        case _:
-            return ""
-
-
-def _answer(text: str) -> ReadingAnswer:
-    try:
-        return _PRINTED.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return NoAnswer(why="Its answer could not be read.")
+    cells: Any = value.get("cells") if isinstance(value, dict) else None
+    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
 
 
 # ── comparing ──
@@ -185,7 +148,7 @@ def compare_answers(one: ReadingAnswer, other: ReadingAnswer) -> Sameness:
         case ListAnswer(), ListAnswer():
             if one.count != other.count or not (one.is_whole and other.is_whole):
                 return "same" if (one.count, one.digest) == (other.count, other.digest) else "different"
-            return _worst(_cells_alike(a, b) for a, b in zip(one.items, other.items, strict=True))
+            return worst(_cells_alike(a, b) for a, b in zip(one.items, other.items, strict=True))
         case TableAnswer(), TableAnswer():
             return _tables(one, other)
         case _:
@@ -200,7 +163,7 @@ def _tables(one: TableAnswer, other: TableAnswer) -> Sameness:
     # Where the columns are called the same, their order does not matter; else it is all there is to go by.
     by_name = sorted(one.columns) == sorted(other.columns)
     mine, theirs = _ordered(one, by_name=by_name), _ordered(other, by_name=by_name)
-    return _worst(
+    return worst(
         _cells_alike(a, b) for row, same in zip(mine, theirs, strict=True) for a, b in zip(row, same, strict=True)
     )
 
@@ -230,7 +193,8 @@ def _cells_alike(one: Atom, other: Atom) -> Sameness:
     return "same" if one == other else "different"
 
 
-def _worst(found: Iterator[Sameness]) -> Sameness:
+def worst(found: Iterator[Sameness]) -> Sameness:
+    """All of them taken together."""
     seen = set(found)
     return "different" if "different" in seen else "rounded" if "rounded" in seen else "same"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, count
-from typing import Annotated, Any, Final, Literal, assert_never
+from itertools import chain, combinations, count
+from typing import Annotated, Final, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,57 +19,30 @@ from cellwright.agents.reading_answers import (
     answer_text,
     compare_answers,
     evaluate_answer,
+    worst,
 )
-from cellwright.agents.repair.choices import AskPerson
 from cellwright.journal.values import Json
 from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import CallContext, Caller, Done, Tool, ToolCall, ToolResult, result_text, tool
 
 MOST: Final = 6
 """So many readings are worth comparing."""
-
 AmbiguityKind = Literal["unmatched-rows", "one-entity", "base-total", "rounding", "period", "other"]
+CHECKLIST: Final[dict[AmbiguityKind, str]] = {
+    "unmatched-rows": "Rows of a join without a partner: left out, or kept with nothing?",
+    "one-entity": "What counts as one: a row, an id, a name, a visit? Are there duplicates?",
+    "base-total": "A share of which total: all rows, those with a value, those in the group?",
+    "rounding": "Rounded or exact, and rounded before or after summing?",
+    "period": "Which year or period: calendar or fiscal, of the event or of the record, both ends in?",
+    "other": "Anything else in the question that two careful people could take differently.",
+}
+"""The ways in which questions about data can be read twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ambiguity:
-    """A way in which questions about data can be read twice."""
-
-    kind: AmbiguityKind
-    ask: str
-
-
-CHECKLIST: Final = (
-    Ambiguity(kind="unmatched-rows", ask="Rows of a join without a partner: left out, or kept with nothing?"),
-    Ambiguity(kind="one-entity", ask="What counts as one: a row, an id, a name, a visit? Are there duplicates?"),
-    Ambiguity(kind="base-total", ask="A share of which total: all rows, those with a value, those in the group?"),
-    Ambiguity(kind="rounding", ask="Rounded or exact, and rounded before or after summing?"),
-    Ambiguity(
-        kind="period", ask="Which year or period: calendar or fiscal, of the event or of the record, both ends in?"
-    ),
-    Ambiguity(kind="other", ask="Anything else in the question that two careful people could take differently."),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """One way to take a question."""
-
-    name: str
-    """Short, unique among the readings of a question."""
-    description: str
-    how: str
-    """Python over the notebook's variables that ends with the answer's expression."""
-    kind: AmbiguityKind = "other"
-
-
-# ── as a model names them ──
-
-
-class ProposedReading(BaseModel):
+class Reading(BaseModel):
     """One way to take the question."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, max_length=60, description="Short, for example `unmatched customers left out`.")
     kind: AmbiguityKind
@@ -79,110 +52,66 @@ class ProposedReading(BaseModel):
     )
 
 
-def readings_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[Reading, ...]:
-    """Readings from plain values; the same code twice is one reading, the same name twice gets a number."""
+def without_doubles(proposed: Sequence[Reading]) -> list[Reading]:
+    """The same code twice is one reading, the same name twice gets a number."""
     found: dict[str, Reading] = {}
-    for given in proposed:
-        reading = Reading(**given)
-        if any(other.how.split() == reading.how.split() for other in found.values()):
-            continue
-        name, number = reading.name, 2
-        while name in found:
-            name, number = f"{reading.name} ({number})", number + 1
-        found[name] = Reading(name=name, description=reading.description, how=reading.how, kind=reading.kind)
-    return tuple(found.values())
+    for reading in proposed:
+        if all(other.how.split() != reading.how.split() for other in found.values()):
+            names = (f"{reading.name} ({number})" for number in count(2))
+            name = next(each for each in chain([reading.name], names) if each not in found)
+            found[name] = reading.model_copy(update={"name": name})
+    return list(found.values())
 
 
 # ── comparing ──
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingTrial:
-    """A reading and what it comes to."""
+class ReadingComparison:
+    """What readings come to, and whether that is the same."""
 
-    reading: Reading
-    answer: ReadingAnswer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """However it is read, the answer is the same."""
-
-    answer: ReadingAnswer
-    tried: tuple[ReadingTrial, ...]
-    is_rounded: bool = False
-    """Some give it with fewer digits; `answer` has the most."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disagreement:
-    """The answer depends on the reading."""
-
-    tried: tuple[ReadingTrial, ...]
+    tried: tuple[tuple[Reading, ReadingAnswer], ...]
     """As they were listed, the plainest first; some may have no answer."""
+    says: Literal["same", "rounded", "different", "unknown"]
+    """rounded: some give it with fewer digits. unknown: fewer than two could be tried."""
 
+    @property
+    def answered(self) -> list[tuple[Reading, ReadingAnswer]]:
+        """Those that could be tried."""
+        return [(reading, answer) for reading, answer in self.tried if not isinstance(answer, NoAnswer)]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoComparison:
-    """Fewer than two could be tried: nothing is known about whether they differ."""
+    def question(self) -> str:
+        """What a person is asked where they differ, with the values at hand."""
+        head = "The question can be read in several ways, and the answer depends on it:"
+        lines = [
+            f"- {reading.name}: {reading.description} → {answer_text(answer)}" for reading, answer in self.answered
+        ]
+        return "\n".join([head, *lines, "Which do you mean?"])
 
-    tried: tuple[ReadingTrial, ...]
-
-
-ReadingComparison = Agreement | Disagreement | NoComparison
+    def plainest(self) -> str:
+        """What an answer must say where nobody can be asked: the plainest reading with its value, and the others."""
+        [first, *_] = self.answered
+        others = "; ".join(
+            f"{reading.description.rstrip('.')}: {answer_text(answer)}"
+            for reading, answer in self.tried
+            if reading is not first[0]
+        )
+        said = f"{answer_text(first[1])} ({first[0].description.rstrip('.')})."
+        return f"{said} Read otherwise: {others}." if others else said
 
 
 async def compare_readings(readings: Sequence[Reading], evaluate: Evaluate) -> ReadingComparison:
     """Try each reading in the kernel, one after the other, and compare what they come to."""
-    answers = {reading.name: await evaluate_answer(reading.how, evaluate) for reading in readings[:MOST]}
-    return compare(readings[:MOST], answers)
+    return compare([(reading, await evaluate_answer(reading.how, evaluate)) for reading in readings[:MOST]])
 
 
-def compare(readings: Sequence[Reading], answers: Mapping[str, ReadingAnswer]) -> ReadingComparison:
+def compare(tried: Sequence[tuple[Reading, ReadingAnswer]]) -> ReadingComparison:
     """Whether the answers say the same. One that could not be tried says nothing either way."""
-    nothing = NoAnswer(why="It was not tried.")
-    tried = tuple(ReadingTrial(reading=reading, answer=answers.get(reading.name, nothing)) for reading in readings)
-    answered = [each.answer for each in tried if not isinstance(each.answer, NoAnswer)]
-    if not answered or (len(answered) == 1 and len(tried) > 1):
-        return NoComparison(tried=tried)
-    found = {compare_answers(one, other) for one, other in combinations(answered, 2)}
-    if "different" in found:
-        return Disagreement(tried=tried)
-    return Agreement(
-        answer=max(answered, key=lambda answer: len(answer_text(answer))), tried=tried, is_rounded="rounded" in found
-    )
-
-
-# ── settling ──
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainestReading:
-    """Nobody can be asked: the plainest reading, and the others for the answer."""
-
-    plainest: ReadingTrial
-    others: tuple[ReadingTrial, ...]
-
-    def text(self) -> str:
-        """What the answer must say about it."""
-        others = "; ".join(
-            f"{each.reading.description.rstrip('.')}: {answer_text(each.answer)}" for each in self.others
-        )
-        first = f"{answer_text(self.plainest.answer)} ({self.plainest.reading.description.rstrip('.')})"
-        return f"{first}. Read otherwise: {others}." if others else f"{first}."
-
-
-def settle(differing: Disagreement, *, attended: bool) -> AskPerson | PlainestReading:
-    """Ask with the values at hand, or take the plainest that has an answer and tell the others."""
-    if attended:
-        answered = [each for each in differing.tried if not isinstance(each.answer, NoAnswer)]
-        lines = [f"- {each.reading.name}: {each.reading.description} → {answer_text(each.answer)}" for each in answered]
-        question = "The question can be read in several ways, and the answer depends on it:\n" + "\n".join(lines)
-        return AskPerson(
-            question=f"{question}\nWhich do you mean?", options=tuple(each.reading.name for each in answered)
-        )
-    [plainest, *_] = [each for each in differing.tried if not isinstance(each.answer, NoAnswer)]
-    return PlainestReading(plainest=plainest, others=tuple(each for each in differing.tried if each is not plainest))
+    answers = [answer for _, answer in tried if not isinstance(answer, NoAnswer)]
+    if not answers or (len(answers) == 1 and len(tried) > 1):
+        return ReadingComparison(tried=tuple(tried), says="unknown")
+    says = worst(compare_answers(one, other) for one, other in combinations(answers, 2))
+    return ReadingComparison(tried=tuple(tried), says=says)
 
 
 # ── trying in the notebook ──
@@ -207,8 +136,7 @@ def readings_tool(caller: Caller, *, attended: bool) -> Tool:
     """The tool, trying readings through the agent's own calls. Where they differ it asks, if somebody can be asked."""
 
     async def compare(
-        calling: CallContext,
-        readings: Annotated[list[ProposedReading], Field(min_length=1, max_length=MOST)],
+        calling: CallContext, readings: Annotated[list[Reading], Field(min_length=1, max_length=MOST)]
     ) -> ToolResult:
         numbers = count(1)
 
@@ -216,47 +144,48 @@ def readings_tool(caller: Caller, *, attended: bool) -> Tool:
             made = ToolCall(id=f"{calling.call.id}.{next(numbers)}", name=name, arguments=dict(arguments))
             return await caller.call(calling.flow, made)
 
-        listed = readings_of([reading.model_dump() for reading in readings])
-        comparison = await compare_readings(listed, in_scratch_cell(call))
-        settled = settle(comparison, attended=attended) if isinstance(comparison, Disagreement) else None
-        if not isinstance(settled, AskPerson):
-            return Done(text=comparison_text(comparison, settled), value=comparison_json(comparison), is_untrusted=True)
-        said = await call(ASK, {"question": settled.question, "options": list(settled.options)})
-        text = f"{comparison_text(comparison, None)}\n{result_text(said)}"
-        return Done(text=text, value=comparison_json(comparison), is_untrusted=True) if isinstance(said, Done) else said
+        comparison = await compare_readings(without_doubles(readings), in_scratch_cell(call))
+        text = comparison_text(comparison, attended=attended)
+        if attended and comparison.says == "different":
+            options: Json = [reading.name for reading, _ in comparison.answered]
+            said = await call(ASK, {"question": comparison.question(), "options": options})
+            if not isinstance(said, Done):
+                return said
+            text = f"{text}\n{result_text(said)}"
+        return Done(text=text, value=comparison_json(comparison), is_untrusted=True)
 
     compare.__doc__ = _tool_description()
     return tool(name="compare_readings", own_steps=True, seconds=None)(compare)
 
 
-def comparison_text(comparison: ReadingComparison, chosen: PlainestReading | None) -> str:
+def comparison_text(comparison: ReadingComparison, *, attended: bool) -> str:
     """What the agent reads."""
-    lines = [f"- {each.reading.name}: {answer_text(each.answer)}" for each in comparison.tried]
-    match comparison:
-        case Agreement(answer=answer, is_rounded=is_rounded):
-            but = ", but for rounding" if is_rounded else ""
-            first = f"It does not matter which is meant{but}: {answer_text(answer)}."
-        case Disagreement() if chosen is not None:
-            first = f"They differ, and nobody can be asked. The answer must say this much: {chosen.text()}"
-        case Disagreement():
+    match comparison.says:
+        case "same" | "rounded":
+            but = ", but for rounding" if comparison.says == "rounded" else ""
+            exact = max((answer_text(answer) for _, answer in comparison.answered), key=len)
+            first = f"It does not matter which is meant{but}: {exact}."
+        case "different" if attended:
             first = "They differ:"
-        case NoComparison():
+        case "different":
+            first = f"They differ, and nobody can be asked. The answer must say this much: {comparison.plainest()}"
+        case "unknown":
             first = "They could not be compared, because not two of them could be tried:"
         case _:
-            assert_never(comparison)
-    return "\n".join([first, *lines])
+            assert_never(comparison.says)
+    return "\n".join([first, *(f"- {reading.name}: {answer_text(answer)}" for reading, answer in comparison.tried)])
 
 
 def comparison_json(comparison: ReadingComparison) -> Json:
     """The same for programs."""
     return {
-        "differ": isinstance(comparison, Disagreement),
-        "answers": {each.reading.name: answer_text(each.answer) for each in comparison.tried},
+        "differ": comparison.says == "different",
+        "answers": {reading.name: answer_text(answer) for reading, answer in comparison.tried},
     }
 
 
 def _tool_description() -> str:
-    asks = "\n".join(f"- {ambiguity.kind}: {ambiguity.ask}" for ambiguity in CHECKLIST)
+    asks = "\n".join(f"- {kind}: {ask}" for kind, ask in CHECKLIST.items())
     return (
         "Try several readings of the question and see whether its answer depends on them. Use it before you answer "
         f"where two careful people could differ. The plainest reading comes first.\n\n{asks}"

@@ -12,7 +12,6 @@ from typing import Final
 import anyio
 
 from cellwright.agents.events import HandOverAsked, PauseAsked, PersonSaid, StopAsked, UnpauseAsked
-from cellwright.agents.prompt.conversation import PersonMessage
 from cellwright.errors import UserError
 from cellwright.journal.events import Recorded, RoomEvent
 from cellwright.journal.log import EventLog
@@ -32,7 +31,7 @@ _LONGEST: Final = 8_000
 class SteeringInput:
     """What came in since an agent last listened."""
 
-    heard: tuple[PersonMessage, ...] = ()
+    heard: tuple[PersonSaid, ...] = ()
     stop: str = ""
     """Who wants it to stop, and why; empty: nobody."""
     pause: str = ""
@@ -77,15 +76,15 @@ async def read_steering(
     read: Callable[[str], AsyncIterable[Recorded]], workflow: str, before: SteeringInput, *, knows_order: int = 0
 ) -> SteeringInput:
     """What was said to this agent since; `read` is a flow's, inside a step."""
-    upto, heard, stopped, paused = dict(before.upto), list[PersonMessage](), before.stop, ""
+    upto, heard, stopped, paused = dict(before.upto), list[PersonSaid](), before.stop, ""
     for stream in dict.fromkeys((_stream(run_of(workflow)), _stream(workflow))):
         async for recorded in read(stream):
             if recorded.sequence <= upto.get(stream, 0):
                 continue
             upto[stream] = recorded.sequence
             match recorded.event:
-                case PersonSaid(by=by, text=text):
-                    heard.append(PersonMessage(by=by, text=text))
+                case PersonSaid() as event:
+                    heard.append(event)
                 case StopAsked() as event:
                     stopped = event.line()
                 case HandOverAsked(reason=reason, order=order) if order > knows_order:

@@ -6,7 +6,7 @@ Models without dependable tool calls are made to look like callers by the gatewa
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -29,33 +29,13 @@ _CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallsReply:
-    """Calls to be made."""
+class ModelReply:
+    """What an answer of a model means: calls to be made; else only words, or with a note nothing that can be done."""
 
     said: str
-    calls: tuple[ToolCall, ...]
+    calls: tuple[ToolCall, ...] = ()
     note: str = ""
-    """What the model should know besides: calls that were left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextReply:
-    """No calls: only words."""
-
-    said: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MalformedReply:
-    """Nothing in it can be done."""
-
-    said: str
-    feedback: str
-    """One line for the model."""
-
-
-ModelReply = ToolCallsReply | TextReply | MalformedReply
-"""What an answer of a model means."""
+    """One line for the model: calls that were left out, or why nothing can be done."""
 
 
 def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bool) -> Style:
@@ -96,21 +76,21 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
     wanted = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if not wanted:
         if said and response.finish_reason != "length":
-            return TextReply(said=said)
-        if said:
-            return MalformedReply(said=said, feedback=_CUT_OFF)
-        return MalformedReply(said="", feedback=f"Your answer was empty. Call one of: {', '.join(tools.names)}.")
-    calls = [
-        ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=_arguments(part))
-        for place, part in enumerate(wanted, 1)
-    ]
-    kept = calls[:1] if style == "one-call" else _until_finish(calls)
+            return ModelReply(said=said)
+        empty = f"Your answer was empty. Call one of: {', '.join(tools.names)}."
+        return ModelReply(said=said, note=_CUT_OFF if said else empty)
+    calls: list[ToolCall] = []
+    for place, part in enumerate(wanted, 1):
+        arguments: Any = part.args if isinstance(part.args, (str, dict)) else {}
+        calls.append(ToolCall(id=f"s{step}c{place}", name=part.tool_name, arguments=arguments))
+    finish = next((place for place, call in enumerate(calls, 1) if call.name == FINISH), len(calls))
+    kept = calls[: 1 if style == "one-call" else finish]
     note = _CUT_OFF if response.finish_reason == "length" else ""
     if len(kept) < len(calls):
         left = ", ".join(call.name for call in calls[len(kept) :])
         why = "one call at a time" if style == "one-call" else "nothing comes after finish"
         note = f"Not done ({why}): {left}."
-    return ToolCallsReply(said=said, calls=tuple(kept), note=note)
+    return ModelReply(said=said, calls=tuple(kept), note=note)
 
 
 def reply_text(response: ModelResponse) -> str:
@@ -121,14 +101,3 @@ def reply_text(response: ModelResponse) -> str:
 def arguments_text(call: ToolCall) -> str:
     """A call's arguments as JSON text."""
     return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-
-
-def _arguments(part: ToolCallPart) -> str | dict[str, Any]:
-    return part.args if isinstance(part.args, (str, dict)) else {}
-
-
-def _until_finish(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-    for place, call in enumerate(calls):
-        if call.name == FINISH:
-            return calls[: place + 1]
-    return calls

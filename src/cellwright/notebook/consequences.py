@@ -13,14 +13,6 @@ from cellwright.notebook.marimo_graph import graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostName:
-    """A name that cells still use and nobody defines any more."""
-
-    name: str
-    used_by: tuple[CellId, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Consequences:
     """What a list of edits leads to. Problems are those of the whole notebook afterwards."""
 
@@ -36,8 +28,8 @@ class Consequences:
     """Names more than one cell defines: marimo runs none of those cells."""
     setup_needs: tuple[str, ...] = ()
     """Names of other cells the setup cell uses, though it runs before all of them."""
-    lost_names: tuple[LostName, ...] = ()
-    """Names these edits took away from cells that use them."""
+    lost_names: Mapping[str, tuple[CellId, ...]]
+    """Names these edits took away, with the cells that use them."""
     stale: tuple[CellId, ...] = ()
     """Cells whose last result no longer holds: the changed ones and all that depend on them, in running order."""
     would_run: tuple[CellId, ...] = ()
@@ -92,11 +84,11 @@ def _needs_of_setup(graph: Graph) -> tuple[str, ...]:
     return tuple(sorted({name for parent in setup.parents for name in graph.nodes[parent].defs & setup.refs}))
 
 
-def _lost_names(before: Graph, after: Graph) -> tuple[LostName, ...]:
+def _lost_names(before: Graph, after: Graph) -> dict[str, tuple[CellId, ...]]:
     still_defined = {name for node in after.nodes.values() for name in node.defs}
     lost = {name for node in before.nodes.values() for name in node.defs} - still_defined
     users = {name: tuple(cell for cell, node in after.nodes.items() if name in node.refs) for name in sorted(lost)}
-    return tuple(LostName(name=name, used_by=used_by) for name, used_by in users.items() if used_by)
+    return {name: used_by for name, used_by in users.items() if used_by}
 
 
 def _blocked(document: Document, graph: Graph) -> frozenset[CellId]:

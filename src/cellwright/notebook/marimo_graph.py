@@ -69,9 +69,7 @@ def _star_import(message: str) -> CodeProblem:
     match = _STAR_IMPORT.match(message)
     line = match["line"] if match else ""
     return CodeProblem(
-        kind="star-import",
-        message=_STAR_IMPORT.sub("", message),
-        line=int(line) if line.isdigit() else None,
+        kind="star-import", message=_STAR_IMPORT.sub("", message), line=int(line) if line.isdigit() else None
     )
 
 
@@ -92,12 +90,7 @@ def _graph(cells: tuple[tuple[CellId, str], ...]) -> Graph:
         for name, cells in definitions.get_multiply_defined()
     }
     order = tuple(CellId(cell) for cell in topological_sort(topology, list(topology.cells)))
-    return Graph(
-        nodes=nodes,
-        order=order,
-        cycles=find_cycles(nodes, order),
-        defined_twice=dict(sorted(twice.items())),
-    )
+    return Graph(nodes=nodes, order=order, cycles=find_cycles(nodes, order), defined_twice=dict(sorted(twice.items())))
 
 
 def _register(found: Mapping[CellId, Compiled]) -> tuple[MutableGraphTopology, DefinitionRegistry]:

@@ -82,10 +82,7 @@ class CellOutcomeText:
 
 
 def summary(
-    document: Document,
-    outcomes: Mapping[CellId, CellOutcomeText],
-    budget_tokens: int,
-    focus: Collection[CellId] = (),
+    document: Document, outcomes: Mapping[CellId, CellOutcomeText], budget_tokens: int, focus: Collection[CellId] = ()
 ) -> str:
     """The notebook for a prompt, never above `budget_tokens` by `estimate_tokens`.
 

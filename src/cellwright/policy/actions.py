@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Any, ClassVar, Literal, NewType, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, NewType, get_args
 
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.policy.money import Price
@@ -28,6 +28,34 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+
+class KindTraits(NamedTuple):
+    """What holds for every action of one kind."""
+
+    default: Literal["allow", "ask"]
+    """What is said where no rule speaks of it."""
+    listed_as: str
+    """Under which key a rule lists what it means; empty for spending, which has bounds instead."""
+    heading: str
+    """In an envelope."""
+    verb: str = ""
+    """How far a lasting yes about a file reaches."""
+
+
+TRAITS: Mapping[Kind, KindTraits] = {
+    "edit-cells": KindTraits("allow", "paths", "Notebooks to edit", "edit any cell of"),
+    "run-code": KindTraits("allow", "paths", "Notebooks to run", "run any code in the cage of"),
+    "read-file": KindTraits("allow", "paths", "Files to read", "read"),
+    "write-file": KindTraits("ask", "paths", "Files to write", "write anything to"),
+    "delete-file": KindTraits("ask", "paths", "Files to delete", "delete"),
+    "use-network": KindTraits("ask", "hosts", "Hosts to reach"),
+    "query-connection": KindTraits("ask", "connections", "Connections to use"),
+    "install-package": KindTraits("ask", "packages", "Packages to install"),
+    "spend": KindTraits("allow", "", "Money to spend"),
+    "run-shell": KindTraits("ask", "commands", "Commands to run"),
+    "git-commit": KindTraits("ask", "branches", "Branches to commit to"),
+    "call-tool": KindTraits("ask", "tools", "Tools to call"),
+}
 Access = Literal["read", "write"]
 
 Fingerprint = NewType("Fingerprint", str)

@@ -151,16 +151,7 @@ class Answered:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lapsed:
-    """Nobody answered in time, or the run no longer needs to know. Counts as a no."""
-
-    question: ApprovalQuestion
-    at: datetime
-    why: Literal["expired", "withdrawn"]
-
-
-QuestionState = Pending | Answered | Lapsed
+QuestionState = Pending | Answered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,8 +231,6 @@ def answer(
     match state:
         case Answered():
             return AnswerRefused(why="already-answered", message=f"{shown(state.by.name)} has already answered.")
-        case Lapsed():
-            return AnswerRefused(why="lapsed", message=f"The question has {state.why}.")
         case Pending(question=question):
             refused = _check(question, reply, shown_fingerprint, now)
             return refused or Answered(question=question, reply=reply, by=origin, at=now)

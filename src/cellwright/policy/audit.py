@@ -76,7 +76,7 @@ def audit_entry(action: Action, verdict: Verdict, *, at: datetime, run: str, who
         what=action.describe(),
         action=fingerprint(action),
         verdict=verdict.says,
-        basis=str(verdict.basis),
+        basis=verdict.basis,
         reason=verdict.reason,
         result=result,
     )

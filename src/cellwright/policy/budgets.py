@@ -236,15 +236,11 @@ def _check(ledger: BudgetLedger, use: Use, day: date) -> Budget:
         account = Account(measure=limit.measure, per=limit.per, party=party, currency=limit.currency, day=when)
         if limit.measure == "money" and use.run not in ledger.uncounted and (found := _incomparable(ledger, account)):
             return Unpriced(ledger=ledger, limit=limit, party=party, use=found[0], why=found[1])
-        used = _standing(ledger, account)
+        held = (each.amount(limit.measure) for each in _held_by(ledger, account))
+        used = reduce(add, held, ledger.used(account))
         if used > limit.at_most:
             return Reached(ledger=ledger, limit=limit, party=party, used=used)
     return Within(ledger=ledger)
-
-
-def _standing(ledger: BudgetLedger, account: Account) -> Decimal:
-    held = (use.amount(account.measure) for use in _held_by(ledger, account))
-    return reduce(add, held, ledger.used(account))
 
 
 def _incomparable(ledger: BudgetLedger, account: Account) -> tuple[UseId | None, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cellwright.policy.actions import Kind
+from cellwright.policy.actions import TRAITS, Kind
 from cellwright.policy.money import Money
 from cellwright.policy.paths import is_within
 from cellwright.policy.rule_file import RuleText
@@ -46,21 +46,6 @@ reason = "These are services of this machine itself."
 """,
 )
 
-_DEFAULTS: Final[dict[Kind, RuleEffect]] = {
-    "edit-cells": "allow",
-    "run-code": "allow",
-    "read-file": "allow",
-    "write-file": "ask",
-    "delete-file": "ask",
-    "use-network": "ask",
-    "query-connection": "ask",
-    "install-package": "ask",
-    "spend": "allow",
-    "run-shell": "ask",
-    "git-commit": "ask",
-    "call-tool": "ask",
-}
-
 
 def default_for(kind: Kind, target: Target, project: str) -> RuleEffect:
     """What holds for an action no rule of the person speaks of.
@@ -74,4 +59,4 @@ def default_for(kind: Kind, target: Target, project: str) -> RuleEffect:
         case PriceTarget(price=price) if not isinstance(price, Money):
             return "ask"
         case _:
-            return _DEFAULTS[kind]
+            return TRAITS[kind].default

@@ -10,23 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 
-from cellwright.policy.actions import KINDS, Action, Fingerprint, Kind, fingerprint_of
+from cellwright.policy.actions import KINDS, TRAITS, Action, Fingerprint, fingerprint_of
 from cellwright.policy.money import Money, add
 from cellwright.policy.targets import Malformed, PriceTarget, Scope, scope_of
-
-_HEADINGS: dict[Kind, str] = {
-    "edit-cells": "Notebooks to edit",
-    "run-code": "Notebooks to run",
-    "read-file": "Files to read",
-    "write-file": "Files to write",
-    "delete-file": "Files to delete",
-    "use-network": "Hosts to reach",
-    "query-connection": "Connections to use",
-    "install-package": "Packages to install",
-    "run-shell": "Commands to run",
-    "git-commit": "Branches to commit to",
-    "call-tool": "Tools to call",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +44,7 @@ class Envelope:
         lines = list[str]()
         for kind in KINDS:
             reaches = sorted(scope.describe() for scope in self.scopes if scope.kind == kind)
-            lines += [f"{_HEADINGS[kind]}:", *(f"  {reach}" for reach in reaches)] if reaches else []
+            lines += [f"{TRAITS[kind].heading}:", *(f"  {reach}" for reach in reaches)] if reaches else []
         if self.money is not None:
             lines.append(f"Money: at most {self.money} in all")
         if self.wall_seconds is not None:
@@ -81,7 +67,9 @@ def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None 
             scopes.add(scope)
         elif isinstance(scope.target.price, Money):
             prices.append(scope.target.price)
-    return Envelope(project=project, scopes=frozenset(scopes), money=money or _sum(prices))
+    if money is None and len({price.currency for price in prices}) == 1:
+        money = Money(amount=reduce(add, (price.amount for price in prices)), currency=prices[0].currency)
+    return Envelope(project=project, scopes=frozenset(scopes), money=money)
 
 
 def covers(envelope: Envelope, action: Action) -> bool:
@@ -98,9 +86,3 @@ def covers(envelope: Envelope, action: Action) -> bool:
         and price.currency == money.currency
         and price.amount <= money.amount
     )
-
-
-def _sum(prices: list[Money]) -> Money | None:
-    if not prices or len({price.currency for price in prices}) > 1:
-        return None
-    return Money(amount=reduce(add, (price.amount for price in prices)), currency=prices[0].currency)

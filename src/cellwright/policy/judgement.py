@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from cellwright.policy.actions import Action, Kind
 from cellwright.policy.approvals import AgreedEnvelope, Grant, QuestionId
@@ -14,56 +14,13 @@ from cellwright.policy.envelope import covers
 from cellwright.policy.rules import LAYERS, STRICTNESS, Rule, RuleEffect, Rules
 from cellwright.policy.targets import Malformed, Target, target_of
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByRule:
-    """A rule decided."""
-
-    rule: Rule
-
-    def __str__(self) -> str:
-        return self.rule.where
+MALFORMED: Final = "malformed action"
+"""What decides where nobody can tell what an action means."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByDefault:
-    """No rule of the person speaks of it."""
-
-    kind: Kind
-
-    def __str__(self) -> str:
-        return f"default for {self.kind}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByEnvelope:
-    """A person agreed to the run's envelope."""
-
-    run: str
-
-    def __str__(self) -> str:
-        return f"agreed envelope of run {self.run}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByGrant:
-    """A person said yes earlier."""
-
-    grant: QuestionId
-
-    def __str__(self) -> str:
-        return f"answer to question {self.grant}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByShape:
-    """Nobody can tell what the action means."""
-
-    def __str__(self) -> str:
-        return "malformed action"
-
-
-Basis = ByRule | ByDefault | ByEnvelope | ByGrant | ByShape
+def by_answer(question: QuestionId) -> str:
+    """What decides where a person said so."""
+    return f"answer to question {question}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +29,8 @@ class Allow:
 
     says: ClassVar[RuleEffect] = "allow"
     reason: str
-    basis: Basis
+    basis: str
+    """The rule's file and line, the default, the envelope or the answer that decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +39,7 @@ class Deny:
 
     says: ClassVar[RuleEffect] = "deny"
     reason: str
-    basis: Basis
+    basis: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +48,7 @@ class Ask:
 
     says: ClassVar[RuleEffect] = "ask"
     reason: str
-    basis: Basis
+    basis: str
 
 
 Verdict = Allow | Deny | Ask
@@ -123,7 +81,7 @@ def judge(
     """
     target = target_of(action, rules.project)
     if isinstance(target, Malformed):
-        return Deny(reason=target.reason, basis=ByShape())
+        return Deny(reason=target.reason, basis=MALFORMED)
     verdict = _by_rules(action.kind, target, rules)
     if not isinstance(verdict, Ask):
         return verdict
@@ -133,10 +91,10 @@ def judge(
         and envelope.envelope.project == rules.project
         and covers(envelope.envelope, action)
     ):
-        return Allow(reason=f"{envelope.by.name} agreed to the plan.", basis=ByEnvelope(run=run))
+        return Allow(reason=f"{envelope.by.name} agreed to the plan.", basis=f"agreed envelope of run {run}")
     for grant in grants:
         if grant.allows(action, project=rules.project, run=run, now=now):
-            return Allow(reason=f"{grant.by.name} allowed it.", basis=ByGrant(grant=grant.id))
+            return Allow(reason=f"{grant.by.name} allowed it.", basis=by_answer(grant.id))
     return verdict
 
 
@@ -165,7 +123,7 @@ def _by_rules(kind: Kind, target: Target, rules: Rules) -> Verdict:
 
 
 def _verdict(says: RuleEffect, kind: Kind, rule: Rule | None, overruled: Rule | None) -> Verdict:
-    basis = ByRule(rule=rule) if rule else ByDefault(kind=kind)
+    basis = rule.where if rule else f"default for {kind}"
     reason = f"{basis} says {says}" if rule else f"No rule of yours speaks of it; the {basis} is {says}"
     reason += f": {rule.reason}" if rule and rule.reason else "."
     if overruled and overruled.says == "allow":

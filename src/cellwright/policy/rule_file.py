@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
-from cellwright.policy.actions import KINDS, Access, Kind
+from cellwright.policy.actions import KINDS, TRAITS, Access, Kind
 from cellwright.policy.budgets import Limit, Measure, Per, Window
 from cellwright.policy.display_text import shown
 from cellwright.policy.hosts import parse_host_pattern
@@ -46,21 +46,6 @@ from cellwright.policy.toml_text import (
 
 _SPEND: Final = frozenset[Kind]({"spend"})
 _QUERY: Final = frozenset[Kind]({"query-connection"})
-_LISTS: Final[Mapping[Kind, str]] = {
-    "edit-cells": "paths",
-    "run-code": "paths",
-    "read-file": "paths",
-    "write-file": "paths",
-    "delete-file": "paths",
-    "use-network": "hosts",
-    "query-connection": "connections",
-    "install-package": "packages",
-    "run-shell": "commands",
-    "git-commit": "branches",
-    "call-tool": "tools",
-}
-"""Under which key a rule about this kind lists what it means. Spending has bounds instead."""
-
 _PARSERS: Final[Mapping[str, Callable[[str], Pattern | str]]] = {
     "hosts": parse_host_pattern,
     "connections": parse_name_pattern,
@@ -231,8 +216,8 @@ class RuleReader:
 
 
 def _list_key(kinds: frozenset[Kind]) -> str | None:
-    keys = {_LISTS.get(kind) for kind in kinds}
-    return keys.pop() if len(keys) == 1 else None
+    keys = {TRAITS[kind].listed_as for kind in kinds}
+    return (keys.pop() or None) if len(keys) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

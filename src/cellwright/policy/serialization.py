@@ -16,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.policy.actions import ACTIONS, KINDS, Action, Kind
-from cellwright.policy.approvals import Answered, Lapsed, No, Pending, QuestionState, Yes
+from cellwright.policy.approvals import Answered, No, Pending, QuestionState, Yes
 from cellwright.policy.envelope import Envelope
 
 _ACTION_ADAPTERS: Final[Mapping[Kind, TypeAdapter[Action]]] = {
@@ -67,7 +67,7 @@ def _first_mistake(error: ValidationError) -> tuple[str, str]:
 
 
 _QUESTION_HINT: Final = "Was the journal altered?"
-_STATES: Final = {"pending": Pending, "answered": Answered, "lapsed": Lapsed}
+_STATES: Final = {"pending": Pending, "answered": Answered}
 _REPLIES: Final = {"yes": Yes, "no": No}
 _TAGS: Final = {kind: tag for kinds in (_STATES, _REPLIES) for tag, kind in kinds.items()}
 # Of lists, because a dataclass alone takes no configuration from here.

@@ -13,6 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from cellwright.policy.actions import (
+    TRAITS,
     Access,
     Action,
     CallServerTool,
@@ -209,19 +210,10 @@ def _command(action: RunShell, project: str) -> CommandTarget | Malformed:
     return CommandTarget(command=action.command, folder=folder)
 
 
-_FILE_VERBS: dict[Kind, str] = {
-    "edit-cells": "edit any cell of",
-    "run-code": "run any code in the cage of",
-    "read-file": "read",
-    "write-file": "write anything to",
-    "delete-file": "delete",
-}
-
-
 def _describe(kind: Kind, target: Target) -> str:
     match target:
         case FileTarget():
-            return f"{_FILE_VERBS[kind]} {shown(target.path)}"
+            return f"{TRAITS[kind].verb} {shown(target.path)}"
         case HostTarget():
             return f"connect to {shown(target.host.name)} port {target.port}"
         case ConnectionTarget(access="read"):

@@ -187,8 +187,8 @@ class TomlText:
         except ValidationError as error:
             # Not chained: what stands in a file may be a secret, and pydantic's error holds it.
             mistakes = [_mistake(one, table) for one in error.errors(include_url=False)]
-        first = min(mistakes, key=lambda one: self.outline.position(one.path, at_key=one.is_key))
-        self.refuse(first.path, first.message, first.hint, at_key=first.is_key)
+        path, message, hint, is_key = min(mistakes, key=lambda one: self.outline.position(one[0], at_key=one[3]))
+        self.refuse(path, message, hint, at_key=is_key)
 
     def refuse(self, path: Path, message: str, hint: Hint, *, at_key: bool = False) -> NoReturn:
         """Ends reading at the value of this path, or at its key."""
@@ -222,50 +222,42 @@ def refuse_text(origin: str, position: TextPosition, message: str, hint: Hint) -
     raise UserError(f"{origin}, line {position.line}, column {position.column}: {message}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Mistake:
-    path: Path
-    message: str
-    hint: str
-    is_key: bool = False
+def _mistake(error: ErrorDetails, table: type[StrictTable]) -> tuple[Path, str, str, bool]:
+    """Where what pydantic found stands, what to say about it, a hint, and whether it is about the key.
 
-
-def _mistake(error: ErrorDetails, table: type[StrictTable]) -> _Mistake:
-    """What pydantic found, in the words of these files. Values are shown only where a word was expected."""
+    In the words of these files. Values are shown only where a word was expected.
+    """
     path = error["loc"]
     names = [part for part in path if isinstance(part, str)]
     key = names[-1] if names else "file"
     match error["type"]:
         case "extra_forbidden":
-            hint = _hint(key, _keys(table), otherwise="Correct it, or leave it out.")
-            return _Mistake(path=path, message=f"unknown key {key!r}.", hint=hint, is_key=True)
+            schema = table.model_json_schema()
+            tables = (schema, *schema.get("$defs", {}).values())
+            known = [each for part in tables for each in part.get("properties", {})]
+            hint = _hint(key, known, otherwise="Correct it, or leave it out.")
+            return path, f"unknown key {key!r}.", hint, True
         case "missing":
-            return _Mistake(path=path[:-1], message=f"{key!r} is missing.", hint="It is always needed.")
+            return path[:-1], f"{key!r} is missing.", "It is always needed.", False
         case "literal_error" if isinstance(error["input"], str):
             said, known = error["input"], _WORD.findall(error["ctx"]["expected"] if "ctx" in error else "")
             hint = _hint(said, known, otherwise=f"Known: {', '.join(known)}.")
-            return _Mistake(path=path, message=f"unknown {key} {said!r}.", hint=hint)
+            return path, f"unknown {key} {said!r}.", hint, False
         case "string_type" if isinstance(path[-1], int):
-            return _Mistake(path=path, message=f"{key!r} holds what is no string.", hint=f'Write {key} = ["…"].')
+            return path, f"{key!r} holds what is no string.", f'Write {key} = ["…"].', False
         case "string_type" | "literal_error":
-            return _Mistake(path=path, message=f"{key!r} must be a string.", hint=f'Write {key} = "…".')
+            return path, f"{key!r} must be a string.", f'Write {key} = "…".', False
         case "tuple_type":
             hint = f'Write {key} = ["…"]; of tables, [[{key}]].'
-            return _Mistake(path=path, message=f"{key!r} must be a list.", hint=hint)
+            return path, f"{key!r} must be a list.", hint, False
         case "too_short":
-            return _Mistake(path=path, message=f"{key!r} is empty.", hint="Name something, or leave the line out.")
+            return path, f"{key!r} is empty.", "Name something, or leave the line out.", False
         case "bool_type":
-            return _Mistake(path=path, message=f"{key!r} must be true or false.", hint="Without quotes.")
+            return path, f"{key!r} must be true or false.", "Without quotes.", False
         case "model_type" | "dict_type":
-            return _Mistake(path=path, message=f"{key!r} must be a table.", hint=f"Write [{'.'.join(names)}].")
+            return path, f"{key!r} must be a table.", f"Write [{'.'.join(names)}].", False
         case _:
-            return _Mistake(path=path, message=f"{key!r}: {error['msg']}.", hint="Give it a value of that kind.")
-
-
-def _keys(table: type[StrictTable]) -> list[str]:
-    """Every key of a file, of whichever of its tables."""
-    schema = table.model_json_schema()
-    return [key for part in (schema, *schema.get("$defs", {}).values()) for key in part.get("properties", {})]
+            return path, f"{key!r}: {error['msg']}.", "Give it a value of that kind.", False
 
 
 def _hint(said: str, known: list[str], *, otherwise: str) -> str:

@@ -59,7 +59,7 @@ def chosen_result(editor: NotebookEditor, chosen: AlternativesOutcome, *, is_kep
 
 def waiting_result(chosen: AlternativesOutcome) -> ToolResult:
     """What was tried. Whatever ran may be accepted; where nothing did, there is nothing to ask."""
-    tried = tuple(replace(each.record, waits=each.tried.is_sound) for each in chosen.ranked)
+    tried = tuple(replace(each.record, waits=each.is_sound) for each in chosen.ranked)
     value: dict[str, Json] = {BRANCHES: [trial_json(each) for each in tried], "kept": None}
     if any(each.waits for each in tried):
         return Done(text=chosen.news, value=value, is_untrusted=True)
@@ -146,17 +146,14 @@ def alternatives_table(tried: Sequence[TrialRecord]) -> str:
         for each in tried
     ]
     head = ("candidate", "way", "status", "checks", "variables", "ms")
-    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (head, ("---",) * len(head), *rows))
+    table = [[" ".join(text.replace("|", "¦").split()) for text in row] for row in (head, ("---",) * len(head), *rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in table)
 
 
 def _variables(tried: TrialRecord) -> str:
     named = [each for each in tried.variables if each.after]
     shown = [f"{each.name} = {clip(each.after, _VALUE_TOKENS)}" for each in named[:_SHOWN_VARIABLES]]
     return "; ".join(shown) + ("; …" if len(named) > _SHOWN_VARIABLES else "")
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "¦").split())
 
 
 def _errors(tried: Sequence[TrialRecord]) -> list[str]:

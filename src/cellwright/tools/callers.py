@@ -1,6 +1,6 @@
 """Calling tools: one plain caller, and small wrappers that each add one promise.
 
-`standard` puts them together in the one right order, from the outside in: judged, recorded, bounded, masked, timed.
+`standard` puts them together in the one right order, from the outside in: judged, recorded, made fit for a model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, Final, Literal, assert_never
+from typing import Any, Final, assert_never
 
 import anyio
 import anyio.to_thread
@@ -60,25 +60,25 @@ def standard(
 ) -> GuardedCaller:
     """What agents call: nothing runs before it was judged, nothing runs twice, nothing secret or endless comes back."""
 
-    def made_fit(caller: Caller) -> Caller:
-        return BoundedCaller(MaskedCaller(caller, masker), tokens=tokens, kept=kept)
-
-    timed = TimedCaller(PlainCaller(toolset), toolset)
-    return GuardedCaller(RecordedCaller(made_fit(timed), toolset, made_fit=made_fit), toolset, guard=guard, who=who)
+    fit = ResultFit(masker, tokens=tokens, kept=kept)
+    return GuardedCaller(RecordedCaller(PlainCaller(toolset), toolset, fit), toolset, guard=guard, who=who)
 
 
 @dataclass(frozen=True, slots=True)
 class PlainCaller:
-    """Validates the arguments and runs the tool. Whatever it raises becomes a value."""
+    """Validates the arguments and runs the tool until its deadline. Whatever it raises becomes a value."""
 
     toolset: Toolset
 
     async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The tool's own result."""
+        """The tool's own result, or that it took too long."""
         prepared = prepare(self.toolset, call)
         if isinstance(prepared, ToolError):
             return prepared
-        return await _outcome(call, lambda: prepared.tool.run(prepared.arguments, CallContext(call=call, flow=flow)))
+        run, seconds = prepared.tool.run, prepared.tool.seconds
+        with anyio.move_on_after(seconds):
+            return await _outcome(call, lambda: run(prepared.arguments, CallContext(call=call, flow=flow)))
+        return ToolError(kind="timed-out", message=f"{call.name} was stopped after {seconds:g} s.")
 
 
 async def _outcome(call: ToolCall, work: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
@@ -93,31 +93,29 @@ async def _outcome(call: ToolCall, work: Callable[[], Awaitable[ToolResult]]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class TimedCaller:
-    """Ends a call at its tool's deadline."""
+class ResultFit:
+    """What a model reads of a result: without secrets; beginning and end of what is long, and the whole is kept."""
 
-    inner: Caller
-    toolset: Toolset
-
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The result, or that it took too long."""
-        seconds = self.toolset[call.name].seconds if call.name in self.toolset else None
-        with anyio.move_on_after(seconds):
-            return await self.inner.call(flow, call)
-        return ToolError(kind="timed-out", message=f"{call.name} was stopped after {seconds:g} s.")
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedCaller:
-    """Takes secrets out of what comes back."""
-
-    inner: Caller
     masker: Masker
+    tokens: int = DEFAULT_TOKENS
+    kept: TextStore | None = None
 
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The result without secrets."""
+    async def fit(self, calling: CallContext, result: ToolResult) -> ToolResult:
+        """The result without secrets, its text within the bound, a picture only by its name."""
         # A long text takes the masker a while.
-        return await anyio.to_thread.run_sync(self._masked, await self.inner.call(flow, call))
+        result = await anyio.to_thread.run_sync(self._masked, result)
+        if isinstance(result, Done) and result.image is not None:
+            result = await self._without_image(result, result.image, f"{calling.key} picture")
+        match result:
+            case Done(text=text) if (short := cut(text, self.tokens)) is not None:
+                if self.kept is None:
+                    return replace(result, text=short)
+                name = await self.kept.store(calling.key, text)
+                return replace(result, text=f"{short}\n(The whole text is kept: read_kept({name!r}, from_line).)")
+            case ToolError(message=message) if (short := cut(message, self.tokens)) is not None:
+                return replace(result, message=short)
+            case _:
+                return result
 
     def _masked(self, result: ToolResult) -> ToolResult:
         match result:
@@ -135,31 +133,6 @@ class MaskedCaller:
     def _mask(self, text: str) -> str:
         return self.masker.mask(text).text
 
-
-@dataclass(frozen=True, slots=True)
-class BoundedCaller:
-    """Shortens what a model reads: beginning and end stay, and where there is a place for it, the whole is kept."""
-
-    inner: Caller
-    tokens: int = DEFAULT_TOKENS
-    kept: TextStore | None = None
-
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The result, its text within the bound, a picture only by its name."""
-        result = await self.inner.call(flow, call)
-        if isinstance(result, Done) and result.image is not None:
-            result = await self._without_image(result, result.image, f"{flow.id}/{call.id} picture")
-        match result:
-            case Done(text=text) if (short := cut(text, self.tokens)) is not None:
-                if self.kept is None:
-                    return replace(result, text=short)
-                name = await self.kept.store(f"{flow.id}/{call.id}", text)
-                return replace(result, text=f"{short}\n(The whole text is kept: read_kept({name!r}, from_line).)")
-            case ToolError(message=message) if (short := cut(message, self.tokens)) is not None:
-                return replace(result, message=short)
-            case _:
-                return result
-
     async def _without_image(self, result: Done, image: bytes, key: str) -> Done:
         size = size_of(image)
         if size is None:
@@ -169,46 +142,27 @@ class BoundedCaller:
         return replace(result, image=None, picture=ResultImage(name=name, width=size[0], height=size[1]))
 
 
-MakeFit = Callable[[Caller], Caller]
-"""Wraps a caller so that what it answers is fit for a model."""
-
-
-def _as_it_is(caller: Caller) -> Caller:
-    return caller
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownCaller:
-    """Answers with what is known already."""
-
-    result: ToolResult
-
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The same, whatever is asked."""
-        return self.result
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedCaller:
     """Makes each call one journal step: its result is kept, and on recovery only read. An effect happens once."""
 
     inner: Caller
     toolset: Toolset
-    made_fit: MakeFit = _as_it_is
-    """What is found in the world after a crash comes back like any other result: masked and bounded."""
+    fit: ResultFit
+    """What is found in the world after a crash is made fit like any other result."""
 
     async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
         """The result, from the record if there is one."""
         prepared = prepare(self.toolset, call)
         if isinstance(prepared, ToolError):
             return prepared
-        if prepared.tool.own_steps:
-            return await self.inner.call(flow, call)
+        calling, tool = CallContext(call=call, flow=flow), prepared.tool
+        if tool.own_steps:
+            return await self.fit.fit(calling, await self.inner.call(flow, call))
 
         async def work() -> Json:
-            return result_json(await self.inner.call(flow, call))
+            return result_json(await self.fit.fit(calling, await self.inner.call(flow, call)))
 
-        calling, tool = CallContext(call=call, flow=flow), prepared.tool
         effect = None
         if tool.changes:
             effect = self._effect(calling, calling.key, lambda: tool.find(prepared.arguments, calling))
@@ -225,7 +179,7 @@ class RecordedCaller:
         find: Callable[[], Awaitable[EffectFinding]],
     ) -> ToolResult:
         async def do() -> Json:
-            return await self._fit(calling, await _outcome(calling.call, work))
+            return result_json(await self.fit.fit(calling, await _outcome(calling.call, work)))
 
         effect = self._effect(calling, f"{calling.key} {name}", find)
         return parse_result(await calling.flow.step(f"tool {calling.call.name}: {name}", do, effect=effect))
@@ -237,12 +191,9 @@ class RecordedCaller:
                 return found
             if found.result is None:
                 return EffectFound(result=result_json(Done(text="It was done before the process ended.")))
-            return EffectFound(result=await self._fit(calling, parse_result(found.result)))
+            return EffectFound(result=result_json(await self.fit.fit(calling, parse_result(found.result))))
 
         return Effect(key=key, describe=f"The tool {calling.call.name} ({calling.call.id})", find=find)
-
-    async def _fit(self, calling: CallContext, result: ToolResult) -> Json:
-        return result_json(await self.made_fit(_KnownCaller(result)).call(calling.flow, calling.call))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +214,10 @@ class GuardedCaller:
         """The results of one turn's calls, in order: changes one after the other, reads next to each other at once."""
         results: list[ToolResult] = []
         while len(results) < len(calls):
-            results += await self._together(flow, self._next_group(calls[len(results) :]))
+            # As many as may run at the same time: reads, or one call that is more than that.
+            left = calls[len(results) :]
+            results += await self._together(flow, [*takewhile(self._is_read, left)] or left[:1])
         return results
-
-    def _next_group(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        """As many as may run at the same time: reads, or one call that is more than that."""
-        return [*takewhile(self._is_read, calls)] or calls[:1]
 
     def _is_read(self, call: ToolCall) -> bool:
         tool = self.toolset.get(call.name)
@@ -285,16 +234,14 @@ class GuardedCaller:
         results: list[ToolResult] = [next(ran) if isinstance(permit, tuple) else permit for permit in permits]
         for permit, result in zip(permits, results, strict=True):
             if isinstance(permit, tuple):
+                is_done = isinstance(result, Done)
                 for permitted in permit:
-                    await self.guard.record_result(flow, permitted, *_became(result))
-                await self._emit_trials(flow, result)
+                    said = "" if is_done else result_text(result)
+                    await self.guard.record_result(flow, permitted, "done" if is_done else "failed", said)
+                # What was tried in branches, for whoever watches; it follows from the recorded result.
+                if tried := trials_in(result.value) if isinstance(result, Done) else ():
+                    await flow.tell(*(replace(each, agent=self.who.agent) for each in tried))
         return results
-
-    async def _emit_trials(self, flow: Flow, result: ToolResult) -> None:
-        """What was tried in branches, for whoever watches; it follows from the recorded result."""
-        tried = trials_in(result.value) if isinstance(result, Done) else ()
-        if tried:
-            await flow.tell(*(replace(each, agent=self.who.agent) for each in tried))
 
     async def _permit(self, flow: Flow, call: ToolCall) -> tuple[ActionPermitted, ...] | ToolError | Refusal:
         """Leave to go on, one for each action; or why not."""
@@ -359,10 +306,6 @@ async def _wanted(prepared: PreparedCall) -> tuple[Action, ...] | ToolError | Re
     except CellwrightError as error:
         return _expected(error)
     return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
-
-
-def _became(result: ToolResult) -> tuple[Literal["done", "failed"], str]:
-    return ("done", "") if isinstance(result, Done) else ("failed", result_text(result))
 
 
 def _expected(error: CellwrightError) -> ToolError | Refusal:

@@ -22,14 +22,13 @@ from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
-from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
 from cellwright.journal.values import Json
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook import Document, clip, parse_edits
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.policy.actions import Action, EditCells, ReadFile, RunCode
 from cellwright.tools.notebook.editor import NotebookEditor, read_live_json
-from cellwright.tools.notebook.reports import observation_json, observation_text
+from cellwright.tools.notebook.reports import observation_json, observation_text, revision_finder
 from cellwright.tools.section_cells import defined_in, fit
 from cellwright.tools.table_questions import (
     METHOD,
@@ -40,7 +39,7 @@ from cellwright.tools.table_questions import (
     finite,
     question_cell,
 )
-from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, result_json, tool
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, tool
 
 _PROFILE_TOKENS: Final = 3_000
 _CELLS_TOKENS: Final = 2_000
@@ -98,7 +97,7 @@ def _clean_tool(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> T
             return (reading,)
         return (reading, *_changing(editor, (await drafted(arguments.table))[2]))
 
-    @tool(action=action, changes=True, find=_finder(editor), seconds=None)
+    @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def clean(
         calling: CallContext,
         table: Annotated[str, Field(min_length=1, max_length=1_000, description="A data file.")],
@@ -151,7 +150,9 @@ def _question_tool(editor: NotebookEditor, name: str, ask: Callable[..., Awaitab
     async def run(arguments: Any, calling: CallContext) -> ToolResult:
         return await _ask(editor, calling, await ask(**dict(arguments)))
 
-    return replace(tool(name=name)(ask), run=run, action=action, changes=True, find=_finder(editor), seconds=None)
+    return replace(
+        tool(name=name)(ask), run=run, action=action, changes=True, find=revision_finder(editor), seconds=None
+    )
 
 
 async def _compare(table: Table, measure: Column, by: Column, keep: Keep = False) -> TableQuestion:
@@ -240,13 +241,3 @@ def _changing(editor: NotebookEditor, cells: Sequence[CellDraft]) -> tuple[Actio
     code = "\n\n".join(draft.code for draft in cells)
     added = "\n".join(f"+{line}" for line in code.splitlines())
     return EditCells(notebook=path, diff=added), RunCode(notebook=path, code=code)
-
-
-def _finder(editor: NotebookEditor) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
-    async def find(_: Any, calling: CallContext) -> EffectFinding:
-        # What was only tried is gone with the process; what was kept is a revision.
-        if editor.done(calling.key) is None:
-            return EffectNotFound()
-        return EffectFound(result=result_json(Done(text="Its cells are in the notebook; look at them for the result.")))
-
-    return find

@@ -65,9 +65,7 @@ def _list_tool(files: ProjectFiles, changed: Changed) -> Tool:
 def _read_tool(files: ProjectFiles, changed: Changed) -> Tool:
     @tool(action=_reading(files))
     async def read_file(
-        path: str,
-        from_line: Annotated[int, Field(ge=1)] = 1,
-        lines: Annotated[int, Field(ge=1, le=2_000)] = 200,
+        path: str, from_line: Annotated[int, Field(ge=1)] = 1, lines: Annotated[int, Field(ge=1, le=2_000)] = 200
     ) -> ToolResult:
         """Read lines of a text file of the project. Of a big or binary file you get its size and beginning."""
         real = files.locate(path)

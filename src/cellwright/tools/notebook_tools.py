@@ -12,15 +12,7 @@ from cellwright.ids import CellId
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
 from cellwright.kernel.process.call import CellSelection
-from cellwright.notebook import (
-    DEFAULT_NAME,
-    Cell,
-    Document,
-    EditRefused,
-    apply_edits,
-    clip,
-    graph,
-)
+from cellwright.notebook import DEFAULT_NAME, Cell, Document, EditRefused, apply_edits, clip, graph
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
@@ -29,16 +21,7 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import cell_text, edit_result, revision_finder, with_news
 from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.result_images import image_of
-from cellwright.tools.tool import (
-    CallContext,
-    Done,
-    Tool,
-    ToolError,
-    ToolFailure,
-    ToolResult,
-    ended_with_process,
-    tool,
-)
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolFailure, ToolResult, ended_with_process, tool
 
 ASKED: Final = "agent-question"
 """The topic of a question an agent asks a person."""

@@ -97,8 +97,7 @@ class ProjectFiles:
 
     def walk(self, folder: Path, *, depth: int = 64) -> Iterator[ProjectEntry]:
         """Files and folders below, in order; not what is hidden, and not into what tools have made."""
-        hidden = set(self._hidden())
-        yield from self._walk(folder, depth, hidden)
+        yield from self._walk(folder, depth, set(hidden_in(self.root, self._reveal)))
 
     def name(self, real: Path) -> str:
         """The path as an agent writes it."""
@@ -124,11 +123,8 @@ class ProjectFiles:
 
     def _is_hidden(self, name: str) -> bool:
         parts = PurePosixPath(name)
-        hidden = set(self._hidden())
+        hidden = set(hidden_in(self.root, self._reveal))
         return any(str(part) in hidden for part in (parts, *parts.parents))
-
-    def _hidden(self) -> tuple[str, ...]:
-        return hidden_in(self.root, self._reveal)
 
     @contextmanager
     def _parent(self, real: Path, *, make: bool = False) -> Generator[int]:

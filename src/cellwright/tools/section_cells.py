@@ -10,6 +10,7 @@ from typing import Any, Final
 from cellwright.analyst.drafts import CellDraft
 from cellwright.ids import CellId
 from cellwright.notebook import DEFAULT_NAME, Cell, Document, graph
+from cellwright.notebook.source_text import numbered
 from cellwright.notebook.syntax_trees import parse_cell
 
 SECTIONS: Final = ("read", "quality", "look", "test", "findings", "tell")
@@ -162,12 +163,8 @@ def _changes(
 def _cell_names(drafts: Sequence[CellDraft], others: Iterable[Cell]) -> dict[str, str]:
     taken, names = {cell.name for cell in others} | _RESERVED, dict[str, str]()
     for draft in drafts:
-        name, number = draft.name, 1
-        while name in taken and name != DEFAULT_NAME:
-            number += 1
-            name = f"{draft.name}_{number}"
-        taken.add(name)
-        names[draft.name] = name
+        names[draft.name] = numbered(draft.name, lambda name: name not in taken or name == DEFAULT_NAME)
+        taken.add(names[draft.name])
     return names
 
 

@@ -30,9 +30,7 @@ def stored_text_tools(kept: TextStore) -> list[Tool]:
 
     @tool()
     async def read_kept(
-        name: str,
-        from_line: Annotated[int, Field(ge=1)] = 1,
-        lines: Annotated[int, Field(ge=1, le=2_000)] = _LINES,
+        name: str, from_line: Annotated[int, Field(ge=1)] = 1, lines: Annotated[int, Field(ge=1, le=2_000)] = _LINES
     ) -> ToolResult:
         """Read on in an answer that was too long: some lines of the text kept under this name."""
         text = await kept.read(name)

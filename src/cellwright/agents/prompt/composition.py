@@ -47,32 +47,24 @@ class AssignmentContext:
     """Whether every model that may answer can be shown pictures."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptInputs:
-    """What holds for one step."""
-
-    step: int
-    before: AgentTurn
-    """The turn to come: what was heard and happened before it."""
-    seen: Sequence[ContextView]
-    advice: str = ""
-
-
 def compose(
     brief: AssignmentContext,
     toolset: Toolset,
     tools: Sequence[ToolDefinition],
     turns: Sequence[AgentTurn],
-    now: PromptInputs,
+    before: AgentTurn,
+    *,
+    seen: Sequence[ContextView],
+    advice: str = "",
 ) -> Prompt:
-    """All a model reads in this step, within the role's budget."""
+    """All a model reads in a step, within the role's budget; `before` is the turn to come, with what was heard."""
     parts = [
         *_always(brief, toolset, tools),
         *_assignment(brief),
         *_history(turns, brief),
-        *before_parts(now.before, brief.nonce),
-        *_seen(now.seen, brief.nonce),
-        *_now(brief, toolset, now),
+        *before_parts(before, brief.nonce),
+        *_seen(seen, brief.nonce),
+        *_now(brief, toolset, before.number, advice),
     ]
     return assemble(parts, brief.role.context_tokens)
 
@@ -130,10 +122,10 @@ def _seen(seen: Sequence[ContextView], nonce: str) -> list[PromptPart]:
     ]
 
 
-def _now(brief: AssignmentContext, toolset: Toolset, now: PromptInputs) -> list[PromptPart]:
-    parts = [PromptPart(name="advice", text=now.advice, weight=Weight.STRONG, least_tokens=100)] if now.advice else []
-    left = brief.role.steps - now.step
-    text = f"Step {now.step} of {brief.role.steps}."
+def _now(brief: AssignmentContext, toolset: Toolset, step: int, advice: str) -> list[PromptPart]:
+    parts = [PromptPart(name="advice", text=advice, weight=Weight.STRONG, least_tokens=100)] if advice else []
+    left = brief.role.steps - step
+    text = f"Step {step} of {brief.role.steps}."
     if left == 0:
         ending = "call finish" if FINISH in toolset else "give your answer"
         text += f" This is the last one: {ending} with what you have, and say what is missing."

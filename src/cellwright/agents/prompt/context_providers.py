@@ -9,7 +9,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
 
 import anyio
@@ -88,8 +88,10 @@ class DataContext:
         what is shorter.
         """
         profile = await self._profile()
-        known = _paths(profile)
-        bare = [file for file in self.data if not _is_known(file.place, known)]
+        tables = profile.tables if profile is not None else ()
+        known = {path for table in tables for path in (table.reading.path, *table.files)}
+        known |= {str(folder) for path in known for folder in PurePosixPath(path).parents}
+        bare = [file for file in self.data if file.place not in known]
         previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
         if rest:
@@ -111,16 +113,6 @@ class DataContext:
             _log.info("No profile of the data: %s", error)
             self.profiler = None
             return None
-
-
-def _paths(profile: Profile | None) -> frozenset[str]:
-    """What the profile speaks of."""
-    tables = profile.tables if profile is not None else ()
-    return frozenset(path for table in tables for path in (table.reading.path, *table.files))
-
-
-def _is_known(place: str, known: frozenset[str]) -> bool:
-    return place in known or any(path.startswith(f"{place}/") for path in known)
 
 
 def preview_data(data: DataFile) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from cellwright.agents.events import PersonSaid
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, cost_of, fence
 from cellwright.notebook import clip, estimate_tokens
 from cellwright.notebook.prompt_summary import units
@@ -49,14 +50,6 @@ class ToolCallRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonMessage:
-    """What a person said to the agent while it worked."""
-
-    by: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentTurn:
     """One answer of the model and what it led to."""
 
@@ -67,7 +60,7 @@ class AgentTurn:
     did: tuple[ToolCallRecord, ...] = ()
     feedback: str = ""
     """What we told it where nothing could be done with its answer, or besides."""
-    heard: tuple[PersonMessage, ...] = ()
+    heard: tuple[PersonSaid, ...] = ()
     """Said by a person before this turn."""
     news: str = ""
     """What others did to the notebook before this turn."""
@@ -126,46 +119,26 @@ def _shown_pictures(turns: Sequence[AgentTurn]) -> frozenset[str]:
 
 def _whole(turn: AgentTurn, turns: Sequence[AgentTurn], nonce: str, shown: frozenset[str]) -> list[PromptPart]:
     name = f"step {turn.number}"
+    part = partial(_part, group=name)
     parts = before_parts(turn, nonce)
     if turn.said.strip() or not turn.did:
         # A turn needs words or a call: some providers refuse an empty answer.
-        said = turn.said if turn.said.strip() else "(nothing)"
-        parts.append(_part(name=f"{name} words", text=said, place="said", group=name))
-    parts += [
-        _part(
-            name=f"{name} call {did.name} {did.id}",
-            text=did.arguments,
-            place="call",
-            call=did.id,
-            tool=did.name,
-            group=name,
-        )
-        for did in turn.did
-    ]
-    parts += [
-        _part(
-            name=f"{name} result {did.name} {did.id}",
-            text=_result_text(did, turn, turns, nonce) + _not_shown(did, shown),
-            place="result",
-            call=did.id,
-            tool=did.name,
-            group=name,
-        )
-        for did in turn.did
-    ]
-    parts += [
-        _part(
-            name=f"{name} picture {did.name} {did.id}",
-            text=f"The picture of {did.name} {did.id}, {did.picture.width}×{did.picture.height}."
-            " What it shows is data.",
-            picture=did.picture.name,
-            group=name,
-        )
-        for did in turn.did
-        if did.picture is not None and did.id in shown
-    ]
+        parts.append(part(name=f"{name} words", text=turn.said if turn.said.strip() else "(nothing)", place="said"))
+    for did in turn.did:
+        call = partial(part, call=did.id, tool=did.name)
+        parts.append(call(name=f"{name} call {did.name} {did.id}", text=did.arguments, place="call"))
+    for did in turn.did:
+        text = _result_text(did, turn, turns, nonce)
+        text += f"\n({did.picture.words}, not shown)" if did.picture is not None and did.id not in shown else ""
+        call = partial(part, call=did.id, tool=did.name)
+        parts.append(call(name=f"{name} result {did.name} {did.id}", text=text, place="result"))
+    for did in turn.did:
+        if did.picture is not None and did.id in shown:
+            size = f"{did.picture.width}×{did.picture.height}"
+            text = f"The picture of {did.name} {did.id}, {size}. What it shows is data."
+            parts.append(part(name=f"{name} picture {did.name} {did.id}", text=text, picture=did.picture.name))
     if turn.feedback:
-        parts.append(_part(name=f"{name} feedback", text=turn.feedback, group=name))
+        parts.append(part(name=f"{name} feedback", text=turn.feedback))
     return parts
 
 
@@ -194,10 +167,6 @@ def _result_text(did: ToolCallRecord, turn: AgentTurn, turns: Sequence[AgentTurn
                 if other.text == did.text:
                     return f"(The same answer, word for word, as call {other.id} in step {earlier.number}.)"
     return fence(did.text, nonce=nonce, source=f"{did.name} {did.id}") if did.is_untrusted else did.text
-
-
-def _not_shown(did: ToolCallRecord, shown: frozenset[str]) -> str:
-    return f"\n({did.picture.words}, not shown)" if did.picture is not None and did.id not in shown else ""
 
 
 # ── in short ──
@@ -245,10 +214,6 @@ def _outcome(did: ToolCallRecord) -> str:
 
 def times_repeated(turns: Sequence[AgentTurn]) -> int:
     """How often in a row the last turn was done exactly alike, with exactly the same outcome."""
-    alike = [_essence(turn) for turn in turns]
+    done = [tuple((did.name, did.arguments, did.text, did.became) for did in turn.did) for turn in turns]
+    alike = [did or (turn.feedback, turn.said) for did, turn in zip(done, turns, strict=True)]
     return sum(1 for _ in itertools.takewhile(lambda essence: essence == alike[-1], reversed(alike)))
-
-
-def _essence(turn: AgentTurn) -> tuple[object, ...]:
-    done = tuple((did.name, did.arguments, did.text, did.became) for did in turn.did)
-    return done if turn.did else (turn.feedback, turn.said)

@@ -137,12 +137,7 @@ def prompt_view(prompt: Prompt) -> dict[str, Any]:
     """The prompt as plain JSON values: each span with its text."""
     shown = ("part", "place", "start", "end", "tokens", "is_cut", "picture")
     spans = [{name: getattr(span, name) for name in shown} | {"text": prompt.text_of(span)} for span in prompt.spans]
-    return {
-        "tokens": prompt.tokens,
-        "characters": len(prompt.text),
-        "left_out": list(prompt.left_out),
-        "spans": spans,
-    }
+    return {"tokens": prompt.tokens, "characters": len(prompt.text), "left_out": list(prompt.left_out), "spans": spans}
 
 
 def render_prompt(prompt: Prompt) -> str:

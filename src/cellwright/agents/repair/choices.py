@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellwright.agents.repair.failures import ObservedFailure
+from cellwright.agents.assignment import Note
 from cellwright.ids import CellId
 from cellwright.kernel.observation import VariablePreview
-from cellwright.notebook import Document, Edit
+from cellwright.notebook import Document
 from cellwright.policy.actions import Action
 
 
@@ -45,19 +45,10 @@ class DeterministicRepair:
 
     reason: str
     """What is done and why, for history and audit trail."""
-    edits: tuple[Edit, ...] = ()
     calls: tuple[WantedCall, ...] = ()
     """Called in order."""
     wants: tuple[Action, ...] = ()
     """Permission that is asked for first, such as a host; without it nothing of this is done."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """Something from the notebook, the error or the project: data, to be fenced."""
-
-    name: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +57,8 @@ class FocusedAdvice:
 
     words: str
     """Ours: nothing in it was read from data."""
-    material: tuple[Material, ...] = ()
+    material: tuple[Note, ...] = ()
+    """From the notebook, the error or the project: data, to be fenced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +84,3 @@ class AbandonRepair:
 
 
 RepairChoice = DeterministicRepair | FocusedAdvice | ChangeStrategy | AskPerson | AbandonRepair
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureRepair:
-    """A failure and what is to be done about it."""
-
-    failure: ObservedFailure
-    recovery: RepairChoice

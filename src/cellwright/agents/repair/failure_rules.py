@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -50,7 +50,6 @@ class _FailureRule:
     """Its group `about`, if it has one, is what the failure is about."""
     about: NamesIn | str
     """Besides; found in the message, or always the same."""
-    offers: NamesIn | str
 
 
 def judge(error_type: str, message: str, *, tool_error: str = "") -> FailureVerdict:
@@ -73,7 +72,10 @@ def _applies(rule: _FailureRule, error_type: str, message: str) -> FailureVerdic
     match = rule.words.search(message)
     if match is None or not rule.types.search(error_type):
         return None
-    about, offers = ((each,) if isinstance(each, str) else each(message) for each in (rule.about, rule.offers))
+    about = (rule.about,) if isinstance(rule.about, str) else rule.about(message)
+    found = _LISTED.search(message)
+    offers = [*_quoted(found[1] if found else ""), *_SUGGESTED.findall(message)]
+    offers += _CELLS.findall(message) if rule.kind == "name-conflict" else []
     return rule.kind, _bounded((match.groupdict().get("about") or "", *about)), _bounded(offers)
 
 
@@ -94,7 +96,7 @@ def _of_tool(kind: str, message: str) -> FailureVerdict:
     return _OF_TOOL.get(kind, "unknown"), (), ()
 
 
-def _bounded(names: tuple[str, ...]) -> tuple[str, ...]:
+def _bounded(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name[:_NAME] for name in names if name))[:_MANY]
 
 
@@ -120,25 +122,9 @@ def _quoted(text: str) -> tuple[str, ...]:
 
 
 _DTYPES: Final = frozenset({"object", "str", "string", "int64", "float64"})
-
-
-def _listed_behind(words: str) -> Callable[[str], tuple[str, ...]]:
-    """The quoted names behind these words."""
-
-    def offers(message: str) -> tuple[str, ...]:
-        _, found, rest = message.partition(words)
-        return _quoted(rest.split("\n\n")[0]) if found else ()
-
-    return offers
-
-
-def _suggested(message: str) -> tuple[str, ...]:
-    found = re.search(r"Did you mean:? ['\"]([^'\"\n]{1,200})['\"]\?", message)
-    return (found[1],) if found else ()
-
-
-def _cells(message: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"cell '([^'\n]{1,64})'", message))
+_LISTED: Final = re.compile(r"(?:valid columns:|Candidate bindings:)(.*?)(?:\n\n|\Z)", re.DOTALL)
+_SUGGESTED: Final = re.compile(r"Did you mean:? ['\"]([^'\"\n]{1,200})['\"]\?")
+_CELLS: Final = re.compile(r"cell '([^'\n]{1,64})'")
 
 
 def _tied(message: str) -> tuple[str, ...]:
@@ -155,10 +141,8 @@ def _path(message: str) -> tuple[str, ...]:
 # ── the table ──
 
 
-def _rule(
-    kind: FailureKind, *, types: str = "", words: str = "", about: NamesIn | str = "", offers: NamesIn | str = ""
-) -> _FailureRule:
-    return _FailureRule(kind=kind, types=re.compile(types), words=re.compile(words), about=about, offers=offers)
+def _rule(kind: FailureKind, *, types: str = "", words: str = "", about: NamesIn | str = "") -> _FailureRule:
+    return _FailureRule(kind=kind, types=re.compile(types), words=re.compile(words), about=about)
 
 
 _RULES: Final[tuple[_FailureRule, ...]] = (
@@ -170,13 +154,8 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
     _rule("time-out", types=r"^DeadlineReached$"),
     _rule("refused", types=r"^Interrupted$"),
     # The graph and the language, in marimo's words.
-    _rule(
-        "name-conflict",
-        types=r"^multiple-definition$",
-        words=r"^'(?P<about>[^']{1,200})' is also defined",
-        offers=_cells,
-    ),
-    _rule("name-conflict", types=r"^(?:cycle|setup-refs)$", about=_tied, offers=_cells),
+    _rule("name-conflict", types=r"^multiple-definition$", words=r"^'(?P<about>[^']{1,200})' is also defined"),
+    _rule("name-conflict", types=r"^(?:cycle|setup-refs)$", about=_tied),
     _rule("name-conflict", types=r"^strict-execution$"),
     _rule("syntax", types=r"^(?:syntax|import-star|SyntaxError|IndentationError|TabError)$"),
     # Network, before anything else that could match the words of a long chain.
@@ -210,17 +189,9 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
         words=r"No such file or directory|HTTP Error 404|404 Client Error|unable to open database file",
         about=_path,
     ),
-    _rule(
-        "missing-column",
-        words=r"[Uu]nable to find column \"(?P<about>[^\"\n]{1,300})\"",
-        offers=_listed_behind("valid columns:"),
-    ),
-    _rule(
-        "missing-column",
-        words=r"[Rr]eferenced column \"(?P<about>[^\"\n]{1,300})\" not found",
-        offers=_listed_behind("Candidate bindings:"),
-    ),
-    _rule("missing-column", words=r"Table with name (?P<about>[^\s!]{1,300}) does not exist", offers=_suggested),
+    _rule("missing-column", words=r"[Uu]nable to find column \"(?P<about>[^\"\n]{1,300})\""),
+    _rule("missing-column", words=r"[Rr]eferenced column \"(?P<about>[^\"\n]{1,300})\" not found"),
+    _rule("missing-column", words=r"Table with name (?P<about>[^\s!]{1,300}) does not exist"),
     _rule("missing-column", words=r"no such (?:column|table): (?P<about>\S{1,300})"),
     _rule(
         "missing-column",
@@ -265,21 +236,10 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
         "name-conflict",
         types=r"^(?:NameError|UnboundLocalError)$",
         words=r"(?:name|variable) '(?P<about>[^'\n]{1,200})'",
-        offers=_suggested,
     ),
     _rule("name-conflict", types=r"^(?:NameError|UnboundLocalError)$"),
-    _rule(
-        "type-shape",
-        types=r"(?:^|\.)AttributeError$",
-        words=r"no attribute '(?P<about>[^'\n]{1,200})'",
-        offers=_suggested,
-    ),
-    _rule(
-        "type-shape",
-        types=r"(?:^|\.)ImportError$",
-        words=r"cannot import name '(?P<about>[^'\n]{1,200})'",
-        offers=_suggested,
-    ),
+    _rule("type-shape", types=r"(?:^|\.)AttributeError$", words=r"no attribute '(?P<about>[^'\n]{1,200})'"),
+    _rule("type-shape", types=r"(?:^|\.)ImportError$", words=r"cannot import name '(?P<about>[^'\n]{1,200})'"),
     _rule(
         "type-shape",
         types=r"(?:^|\.)(?:Type|Value|Attribute|Index|Import|Lookup|ZeroDivision|Overflow|FloatingPoint|Arithmetic|UnicodeDecode|UnicodeEncode"

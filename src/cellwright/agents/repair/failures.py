@@ -23,12 +23,6 @@ _SHARED: Final = frozenset({"multiple-definition", "cycle"})
 _MAY_FLICKER: Final = frozenset({"type-shape", "failed-check", "time-out", "kernel-lost", "flaky", "unknown"})
 """Others pass for a reason: a package was installed, a file written, a host approved."""
 _KERNEL_ENDED: Final = re.compile(r"The kernel ended: (?P<reason>.*?)\.(?: The next call.*)?$", re.DOTALL)
-_HEAD: Final = re.compile(
-    r"\[(?:[^\n]{1,200} \()?(?P<id>[\w-]{1,64})\)?(?: v\d+)?\] (?P<status>failed|interrupted|lost|ok) \d+ ms"
-)
-_ERROR: Final = re.compile(r"  (?P<type>[\w.<>-]{1,200})(?: \(line (?P<line>\d{1,9})\))?: (?P<message>.*)")
-_NEXT_BLOCK: Final = re.compile(r"  (?:traceback|printed|output)[: ]|\[")
-_TOOL_ERROR: Final = re.compile(r"Error \((?P<kind>[a-z-]+)\): (?P<message>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +72,6 @@ def attempts(result: ToolResult, *, document: Document | None = None) -> tuple[C
     return tuple(_with_lineage(found, document)) if document is not None else tuple(found)
 
 
-def attempts_in_text(text: str) -> tuple[CellAttempt, ...]:
-    """The same, from what a model was told of a call: all that a turn of an agent's history keeps."""
-    error = _TOOL_ERROR.match(text)
-    if error is not None:
-        return (_judged("ToolError", error["message"], tool_error=error["kind"]),)
-    if text.startswith("Refused: "):
-        return (_refused(text.removeprefix("Refused: ")),)
-    return tuple(_without_repeats(_in_lines(text)))
-
-
 def find_flickering(history: Sequence[CellAttempt], now: Sequence[CellAttempt]) -> tuple[ObservedFailure, ...]:
     """Failures that went away though neither their cell nor anything it depends on was changed."""
     passed = {
@@ -118,7 +102,7 @@ def _attempts(result: ToolResult) -> Iterator[CellAttempt]:
         case Done(value=value):
             yield from _in_json(value)
         case Refusal(feedback=feedback):
-            yield _refused(feedback)
+            yield ObservedFailure(kind="refused", message=feedback[:_MESSAGE], error_type="Refusal")
         case ToolError(kind=kind, message=message, hint=hint):
             yield _judged("ToolError", f"{message} {hint}".rstrip(), tool_error=kind)
         case _:
@@ -145,7 +129,8 @@ def _in_json(value: Any) -> Iterator[CellAttempt]:
             case _:
                 pass
     if problem and not is_blamed:
-        yield _of_problem(problem)
+        ended = _KERNEL_ENDED.match(problem)
+        yield _judged("KernelEnded", ended["reason"]) if ended is not None else _judged("Problem", problem)
 
 
 def _error_json(error: Any) -> tuple[str, str, int | None]:
@@ -155,37 +140,6 @@ def _error_json(error: Any) -> tuple[str, str, int | None]:
             return kind, message, line if isinstance(line, int) else None
         case _:
             return "", "", None
-
-
-def _in_lines(text: str) -> Iterator[CellAttempt]:
-    lines = text.splitlines()
-    is_blamed = False
-    for at, line in enumerate(lines):
-        head = _HEAD.fullmatch(line)
-        if head is None:
-            continue
-        cell, status = CellId(head["id"]), head["status"]
-        if status == "ok":
-            yield ObservedPass(cell=cell)
-            continue
-        is_blamed |= status == "lost"
-        error = _ERROR.match(lines[at + 1]) if at + 1 < len(lines) else None
-        if error is None:
-            yield _of_cell(cell, status, "", "", None)
-            continue
-        message = [error["message"]]
-        for more in lines[at + 2 :]:
-            if _NEXT_BLOCK.match(more):
-                break
-            message.append(more)
-        yield _of_cell(cell, status, error["type"], "\n".join(message), int(error["line"]) if error["line"] else None)
-    if lines and not is_blamed and lines[0].startswith("The kernel ended: "):
-        yield _of_problem(lines[0])
-
-
-def _of_problem(problem: str) -> ObservedFailure:
-    ended = _KERNEL_ENDED.match(problem)
-    return _judged("KernelEnded", ended["reason"]) if ended is not None else _judged("Problem", problem)
 
 
 def _of_cell(cell: CellId, status: str, error_type: str, message: str, line: int | None) -> ObservedFailure:
@@ -199,18 +153,10 @@ def _of_cell(cell: CellId, status: str, error_type: str, message: str, line: int
     return replace(_judged(error_type, message), cell=cell, line=line)
 
 
-def _refused(feedback: str) -> ObservedFailure:
-    return ObservedFailure(kind="refused", message=feedback[:_MESSAGE], error_type="Refusal")
-
-
 def _judged(error_type: str, message: str, *, tool_error: str = "") -> ObservedFailure:
     kind, subjects, evidence = judge(error_type, message, tool_error=tool_error)
     return ObservedFailure(
-        kind=kind,
-        message=message[:_MESSAGE],
-        subjects=subjects,
-        evidence=evidence,
-        error_type=tool_error or error_type,
+        kind=kind, message=message[:_MESSAGE], subjects=subjects, evidence=evidence, error_type=tool_error or error_type
     )
 
 

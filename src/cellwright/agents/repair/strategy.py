@@ -6,34 +6,26 @@ a repair or advice → advice → another way → the person → giving up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Final, assert_never
 
-from cellwright.agents.prompt.conversation import AgentTurn
+from cellwright.agents.assignment import Note
 from cellwright.agents.repair.choices import (
     AbandonRepair,
     AskPerson,
     ChangeStrategy,
     DeterministicRepair,
     FailureContext,
-    FailureRepair,
     FocusedAdvice,
-    Material,
     RepairChoice,
 )
-from cellwright.agents.repair.deterministic import deterministic_repair, near_columns, near_files
+from cellwright.agents.repair.deterministic import deterministic_repair
 from cellwright.agents.repair.failure_rules import FailureKind
-from cellwright.agents.repair.failures import (
-    CellAttempt,
-    ObservedFailure,
-    ObservedPass,
-    attempts,
-    attempts_in_text,
-    find_flickering,
-)
+from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, attempts, find_flickering
 from cellwright.notebook import clip, graph
 from cellwright.tools.tool import ToolResult
 
@@ -122,16 +114,15 @@ def _advice_words(failure: ObservedFailure) -> str:
 # ── material ──
 
 
-def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
+def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Note]:
     cell = context.document.find(failure.cell) if failure.cell is not None else None
     if cell is not None:
-        yield Material(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
+        yield Note(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
     line = f" in line {failure.line}" if failure.line is not None else ""
-    yield Material(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
+    yield Note(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
-            known = [*near_files(failure.subject, context.files), *context.files]
-            yield from _listed("files of the project, nearest first", _nearest(failure.subject, known))
+            yield from _listed("files of the project, nearest first", nearest(failure.subject, context.files))
         case "missing-column" | "type-shape":
             yield from _listed("names there are, nearest first", _nearest_columns(failure, context))
             yield from _previews(failure, context)
@@ -143,20 +134,26 @@ def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Mat
             pass
 
 
-def _listed(name: str, found: Sequence[str]) -> Iterator[Material]:
+def _listed(name: str, found: Sequence[str]) -> Iterator[Note]:
     if found:
-        yield Material(name=name, text="\n".join(found))
+        yield Note(name=name, text="\n".join(found))
 
 
 def _nearest_columns(failure: ObservedFailure, context: FailureContext) -> list[str]:
     known = [column for columns in context.columns.values() for column in columns] or list(failure.evidence)
-    near = [column for subject in failure.subjects for column in near_columns(subject, known)]
-    return [repr(column) for column in _nearest(failure.subject, [*near, *known])]
+    return [repr(column) for column in nearest(failure.subject, known)]
 
 
-def _nearest(wanted: str, known: Sequence[str]) -> list[str]:
-    close = get_close_matches(wanted, known[:5_000], n=_NAMES, cutoff=0.6) if wanted else []
-    return list(dict.fromkeys([*close, *known]))[:_NAMES]
+def nearest(wanted: str, known: Sequence[str]) -> list[str]:
+    """The names that are there, first those called the same but for letter case, blanks, `-`, `_` and their folder."""
+    names = {name: _bare(name) for name in known[:5_000]}
+    close = get_close_matches(_bare(wanted), list(names.values()), n=_NAMES, cutoff=0.6) if wanted else []
+    by_nearness = sorted(names, key=lambda name: close.index(names[name]) if names[name] in close else len(close))
+    return by_nearness[:_NAMES]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name.replace("\\", "/").rpartition("/")[2]).casefold()
 
 
 def _defining(failure: ObservedFailure, context: FailureContext) -> list[str]:
@@ -167,13 +164,13 @@ def _defining(failure: ObservedFailure, context: FailureContext) -> list[str]:
     ]
 
 
-def _previews(failure: ObservedFailure, context: FailureContext) -> Iterator[Material]:
+def _previews(failure: ObservedFailure, context: FailureContext) -> Iterator[Note]:
     """The variables the cell reads, and only those."""
     node = graph(context.document).nodes.get(failure.cell) if failure.cell is not None else None
     wanted = node.refs if node is not None else frozenset[str]()
     read = [preview for preview in context.previews if preview.name in wanted and preview.kind not in _DULL]
     for preview in read[:_PREVIEWS]:
-        yield Material(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
+        yield Note(name=f"variable {preview.name}: {preview.type}", text=clip(preview.text, _PREVIEW_TOKENS))
 
 
 _DULL: Final = frozenset({"module", "function"})
@@ -192,12 +189,12 @@ _SHOWN_TOKENS: Final = 120
 
 def decide_repairs(
     result: ToolResult, history: Sequence[CellAttempt], context: FailureContext
-) -> tuple[FailureRepair, ...]:
+) -> tuple[tuple[ObservedFailure, RepairChoice], ...]:
     """What to do about everything that failed in one call, and about what failed before and passed unchanged."""
     now = attempts(result, document=context.document)
     failed = [attempt for attempt in now if isinstance(attempt, ObservedFailure)]
     found = [*failed, *find_flickering(history, now)]
-    return tuple(FailureRepair(failure=failure, recovery=choose_repair(failure, history, context)) for failure in found)
+    return tuple((failure, choose_repair(failure, history, context)) for failure in found)
 
 
 def choose_repair(
@@ -214,7 +211,9 @@ def choose_repair(
         case 2:
             return ChangeStrategy(why=_another_way(failure))
         case 3 if context.is_attended:
-            return AskPerson(question=_question(failure), options=(_TRY_ON, _STOP))
+            where = f" in cell {failure.cell}" if failure.cell is not None else ""
+            asked = f"I cannot get past this failure{where} ({failure.kind}): {_shown(failure)} What should I do?"
+            return AskPerson(question=asked, options=(_TRY_ON, _STOP))
         case _:
             return AbandonRepair(why=f"It failed again and again, in spite of other ways: {_shown(failure)}")
 
@@ -227,15 +226,11 @@ def _rung(failure: ObservedFailure, history: Sequence[CellAttempt]) -> int:
     if failure.kind == "refused":
         # A no is a no: not advice how to try again, but another way at once.
         identical += 2
-    in_a_row = _in_a_row(failure, history)
+    of_cell = [attempt for attempt in history if attempt.cell == failure.cell]
+    in_a_row = sum(1 for _ in takewhile(lambda attempt: isinstance(attempt, ObservedFailure), reversed(of_cell)))
     steps = ((_CELL_GIVE_UP, 4), (_CELL_ASK, 3), (_CELL_STRATEGY, 2))
     by_cell = next((rung for least, rung in steps if in_a_row >= least), 0)
     return max(min(identical, MOST_IDENTICAL), by_cell)
-
-
-def _in_a_row(failure: ObservedFailure, history: Sequence[CellAttempt]) -> int:
-    of_cell = [attempt for attempt in history if attempt.cell == failure.cell]
-    return sum(1 for _ in takewhile(lambda attempt: not isinstance(attempt, ObservedPass), reversed(of_cell)))
 
 
 def _another_way(failure: ObservedFailure) -> str:
@@ -248,37 +243,13 @@ def _another_way(failure: ObservedFailure) -> str:
     )
 
 
-def _question(failure: ObservedFailure) -> str:
-    where = f" in cell {failure.cell}" if failure.cell is not None else ""
-    return f"I cannot get past this failure{where} ({failure.kind}): {_shown(failure)} What should I do?"
-
-
 def _shown(failure: ObservedFailure) -> str:
     kind = f"{failure.error_type}: " if failure.error_type else ""
     return clip(" ".join(f"{kind}{failure.message}".split()), _SHOWN_TOKENS)
 
 
-# ── advice from history ──
-
-
-def advise(turns: Sequence[AgentTurn]) -> str:
-    """What an agent should consider after its last turn, from what it was told. Pure.
-
-    In our words alone: the errors themselves stand, fenced, in the history.
-    """
-    if not turns:
-        return ""
-    history = tuple(attempt for turn in turns[:-1] for attempt in _of_turn(turn))
-    now = _of_turn(turns[-1])
-    found = (choose_repair(failure, history) for failure in now if isinstance(failure, ObservedFailure))
-    return "\n".join(dict.fromkeys(filter(None, (_advice(each) for each in found))))
-
-
-def _of_turn(turn: AgentTurn) -> tuple[CellAttempt, ...]:
-    return tuple(attempt for did in turn.did for attempt in attempts_in_text(did.text))
-
-
-def _advice(recovery: RepairChoice) -> str:
+def advise(recovery: RepairChoice) -> str:
+    """What an agent should consider, in our words alone: the errors themselves stand, fenced, in the history."""
     match recovery:
         case DeterministicRepair(calls=calls, wants=wants):
             first = f"call `{calls[0].name}`" if calls else "repair it"

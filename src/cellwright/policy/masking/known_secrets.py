@@ -132,10 +132,7 @@ def _squeezed_views(view: View, *, with_blanks: bool) -> Iterator[View]:
     if with_blanks:
         yield View(data=view.data.lower(), locate=view.locate)
     visible = _without_invisible(view)
-    for data, kept in (
-        (without_blanks(visible.data), KEPT_WITHOUT_BLANKS),
-        (bare(visible.data), KEPT_BARE),
-    ):
+    for data, kept in ((without_blanks(visible.data), KEPT_WITHOUT_BLANKS), (bare(visible.data), KEPT_BARE)):
         yield View(data=data, locate=_choose(visible, lambda kept=kept: visible.data.translate(kept)))
 
 
@@ -226,12 +223,14 @@ _TABLE_MASK: Final = (1 << 20) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """Bytes of a text in which a secret stands."""
+class SecretFinding:
+    """What was found, and where: in bytes of a text, and of what the masker gives back in its characters."""
 
+    name: str
+    is_known: bool
+    """Whether it is a known value, rather than something that looks like a secret."""
     start: int
     end: int
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,18 +260,18 @@ class KnownSecrets:
         with_blanks = any(has_blanks(secret) for secret in secrets.values())
         return cls(salt=salt, prints=prints, table=bytes(table), with_blanks=with_blanks)
 
-    def find(self, raw: bytes) -> Iterator[Sighting]:
+    def find(self, raw: bytes) -> Iterator[SecretFinding]:
         """Every place where eight bytes or more of a secret stand, in any form; places may overlap."""
         if self.prints:
             for view in views_of(raw, with_blanks=self.with_blanks):
                 yield from self._find_in(view)
 
-    def _find_in(self, view: View) -> Iterator[Sighting]:
+    def _find_in(self, view: View) -> Iterator[SecretFinding]:
         chains = list(self._chains(view.data))
         if chains:
             starts, ends = view.locate()
             for first, last, name in chains:
-                yield Sighting(start=starts[first], end=ends[last], name=name)
+                yield SecretFinding(name=name, is_known=True, start=starts[first], end=ends[last])
 
     def _chains(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """First and last byte of each run of windows that are known, if it is long enough."""

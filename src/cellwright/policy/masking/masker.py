@@ -9,7 +9,7 @@ from itertools import compress
 from typing import Final
 
 from cellwright.errors import Defect
-from cellwright.policy.masking.known_secrets import WINDOW, KnownSecrets, Sighting
+from cellwright.policy.masking.known_secrets import WINDOW, KnownSecrets, SecretFinding
 from cellwright.policy.masking.patterns import find_by_look
 
 SHORTEST_SECRET: Final = WINDOW
@@ -22,17 +22,6 @@ class Secret:
 
     name: str
     value: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretFinding:
-    """What was found, and where in the text given (characters)."""
-
-    name: str
-    is_known: bool
-    """Whether it is a known value, rather than something that looks like a secret."""
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +63,9 @@ class Masker:
     def find(self, text: str) -> tuple[SecretFinding, ...]:
         """What would be replaced, in order and without overlaps."""
         raw = text.encode("utf-8", "surrogatepass")
-        sightings = [(sighting, True) for sighting in self.known.find(raw)]
-        sightings += [(sighting, False) for sighting in find_by_look(raw)]
-        if not sightings:
+        findings = _merged([*self.known.find(raw), *find_by_look(raw)])
+        if not findings:
             return ()
-        findings = _merged(sightings)
         return tuple(findings) if text.isascii() else tuple(_in_characters(findings, raw))
 
 
@@ -112,23 +99,16 @@ def _without_telling_names(known: KnownSecrets) -> KnownSecrets:
     return replace(known, prints=prints)
 
 
-def _merged(sightings: list[tuple[Sighting, bool]]) -> list[SecretFinding]:
+def _merged(found: list[SecretFinding]) -> list[SecretFinding]:
     """Findings without overlaps. Where a known value and a look overlap, the known value gives the name."""
     findings = list[SecretFinding]()
-    for sighting, is_known in sorted(sightings, key=lambda pair: (pair[0].start, not pair[1])):
+    for each in sorted(found, key=lambda one: (one.start, not one.is_known)):
         last = findings[-1] if findings else None
-        if last is None or sighting.start >= last.end:
-            findings.append(
-                SecretFinding(name=sighting.name, is_known=is_known, start=sighting.start, end=sighting.end)
-            )
-            continue
-        names_it = last if last.is_known or not is_known else sighting
-        findings[-1] = SecretFinding(
-            name=names_it.name,
-            is_known=last.is_known or is_known,
-            start=last.start,
-            end=max(last.end, sighting.end),
-        )
+        if last is None or each.start >= last.end:
+            findings.append(each)
+        else:
+            names_it = last if last.is_known or not each.is_known else each
+            findings[-1] = replace(names_it, start=last.start, end=max(last.end, each.end))
     return findings
 
 
@@ -136,12 +116,8 @@ def _in_characters(findings: list[SecretFinding], raw: bytes) -> Iterator[Secret
     """Byte positions as character positions; a character touched at all is taken whole."""
     starts = list(compress(range(len(raw)), raw.translate(_STARTS_CHARACTER)))
     for finding in findings:
-        yield SecretFinding(
-            name=finding.name,
-            is_known=finding.is_known,
-            start=bisect_right(starts, finding.start) - 1,
-            end=bisect_left(starts, finding.end),
-        )
+        start, end = bisect_right(starts, finding.start) - 1, bisect_left(starts, finding.end)
+        yield replace(finding, start=start, end=end)
 
 
 _STARTS_CHARACTER: Final = bytes(byte & 0xC0 != 0x80 for byte in range(256))

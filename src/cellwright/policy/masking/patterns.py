@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright.policy.masking.known_secrets import Sighting
+from cellwright.policy.masking.known_secrets import SecretFinding
 
 REPLACED: Final = b"[masked"
 """How the replacement of a secret begins; it is no secret itself."""
@@ -84,14 +84,16 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
-def find_by_look(raw: bytes) -> Iterator[Sighting]:
+def find_by_look(raw: bytes) -> Iterator[SecretFinding]:
     """Every place that looks like a secret; places may overlap."""
     lowered = raw.lower()
     for look in _LOOKS:
         if any(literal in lowered for literal in look.begins):
             for found in re.finditer(look.pattern, raw, flags=re.DOTALL):
                 if not found["secret"].startswith(REPLACED) and entropy(found["secret"]) >= look.least_entropy:
-                    yield Sighting(start=found.start("secret"), end=found.end("secret"), name=look.name)
+                    yield SecretFinding(
+                        is_known=False, name=look.name, start=found.start("secret"), end=found.end("secret")
+                    )
     yield from _headers(raw, lowered)
     if any(literal in lowered for literal in _NAMES):
         yield from _assignments(raw, lowered)
@@ -102,15 +104,15 @@ def entropy(text: bytes) -> float:
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
-def _headers(raw: bytes, lowered: bytes) -> Iterator[Sighting]:
+def _headers(raw: bytes, lowered: bytes) -> Iterator[SecretFinding]:
     for literal, pattern in ((b"authorization", _HEADER), (b"bearer", _BEARER)):
         for found in pattern.finditer(lowered) if literal in lowered else ():
             value = _HEADER_VALUE.match(raw, found.end())
             if value and (pattern is _HEADER or _is_random(value.group())):
-                yield Sighting(start=value.start(), end=value.end(), name="authorization")
+                yield SecretFinding(is_known=False, name="authorization", start=value.start(), end=value.end())
 
 
-def _assignments(raw: bytes, lowered: bytes) -> Iterator[Sighting]:
+def _assignments(raw: bytes, lowered: bytes) -> Iterator[SecretFinding]:
     at = 0
     # On from the end of each value: a text of nothing but names would otherwise be read again and again.
     while named := _NAMED.search(lowered, at):
@@ -120,7 +122,7 @@ def _assignments(raw: bytes, lowered: bytes) -> Iterator[Sighting]:
         if value is None or value["secret"].startswith(REPLACED) or _PLACEHOLDER.fullmatch(value["secret"]):
             continue
         if entropy(value["secret"]) >= 2.0 if quoted else _is_random(value["secret"]):
-            yield Sighting(start=value.start("secret"), end=value.end("secret"), name="assignment")
+            yield SecretFinding(is_known=False, name="assignment", start=value.start("secret"), end=value.end("secret"))
 
 
 def _is_random(text: bytes) -> bool:

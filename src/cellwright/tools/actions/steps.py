@@ -130,33 +130,30 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("async comprehensions", "async comprehensions", "Use `await asyncio.gather(*[tool(x) for x in items])`."),
     ("async context managers", "`async with` (and so asyncio.TaskGroup)", "Use `await asyncio.gather(...)`."),
     ("exception groups", "`except*`", "Use plain `except`."),
-    ("template strings", "t-strings", "Use an f-string."),
-    ("IPython", "notebook magics (`%`, `!`)", "Write plain Python; to run a cell or a command use a tool."),
-    ("class bodies", "class bodies with more than methods and simple variables", "Use functions and dicts."),
-    ("complex class variable", "class bodies with more than methods and simple variables", "Use functions and dicts."),
-    ("assignment expressions", "`:=` in a class body", "Assign before the class."),
-    ("multiple **kwargs", "several `**` in one call", "Merge the dicts first: `{**a, **b}`."),
-    ("starred expressions", "`*` in this place", "Build the list first, with + or extend()."),
-    ("matrix multiplication", "matrix multiplication (`@`)", "Run array code in a notebook cell, through the tools."),
     ("callable replacement", "re.sub with a function", "Loop over re.finditer and join the parts."),
 )  # fmt: skip
-_ABSENT_NAMES = {
-    "bytearray": "Use bytes or a list of integers.",
-    "memoryview": "Use bytes.",
-    "input": "Ask through a tool, if one is there.",
-    "exit": "Let the program end, or raise an exception.",
-    "quit": "Let the program end, or raise an exception.",
-    "super": "There are no base classes; call the function itself.",
-    "classmethod": "Use a function.",
-    "staticmethod": "Use a function.",
-    "property": "Use a method.",
-    "__import__": "Use an `import` statement.",
-    "globals": "Use variables.",
-    "locals": "Use variables.",
-    "vars": "Use variables.",
-    "compile": "Write the code itself.",
-    "breakpoint": "Use print().",
-}
+_ABSENT_NAMES = frozenset(
+    [
+        "bytearray",
+        "memoryview",
+        "input",
+        "exit",
+        "quit",
+        "super",
+        "classmethod",
+        "staticmethod",
+        "property",
+        "__import__",
+        "globals",
+        "locals",
+        "vars",
+        "compile",
+        "breakpoint",
+    ]
+)
+_ABSENT_HINT = (
+    "Use functions, variables and bytes; ask through a tool, if one is there, and let the program end itself."
+)
 _ASYNCIO_HINT = "Use `await asyncio.gather(...)` to do several things at once."
 _NOT_YET = re.compile(r"not yet support|is not supported in this environment|not yet implemented")
 _ABSENT_NAME = re.compile(r"name '(\w+)' is not defined")
@@ -216,7 +213,7 @@ def _missing(error: str, message: str) -> _Advice | None:
         hint = _ASYNCIO_HINT if module == "asyncio" else "Write it with plain Python, or run it in a notebook cell."
         return _unsupported(f"`{module}.{name}`", hint)
     if (found := _ABSENT_NAME.search(message)) and found[1] in _ABSENT_NAMES:
-        return _unsupported(f"`{found[1]}`", _ABSENT_NAMES[found[1]])
+        return _unsupported(f"`{found[1]}`", _ABSENT_HINT)
     if found := _DUNDER_METHOD.search(message):
         return _unsupported(f"`__len__` of an own class ({found[1]})", "Add a method `size()` and call that.")
     return None

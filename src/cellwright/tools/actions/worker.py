@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import operator
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -62,8 +62,8 @@ class ActionWorker:
         self._spec = cage_spec(nowhere, tier, limits)
         self._starting = anyio.Lock(fast_acquire=True)
         self._conversation: WorkerConnection | None = None
+        self._numbers = count(1)
         self._contract = Contract(())
-        self._runs = 0
 
     @classmethod
     @asynccontextmanager
@@ -98,9 +98,9 @@ class ActionWorker:
 
         Checked means that calls which do not fit their tools are reported before anything ran, for some 40 ms.
         """
-        contract = self._contract_for(tools)
+        contract = self._contract_for(tuple(tools))
         limits = limits or _USUAL_LIMITS
-        run = ProgramRun(await self._ready(), self._next_number(), contract, limits)
+        run = ProgramRun(await self._ready(), next(self._numbers), contract, limits)
         size = len(program.encode("utf-8", "replace"))
         if size > limits.program_bytes:
             message = f"a program of {size:,} bytes, of at most {limits.program_bytes:,}"
@@ -118,21 +118,16 @@ class ActionWorker:
         Calls that were answered before the state was taken are not asked again. A state of another version of monty
         is refused: the step is `ProgramFailed` then.
         """
-        contract = self._contract_for(tools)
-        run = ProgramRun(await self._ready(), self._next_number(), contract, limits or _USUAL_LIMITS, state)
+        contract = self._contract_for(tuple(tools))
+        run = ProgramRun(await self._ready(), next(self._numbers), contract, limits or _USUAL_LIMITS, state)
         await run.begin(_load(state))
         return run
 
-    def _contract_for(self, tools: Iterable[ToolSignature]) -> Contract:
-        """The last one again, if the tools are the same."""
-        known, last = tuple(tools), self._contract.tools
-        if len(known) != len(last) or not all(map(operator.is_, known, last)):
-            self._contract = Contract(known)
+    def _contract_for(self, tools: tuple[ToolSignature, ...]) -> Contract:
+        """The last one again, if the tools are the same: making its stubs takes as long as checking a program."""
+        if tools != self._contract.tools:
+            self._contract = Contract(tools)
         return self._contract
-
-    def _next_number(self) -> int:
-        self._runs += 1
-        return self._runs
 
     async def _ready(self) -> WorkerConnection:
         async with self._starting:
@@ -201,7 +196,7 @@ class ProgramRun:
             answer = await self._conversation.ask({**request, "run": self._number}, seconds=seconds, is_brief=is_brief)
             self.step = self._read(answer)
         except BadFrame as error:
-            self._conversation.condemn(f"it broke the protocol: {error}")
+            self._conversation.end(f"it broke the protocol: {error}")
             self.step = ProgramLost(reason=f"it broke the protocol: {error}", state=self._state)
         except WorkerTimeout:
             message = f"no end within {seconds:.0f} s"

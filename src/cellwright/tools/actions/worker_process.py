@@ -43,7 +43,7 @@ def cage_spec(nowhere: Path, tier: Tier, limits: Limits) -> CageSpec:
         tier=tier,
         project=str(nowhere),
         files="drop",
-        software=_software(),
+        software=(sys.base_prefix, str(_INSIDE), *_monty()),
         limits=limits,
         uid=_NOBODY,
         environment={},
@@ -57,10 +57,6 @@ def command() -> list[str]:
     python = str(getattr(sys, "_base_executable", sys.executable))
     version = importlib.metadata.version("pydantic-monty-runtime")
     return [python, "-I", "-S", "-B", str(_INSIDE / "__main__.py"), *_monty(), version]
-
-
-def _software() -> tuple[str, ...]:
-    return (sys.base_prefix, str(_INSIDE), *_monty())
 
 
 @cache
@@ -141,49 +137,39 @@ class WorkerConnection:
         A brief one is waited for in place for a moment before the thread goes to somebody else.
         """
         async with self._lock:
-            await self._give_way()
+            # What is answered in place never lets others run: not for long.
+            if time.monotonic() - self._others_ran_at > _AT_A_STRETCH_SECONDS:
+                await anyio.lowlevel.checkpoint()
+                self._others_ran_at = time.monotonic()
             if self._ending is not None:
                 raise WorkerLost(self._ending)
             try:
                 return await self._ask(request, seconds, is_brief)
             except BadFrame as error:
-                raise self._end(f"it broke the protocol: {error}") from error
+                raise self.end(f"it broke the protocol: {error}") from error
             except TimeoutError as error:
-                self._end(f"no answer within {seconds:.0f} s")
+                self.end(f"no answer within {seconds:.0f} s")
                 raise WorkerTimeout(self._ending) from error
             except WorkerLost as error:
-                raise self._end(await self._why(str(error))) from error
+                raise self.end(await self._why(str(error))) from error
             except BaseException:
                 # Cancelled: it still computes for nobody, and its answer would be taken for the next one's.
-                self._end("what it did was cancelled")
+                self.end("what it did was cancelled")
                 raise
-
-    def condemn(self, reason: str) -> None:
-        """End it, and remember why."""
-        self._end(reason)
 
     async def close(self) -> None:
         """End the cage; waits until nothing of it is left."""
-        self._end("it was closed")
+        self.end("it was closed")
         self._control.close()
         try:
             with anyio.move_on_after(_END_SECONDS):
                 await self._caged.ended.wait()
         finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            anyio.notify_closing(self._socket)
-            self._socket.close()
-            os.close(self._caged.pidfd)
-
-    async def _give_way(self) -> None:
-        """What is answered in place never lets others run: not for long."""
-        if time.monotonic() - self._others_ran_at > _AT_A_STRETCH_SECONDS:
-            await anyio.lowlevel.checkpoint()
-            self._others_ran_at = time.monotonic()
+            if not self._is_closed:
+                self._is_closed = True
+                anyio.notify_closing(self._socket)
+                self._socket.close()
+                os.close(self._caged.pidfd)
 
     def _has_hung_up(self) -> bool:
         try:
@@ -206,7 +192,9 @@ class WorkerConnection:
             answer = self._take_answer()
         else:
             with anyio.fail_after(seconds):
-                await self._send(rest)
+                while rest:
+                    await self._until(anyio.wait_writable)
+                    rest = self._send_at_once(rest)
                 answer = await self._answer()
         if answer.request != self._request or isinstance(answer, wire.ReadyMessage):
             raise BadFrame("an answer to something else")
@@ -220,11 +208,6 @@ class WorkerConnection:
             return view
         except OSError as error:
             raise WorkerLost("it is gone") from error
-
-    async def _send(self, view: memoryview) -> None:
-        while view:
-            await self._until(anyio.wait_writable)
-            view = self._send_at_once(view)
 
     def _is_answered_in_place(self) -> bool:
         """Whether the answer came within a moment; the thread waits for that long."""
@@ -272,7 +255,8 @@ class WorkerConnection:
         except (anyio.ClosedResourceError, ValueError) as error:
             raise WorkerLost("it was closed") from error
 
-    def _end(self, reason: str) -> WorkerLost:
+    def end(self, reason: str) -> WorkerLost:
+        """End it, and remember why."""
         self._ending = self._ending or reason
         if not self._is_closed:
             self._caged.kill()

@@ -23,7 +23,7 @@ from cellwright.policy.approvals import AgreedEnvelope, Answered, No
 from cellwright.policy.audit import Actor, AuditEntry, audit_entry
 from cellwright.policy.budgets import BudgetLedger, Reached, Unpriced
 from cellwright.policy.display_text import shown_block
-from cellwright.policy.judgement import Ask, ByGrant, ByShape, Deny, Verdict, judge
+from cellwright.policy.judgement import MALFORMED, Ask, Deny, Verdict, by_answer, judge
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rules import Rules
 from cellwright.policy.serialization import action_json
@@ -58,11 +58,16 @@ class BudgetRaised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ruling:
-    """A judgement as its step keeps it, masked."""
+class AuditTrailLine:
+    """What became of one action."""
 
     call: str
+    """Names the action's one judgement; empty for an entry somebody else has told."""
     entry: AuditEntry
+
+    def json(self) -> dict[str, Any]:
+        """The line as plain JSON values."""
+        return {"call": self.call, **self.entry.json()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,7 @@ class Guard:
 
     async def permit(self, flow: Flow, action: Action, who: Actor) -> ActionPermitted | ActionRefused:
         """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
-        ruling = await flow.step(f"judge {action.kind}", lambda: self._rule(flow, action, who), returns=_Ruling)
+        ruling = await flow.step(f"judge {action.kind}", lambda: self._rule(flow, action, who), returns=AuditTrailLine)
         if ruling.entry.action != fingerprint(action):
             raise Defect(
                 f"{flow.id!r} was judged for another {ruling.entry.kind} than it wants now.",
@@ -117,7 +122,7 @@ class Guard:
 
     # ── judging ──
 
-    async def _rule(self, flow: Flow, action: Action, who: Actor) -> _Ruling:
+    async def _rule(self, flow: Flow, action: Action, who: Actor) -> AuditTrailLine:
         now = datetime.now(UTC)
         verdict: Verdict = judge(action, self.rules, self.envelope, run=flow.run, now=now)
         if isinstance(verdict, Ask):
@@ -126,11 +131,11 @@ class Guard:
         if isinstance(verdict, Ask) and not self.asks:
             verdict = Deny(reason=f"Nobody is asked in this run. {verdict.reason}", basis=verdict.basis)
         if isinstance(verdict, Ask) and (why := await self._why_not_shown(action)):
-            verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=ByShape())
+            verdict = Deny(reason=f"{why}, so nobody could be shown it.", basis=MALFORMED)
         entry = audit_entry(action, verdict, at=now, run=flow.run, who=who, result="unknown")
         # A long diff takes the masker a while.
         masked = await anyio.to_thread.run_sync(self._masked_entry, entry)
-        return _Ruling(call=secrets.token_hex(8), entry=masked)
+        return AuditTrailLine(call=secrets.token_hex(8), entry=masked)
 
     async def _why_not_shown(self, action: Action) -> str:
         """Why a person cannot be asked about it; empty if one can."""
@@ -139,12 +144,12 @@ class Guard:
         is_shown = await anyio.to_thread.run_sync(can_be_shown, action, self.rules.project, self.masker)
         return "" if is_shown else "A secret is spread over its parts"
 
-    async def _ask(self, flow: Flow, action: Action, ruling: _Ruling) -> ActionPermitted | ActionRefused:
+    async def _ask(self, flow: Flow, action: Action, ruling: AuditTrailLine) -> ActionPermitted | ActionRefused:
         await flow.tell(audit_event(ruling.call, replace(ruling.entry, result="waiting")))
         answered = await ask_approval(
             flow, action, reason=ruling.entry.reason, project=self.rules.project, masker=self.masker
         )
-        entry = _answered_entry(ruling.entry, answered)
+        entry = replace(ruling.entry, **_said(answered))
         if isinstance(answered.reply, No):
             return await self._refuse(flow, ruling.call, entry, "Not allowed.", answered.reply.feedback)
         return await self._let(flow, ruling.call, entry)
@@ -169,15 +174,6 @@ class Guard:
         return safe if len(safe) <= LONGEST_RECORDED else f"{safe[:LONGEST_RECORDED]}… ({len(safe)} characters)"
 
 
-def _answered_entry(entry: AuditEntry, answered: Answered) -> AuditEntry:
-    return replace(
-        entry,
-        verdict="deny" if isinstance(answered.reply, No) else "allow",
-        basis=str(ByGrant(grant=answered.question.id)),
-        reason=_who_said(answered),
-    )
-
-
 def _budget_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
     question = answered.question
     return AuditEntry(
@@ -187,15 +183,16 @@ def _budget_entry(answered: BudgetAnswered, who: Actor) -> AuditEntry:
         kind="spend",
         what=answered.describe(),
         action=question.fingerprint,
-        verdict="deny" if isinstance(answered.reply, No) else "allow",
-        basis=str(ByGrant(grant=question.id)),
-        reason=_who_said(answered),
         result="unknown",
+        **_said(answered),
     )
 
 
-def _who_said(answered: Answered | BudgetAnswered) -> str:
-    return f"{answered.by.name} {'said no' if isinstance(answered.reply, No) else 'allowed it'}."
+def _said(answered: Answered | BudgetAnswered) -> dict[str, Any]:
+    """What an answer makes of an entry."""
+    is_no, basis = isinstance(answered.reply, No), by_answer(answered.question.id)
+    reason = f"{answered.by.name} {'said no' if is_no else 'allowed it'}."
+    return {"verdict": "deny" if is_no else "allow", "basis": basis, "reason": reason}
 
 
 def _can_be_kept(action: Action) -> bool:
@@ -211,19 +208,6 @@ def _can_be_kept(action: Action) -> bool:
 
 _SAME: Final = ("run", "what", "action", "verdict", "basis", "reason", "result", "detail")
 """Fields that an entry and its event share."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditTrailLine:
-    """What became of one action."""
-
-    call: str
-    """Names the action's one judgement; empty for an entry somebody else has told."""
-    entry: AuditEntry
-
-    def json(self) -> dict[str, Any]:
-        """The line as plain JSON values."""
-        return {"call": self.call, **self.entry.json()}
 
 
 def audit_event(call: str, entry: AuditEntry) -> AuditRecorded:

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
 
 from cellwright.errors import UserError
 from cellwright.journal.events import encode
@@ -82,6 +81,7 @@ class PlainAnswered:
     at: datetime
 
 
+InboxQuestion = ApprovalQuestion | BudgetQuestion | PlainQuestion
 RecordedAnswer = Answered | BudgetAnswered | PlainAnswered
 """An answer that counts."""
 
@@ -94,7 +94,7 @@ InboxReply = Reply | BudgetReply | str
 class InboxItem:
     """A question where it stands. An interface shows `question.describe()` and sends back `question.fingerprint`."""
 
-    question: ApprovalQuestion | BudgetQuestion | PlainQuestion
+    question: InboxQuestion
     topic: str
     state: QuestionState
     asked_ms: int
@@ -111,36 +111,12 @@ class NoSuchQuestion(UserError):
     """Nobody has asked that."""
 
 
-class QuestionKind(Protocol):
-    """What is particular to the questions of one topic."""
-
-    @property
-    def topic(self) -> str:
-        """Which questions."""
-        ...
-
-    def read(self, row: OpenQuestion) -> InboxItem:
-        """The question of what the journal keeps. Raises `UserError`."""
-        ...
-
-    def parse(self, item: InboxItem, typed: TypedAnswer) -> InboxReply:
-        """What the words mean as an answer to this. Raises `UserError`."""
-        ...
-
-    async def apply(
-        self, records: Records, item: InboxItem, reply: InboxReply, person: Person, shown_fingerprint: str
-    ) -> RecordedAnswer | AnswerRefused:
-        """Answer the open question, with all that follows from it. Raises `UserError` if it is closed meanwhile."""
-        ...
-
-
 class Inbox:
     """All questions of a journal's runs, and every standing grant."""
 
-    def __init__(self, records: Records, *, masker: Masker, kinds: Sequence[QuestionKind] = ()) -> None:
+    def __init__(self, records: Records, *, masker: Masker, kinds: Sequence[PlainKind] = ()) -> None:
         self.records = records
-        known: list[QuestionKind] = [ApprovalKind(masker), BudgetKind(), *kinds]
-        self._kinds = {kind.topic: kind for kind in known}
+        self._kinds = {kind.topic: kind for kind in (ApprovalKind(masker), BudgetKind(), *kinds)}
 
     async def pending(self, run: str | None = None) -> list[InboxItem]:
         """What people should answer, oldest first."""
@@ -207,7 +183,7 @@ class Inbox:
             await self.records.log.append(STREAM, GrantRevoked(grant=grant.id, by=f"{person.name} at {person.door}"))
         return (await read_grants(self.records.log.read_all))[grant.id]
 
-    def _kind(self, topic: str) -> QuestionKind:
+    def _kind(self, topic: str) -> PlainKind:
         return self._kinds.get(topic) or PlainKind(topic)
 
     async def _row(self, number: str) -> OpenQuestion:
@@ -229,13 +205,17 @@ def _refusal_if_closed(row: OpenQuestion) -> AnswerRefused | None:
 
 
 class PlainKind:
-    """A choice, or words."""
+    """What is particular to the questions of one topic. Here: a choice, or words."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
 
     def read(self, row: OpenQuestion) -> InboxItem:
-        """The question as it was asked."""
+        """The question of what the journal keeps. Raises `UserError`."""
+        question, said = self._read(row)
+        return InboxItem(question=question, topic=self.topic, state=row.state, asked_ms=row.asked_ms, answer=said)
+
+    def _read(self, row: OpenQuestion) -> tuple[InboxQuestion, RecordedAnswer | None]:
         question = PlainQuestion(
             id=QuestionId(row.id),
             run=row.run,
@@ -244,47 +224,36 @@ class PlainKind:
             body=row.question.body,
             asked_at=_time(row.asked_ms),
         )
+        if row.state != "answered":
+            return question, None
         reply = row.answer if isinstance(row.answer, str) else json.dumps(row.answer, ensure_ascii=False)
-        said = PlainAnswered(question=question, reply=reply, by=row.answered_by, at=_time(row.answered_ms))
-        return InboxItem(
-            question=question,
-            topic=row.question.topic,
-            state=row.state,
-            asked_ms=row.asked_ms,
-            answer=said if row.state == "answered" else None,
-        )
+        return question, PlainAnswered(question=question, reply=reply, by=row.answered_by, at=_time(row.answered_ms))
 
     def parse(self, item: InboxItem, typed: TypedAnswer) -> InboxReply:
-        """The choice that was meant."""
-        return parse_choice(typed, item.offers)
+        """What the words mean as an answer to this. Raises `UserError`."""
+        parse = parse_choice if isinstance(item.question, PlainQuestion) else parse_reply
+        return parse(typed, item.offers)
 
     async def apply(
         self, records: Records, item: InboxItem, reply: InboxReply, person: Person, shown_fingerprint: str
     ) -> RecordedAnswer | AnswerRefused:
-        """Keep it as the answer."""
+        """Answer the open question, with all that follows from it. Raises `UserError` if it is closed meanwhile."""
         if not isinstance(item.question, PlainQuestion) or not isinstance(reply, str):
             return _not_offered(item)
         await records.questions.answer(item.question.id, reply, by=person.name)
         return PlainAnswered(question=item.question, reply=reply, by=person.name, at=datetime.now(UTC))
 
 
-class ApprovalKind:
+class ApprovalKind(PlainKind):
     """Whether an action may happen, or an envelope holds."""
 
-    topic: str = APPROVAL
-
     def __init__(self, masker: Masker) -> None:
+        super().__init__(APPROVAL)
         self._masker = masker
 
-    def read(self, row: OpenQuestion) -> InboxItem:
-        """The action or envelope, as policy knows it."""
+    def _read(self, row: OpenQuestion) -> tuple[InboxQuestion, RecordedAnswer | None]:
         question = read_approval(row)
-        said = read_approval_answer(question, row.answer)
-        return InboxItem(question=question, topic=APPROVAL, state=row.state, asked_ms=row.asked_ms, answer=said)
-
-    def parse(self, item: InboxItem, typed: TypedAnswer) -> InboxReply:
-        """How far a yes reaches, or no."""
-        return parse_reply(typed, item.offers)
+        return question, read_approval_answer(question, row.answer)
 
     async def apply(
         self, records: Records, item: InboxItem, reply: InboxReply, person: Person, shown_fingerprint: str
@@ -311,20 +280,15 @@ class ApprovalKind:
         return said
 
 
-class BudgetKind:
+class BudgetKind(PlainKind):
     """A limit that is reached, or a price that nobody knows."""
 
-    topic: str = BUDGET
+    def __init__(self) -> None:
+        super().__init__(BUDGET)
 
-    def read(self, row: OpenQuestion) -> InboxItem:
-        """The limit and what stopped at it."""
+    def _read(self, row: OpenQuestion) -> tuple[InboxQuestion, RecordedAnswer | None]:
         question = budget_questions.read_question(row.question.body, row.id)
-        said = budget_questions.read_answer(question, row.answer)
-        return InboxItem(question=question, topic=BUDGET, state=row.state, asked_ms=row.asked_ms, answer=said)
-
-    def parse(self, item: InboxItem, typed: TypedAnswer) -> InboxReply:
-        """An amount, going on without counting, or no."""
-        return parse_reply(typed, item.offers)
+        return question, budget_questions.read_answer(question, row.answer)
 
     async def apply(
         self, records: Records, item: InboxItem, reply: InboxReply, person: Person, shown_fingerprint: str

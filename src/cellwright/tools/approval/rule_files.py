@@ -59,21 +59,15 @@ def read_rule_file(layer: Layer, path: Path) -> RuleText:
     try:
         return RuleText(layer=layer, origin=str(path), content=path.read_bytes())
     except OSError as error:
-        raise UserError(f"Cannot read the rules in {str(path)!r}: {error.strerror}.", hint=_hint(layer)) from error
-
-
-def _hint(layer: Layer) -> str:
-    if layer == "team":
-        return "Put the file back, or change what names the team's rules, such as $CELLWRIGHT_TEAM_RULES."
-    return "Name a TOML file you may read."
+        elsewhere = "Put the file back, or change what names the team's rules, such as $CELLWRIGHT_TEAM_RULES."
+        hint = elsewhere if layer == "team" else "Name a TOML file you may read."
+        raise UserError(f"Cannot read the rules in {str(path)!r}: {error.strerror}.", hint=hint) from error
 
 
 def _is_missing(path: Path) -> bool:
     """Surely not there: a link to nowhere, or a place nobody may look into, could hide a stricter rule."""
     try:
         path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
     return False

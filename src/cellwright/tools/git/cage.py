@@ -10,7 +10,7 @@ import os
 import shutil
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -25,6 +25,7 @@ from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.spec import CageSpec, DataMount, Limits, Tier
 
 Want = Literal["status", "diff", "tree", "commit"]
+"""`status`: what changed; `diff`: also as a patch; `tree`: with what a person must see; `commit`: only that one."""
 WorkKind = Literal["new", "changed", "deleted"]
 Objects = Mapping[str, tuple[ObjectKind, bytes]]
 
@@ -36,48 +37,16 @@ MOST_CHANGES: Final = 20_000
 MOST_PATCH_BYTES: Final = 4 << 20
 MOST_SHOWN_FILE_BYTES: Final = 1 << 20
 """A longer file is not shown line by line to whoever approves a commit."""
+_SENT_LIMITS: Final = {
+    "file": MOST_FILE_BYTES,
+    "bytes": MOST_DELIVERED_BYTES,
+    "changes": MOST_CHANGES,
+    "patch": MOST_PATCH_BYTES,
+    "shown": MOST_SHOWN_FILE_BYTES,
+}
 _LENGTH: Final = struct.Struct(">I")
 _MOST_HEADER_BYTES: Final = 32 << 20
 MOST_ANSWER_BYTES: Final = MOST_DELIVERED_BYTES + _MOST_HEADER_BYTES + _LENGTH.size
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitRequest:
-    """One request to git."""
-
-    want: Want
-    """`status`: what changed; `diff`: also as a patch; `tree`: with what a person must see; `commit`: only that one."""
-    commit: str = ""
-    paths: tuple[str, ...] = ()
-    """Files and directories below the working tree's root that it is about; empty for all of the project."""
-
-    def to_json(self, **facts: object) -> bytes:
-        """The question with what else git must know."""
-        limits = {
-            "file": MOST_FILE_BYTES,
-            "bytes": MOST_DELIVERED_BYTES,
-            "changes": MOST_CHANGES,
-            "patch": MOST_PATCH_BYTES,
-            "shown": MOST_SHOWN_FILE_BYTES,
-        }
-        asked = {"want": self.want, "paths": self.paths, "commit": self.commit, "limits": limits}
-        return json.dumps(asked | facts).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkChange:
-    """A file of the working tree that differs from the last commit."""
-
-    path: str
-    kind: WorkKind
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedChange:
-    """A file that differs too but cannot be committed from here."""
-
-    path: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +64,10 @@ class GitDelivery:
 class GitAnswer:
     """What git said."""
 
-    changes: tuple[WorkChange, ...]
-    skipped: tuple[SkippedChange, ...] = ()
+    changes: Sequence[tuple[str, WorkKind]]
+    """Files of the working tree that differ from the last commit."""
+    skipped: Sequence[tuple[str, str]] = ()
+    """Files that differ too but cannot be committed from here, and why."""
     patch: str = ""
     delivery: GitDelivery | None = None
 
@@ -114,8 +85,8 @@ def read_answer(data: bytes, form: ObjectFormat) -> GitAnswer:
         raise Unsound(f"the answer cannot be read ({str(error)[:200]})") from error
     body = memoryview(data)[_LENGTH.size + length :]
     return GitAnswer(
-        changes=tuple(WorkChange(path, kind) for path, kind in said.changes),
-        skipped=tuple(SkippedChange(path, why[:200]) for path, why in said.skipped),
+        changes=said.changes,
+        skipped=[(path, why[:200]) for path, why in said.skipped],
         patch=said.patch,
         delivery=None if said.tree is msgspec.UNSET else _delivery(said.tree, said, body, form),
     )
@@ -187,19 +158,26 @@ class GitPlan:
 def plan_cage(
     repository: Repository,
     project: Path,
-    question: GitRequest,
+    want: Want,
+    paths: Sequence[str] = (),
     *,
+    commit: str = "",
     tier: Tier,
     uid: int | None,
     reveal: tuple[str, ...] = (),
     git_path: str = WHERE_GIT_IS,
 ) -> GitPlan:
-    """Everything that must be known before the cage is there. `UserError` if git or the walls for it are missing."""
+    """Everything that must be known before the cage is there. `UserError` if git or the walls for it are missing.
+
+    `paths` are files and directories below the working tree's root that it is about; none: all of the project.
+    """
     if tier == "D":
         raise UserError(
             "This machine has no walls to run git behind.", hint=remedy("see_doctor", says="says what is missing")
         )
     git = _git(git_path)
+    # A git that lies outside the system's own directories needs what lies beside it.
+    beside = [] if str(git.resolve()).startswith(("/usr/", "/bin/")) else [str(git.resolve().parent.parent)]
     head = repository.head()
     prefix = f"{repository.prefix}/" if repository.prefix else ""
     hidden = frozenset(prefix + path for path in hidden_in(project, reveal))
@@ -210,23 +188,27 @@ def plan_cage(
         files="drop",
         hidden=(".git", *sorted(hidden), *_neighbours(repository)),
         data=_shown(repository),
-        software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, str(_PROGRAM.parent), *_software(git)])),
+        software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, str(_PROGRAM.parent), *beside])),
         limits=_LIMITS,
         uid=uid,
         environment={"PATH": "/usr/bin:/bin", "HOME": "/home/cell", "TMPDIR": "/tmp", "LANG": "C.UTF-8"},
         protected=(),
     )
-    asked = question.to_json(
-        git=str(git),
-        place=GIT_FOLDER,
-        prefix=repository.prefix,
-        hidden=sorted(hidden),
-        head=head.commit,
-        format=repository.format.name,
-        core=dict(repository.config.core),
-    )
+    asked = {
+        "want": want,
+        "paths": paths,
+        "commit": commit,
+        "limits": _SENT_LIMITS,
+        "git": str(git),
+        "place": GIT_FOLDER,
+        "prefix": repository.prefix,
+        "hidden": sorted(hidden),
+        "head": head.commit,
+        "format": repository.format.name,
+        "core": dict(repository.config.core),
+    }
     command = [sys.executable, "-I", "-S", "-B", str(_PROGRAM)]
-    return GitPlan(spec=spec, command=command, question=asked, head=head, hidden=hidden)
+    return GitPlan(spec=spec, command=command, question=json.dumps(asked).encode(), head=head, hidden=hidden)
 
 
 def _git(path: str) -> Path:
@@ -238,11 +220,6 @@ def _git(path: str) -> Path:
             hint="The person can get it with `apt-get install git`, `dnf install git` or `apk add git`.",
         )
     return Path(found)
-
-
-def _software(git: Path) -> list[str]:
-    """A git that lies outside the system's own directories needs what lies beside it."""
-    return [] if str(git.resolve()).startswith(("/usr/", "/bin/")) else [str(git.resolve().parent.parent)]
 
 
 def _neighbours(repository: Repository) -> list[str]:

@@ -6,12 +6,12 @@ Which files differ, that nothing else came along, and a text made from the very 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
 from cellwright.sandbox.host.git_files import (
-    DIRECTORY,
     LINK,
     SUBMODULE,
     ObjectFormat,
@@ -150,11 +150,6 @@ class _Comparison:
         return {entry.name: entry for entry in read_tree(data, self._form, is_ours=objects is self._new)}
 
 
-def mode_name(entry: TreeEntry) -> str:
-    """The mode as git writes it."""
-    return f"{entry.mode:06o}" if entry.mode != DIRECTORY else "040000"
-
-
 _MOST_LINES: Final = 1_000
 """Of each side; comparing more line by line could take for ever, so longer ones are shown as replaced."""
 _MOST_PATCH_CHARACTERS: Final = 200_000
@@ -180,12 +175,12 @@ def _lines_of(change: TreeChange, checked: CheckedDelivery) -> Iterator[str]:
     before, after = change.before, change.after
     yield f"diff --git a/{change.path} b/{change.path}"
     if before is None and after is not None:
-        yield f"new file mode {mode_name(after)}"
+        yield f"new file mode {after.mode:06o}"
     elif after is None and before is not None:
-        yield f"deleted file mode {mode_name(before)}"
+        yield f"deleted file mode {before.mode:06o}"
     elif before is not None and after is not None and before.mode != after.mode:
-        yield f"old mode {mode_name(before)}"
-        yield f"new mode {mode_name(after)}"
+        yield f"old mode {before.mode:06o}"
+        yield f"new mode {after.mode:06o}"
     old, new = _content(before, checked.known), _content(after, checked.objects)
     if old == new:
         return
@@ -240,10 +235,4 @@ def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 def _moved(hunk: str, lines: int) -> str:
     """A hunk's heading for a text that began further down."""
-    _, old, new, _ = hunk.split(" ", 3)
-    return f"@@ {_shifted(old, lines)} {_shifted(new, lines)} @@"
-
-
-def _shifted(span: str, lines: int) -> str:
-    first, comma, count = span[1:].partition(",")
-    return f"{span[0]}{int(first) + lines}{comma}{count}"
+    return re.sub(r"([-+])(\d+)", lambda span: f"{span[1]}{int(span[2]) + lines}", hunk)

@@ -20,16 +20,7 @@ from cellwright.kernel.process.zygote import Zygote
 from cellwright.sandbox.host.git_files import Unsound
 from cellwright.sandbox.host.git_repository import Repository, find_repository
 from cellwright.sandbox.spec import Tier
-from cellwright.tools.git.cage import (
-    MOST_ANSWER_BYTES,
-    WHERE_GIT_IS,
-    GitAnswer,
-    GitPlan,
-    GitRequest,
-    Want,
-    plan_cage,
-    read_answer,
-)
+from cellwright.tools.git.cage import MOST_ANSWER_BYTES, WHERE_GIT_IS, GitAnswer, GitPlan, Want, plan_cage, read_answer
 from cellwright.tools.git.checked_delivery import CheckedDelivery, check_delivery, patch_of
 from cellwright.tools.git.commit_import import Author, NewCommit, check_branch, import_commit, read_commit
 from cellwright.tools.tool import ToolFailure
@@ -90,19 +81,21 @@ class GitClient:
         """What differs from the last commit, in these paths of the project or in all of it."""
         with _doubts():
             repository = await anyio.to_thread.run_sync(find_repository, self.project)
-            question = GitRequest(want=want, paths=tuple(_inside(path, repository.prefix) for path in paths))
-        return await self._ask(repository, question)
+            inside = [_inside(path, repository.prefix) for path in paths]
+        return await self._ask(repository, want, inside)
 
-    async def _ask(self, repository: Repository, question: GitRequest) -> GitView:
+    async def _ask(self, repository: Repository, want: Want, paths: Sequence[str] = (), commit: str = "") -> GitView:
         with _doubts():
-            planning = partial(plan_cage, tier=self.tier, uid=CAGE_UID, reveal=self.reveal, git_path=self.git_path)
-            plan = await anyio.to_thread.run_sync(planning, repository, self.project, question)
+            planning = partial(
+                plan_cage, commit=commit, tier=self.tier, uid=CAGE_UID, reveal=self.reveal, git_path=self.git_path
+            )
+            plan = await anyio.to_thread.run_sync(planning, repository, self.project, want, paths)
         zygote = await self.zygote()
         data = await run_one_shot(
             zygote, plan.spec, plan.command, plan.question, most_bytes=MOST_ANSWER_BYTES, seconds=_PATIENCE_SECONDS
         )
         with _doubts():
-            return await anyio.to_thread.run_sync(_read, repository, plan, data, question.want)
+            return await anyio.to_thread.run_sync(_read, repository, plan, data, want)
 
     async def describe(self, paths: Sequence[str], state: str) -> str:
         """The changes of that state as a patch, made on the host from what would be imported."""
@@ -124,11 +117,11 @@ class GitClient:
             name = await anyio.to_thread.run_sync(repository.resolve, f"refs/heads/{self.branch(branch)}")
         if name is None:
             return None
-        view = await self._ask(repository, GitRequest(want="commit", commit=name))
+        view = await self._ask(repository, "commit", commit=name)
         assert view.answer.delivery is not None
         with _doubts():
-            found = read_commit(name, view.answer.delivery.known, repository.format)
-        return name if found.message == message.strip() and _state(found.parent, found.tree) == state else None
+            parent, tree, said = read_commit(name, view.answer.delivery.known, repository.format)
+        return name if said == message.strip() and _state(parent, tree) == state else None
 
     async def _same(self, paths: Sequence[str], state: str) -> GitView:
         view = await self.look("tree", paths)

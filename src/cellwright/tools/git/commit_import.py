@@ -92,27 +92,12 @@ def import_commit(repository: Repository, checked: CheckedDelivery, commit: NewC
     return name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundCommit:
-    """A commit that is there."""
-
-    name: str
-    tree: str
-    parent: str | None
-    message: str
-
-
-def read_commit(name: str, known: Objects, form: ObjectFormat) -> FoundCommit:
-    """A commit that was delivered. `Unsound` if it was not."""
+def read_commit(name: str, known: Objects, form: ObjectFormat) -> tuple[str | None, str, str]:
+    """Parent, tree and message of a commit that was delivered. `Unsound` if it was not."""
     data = commit_in(known, name)
     head, _, message = data.decode("utf-8", "replace").partition("\n\n")
     parents = [line.removeprefix("parent ") for line in head.split("\n") if line.startswith("parent ")]
-    return FoundCommit(
-        name=name,
-        tree=tree_of_commit(data, form),
-        parent=parents[0] if parents else None,
-        message=message.strip(),
-    )
+    return parents[0] if parents else None, tree_of_commit(data, form), message.strip()
 
 
 def _check_is_new(repository: Repository, branch: str) -> None:

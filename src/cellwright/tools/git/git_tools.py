@@ -106,14 +106,13 @@ def _listed(view: GitView) -> str:
     changes = view.answer.changes
     if not changes and not view.answer.skipped:
         return "Nothing differs from the last commit."
-    lines = [f"{change.kind:8}{change.path}" for change in changes[:_MOST_LISTED]]
+    lines = [f"{kind:8}{path}" for path, kind in changes[:_MOST_LISTED]]
     more = [f"… and {len(changes) - _MOST_LISTED} more"] if len(changes) > _MOST_LISTED else []
     return "\n".join([*lines, *more, _skipped(view)]).rstrip()
 
 
 def _skipped(view: GitView) -> str:
-    lines = [f"left out {skipped.path}: {skipped.why}" for skipped in view.answer.skipped[:_MOST_LISTED]]
-    return "\n".join(lines)
+    return "\n".join(f"left out {path}: {why}" for path, why in view.answer.skipped[:_MOST_LISTED])
 
 
 def _value(view: GitView) -> dict[str, Any]:
@@ -121,8 +120,8 @@ def _value(view: GitView) -> dict[str, Any]:
     return {
         "branch": head.branch,
         "commit": head.commit,
-        "changes": [{"path": _plain(change.path), "kind": change.kind} for change in view.answer.changes],
-        "left_out": [{"path": _plain(one.path), "why": _plain(one.why)} for one in view.answer.skipped],
+        "changes": [{"path": _plain(path), "kind": kind} for path, kind in view.answer.changes],
+        "left_out": [{"path": _plain(path), "why": _plain(why)} for path, why in view.answer.skipped],
     }
 
 

@@ -172,12 +172,12 @@ def _undo(
         return None
     document, kept, back = current, dict[CellId, CellDiff](), list[CellId]()
     for change in reversed(chosen):
-        steps = plan_undo(change, document)
-        after = apply_edits(document, steps.edits)
+        edits, theirs = plan_undo(change, document)
+        after = apply_edits(document, edits)
         if isinstance(after, EditRefused):
             return MoveRefused(why=f"Change {change.number} cannot be undone: {after.message}")
-        left = {diff.id for diff in steps.kept}
-        kept |= {diff.id: diff for diff in steps.kept if not _is_back(diff, document)}
+        left = {diff.id for diff in theirs}
+        kept |= {diff.id: diff for diff in theirs if not _is_back(diff, document)}
         back += [diff.id for diff in change.changes if diff.id not in left]
         document = after
     numbers = tuple(change.number for change in reversed(chosen))
@@ -200,17 +200,8 @@ def _undo(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoPlan:
-    """How a revision is undone."""
-
-    edits: list[Edit]
-    kept: tuple[CellDiff, ...]
-    """Cells of the revision that somebody changed since: they stay as they are."""
-
-
-def plan_undo(revision: Revision, current: Document) -> UndoPlan:
-    """What brings back the cells as they were before the revision."""
+def plan_undo(revision: Revision, current: Document) -> tuple[list[Edit], tuple[CellDiff, ...]]:
+    """What brings back the cells as they were before the revision, and those that somebody changed since: they stay."""
     target, kept = {cell.id: cell for cell in current.cells}, list[CellDiff]()
     back: list[CellId] = []
     for change in revision.changes:
@@ -223,7 +214,7 @@ def plan_undo(revision: Revision, current: Document) -> UndoPlan:
             target[change.id] = replace(change.before, version=now.version if now else change.before.version)
             back += [] if now else [change.id]
     wanted = Document(cells=tuple(target[cell] for cell in _order(revision, current, target, back)))
-    return UndoPlan(edits=restore_edits(current, wanted), kept=tuple(kept))
+    return restore_edits(current, wanted), tuple(kept)
 
 
 def _order(revision: Revision, current: Document, target: dict[CellId, Cell], back: list[CellId]) -> list[CellId]:
@@ -269,11 +260,10 @@ def _undo_cell(timeline: RevisionTimeline, current: Document, number: int, cell:
         edits = []
     else:
         # Of this one cell alone: where the others stand is not looked at.
-        steps = plan_undo(replace(change, changes=(diff,), order_after=()), current)
-        if steps.kept:
+        edits, theirs = plan_undo(replace(change, changes=(diff,), order_after=()), current)
+        if theirs:
             others = [other for other in timeline.standing if other.number != number]
             return MoveRefused(why=f"{_why_kept(diff, current, others)}.")
-        edits = steps.edits
     after = apply_edits(current, edits)
     if isinstance(after, EditRefused):
         return MoveRefused(why=after.message)
@@ -316,8 +306,11 @@ def _redo(timeline: RevisionTimeline, current: Document, key: str) -> Move | Not
         current = document
     else:
         if undo.left != fingerprint(current):
-            return MoveRefused(why=f"Somebody changed the notebook since the undo{_where(timeline, current)}.")
-        document = apply_edits(current, plan_undo(undo, current).edits)
+            # Which cells differ from what is remembered; nothing where that is not known any more.
+            changed = [change_text(change) for change in changes_between(timeline.document, current)]
+            where = f" ({', '.join(changed[:_MOST_NAMED])})" if changed else ""
+            return MoveRefused(why=f"Somebody changed the notebook since the undo{where}.")
+        document = apply_edits(current, plan_undo(undo, current)[0])
         if isinstance(document, EditRefused):
             return MoveRefused(why=f"It cannot be redone: {document.message}")
     cells = tuple(change_text(change) for change in changes_between(current, document))
@@ -330,18 +323,12 @@ def _redone_already(timeline: RevisionTimeline, undo: Revision, current: Documen
     """The notebook as redone, if the file is that already: a process ended before it could remember so."""
     if fingerprint(timeline.document) != undo.left:
         return None
-    redone = apply_edits(timeline.document, plan_undo(undo, timeline.document).edits)
+    redone = apply_edits(timeline.document, plan_undo(undo, timeline.document)[0])
     if isinstance(redone, EditRefused) or len(redone.cells) != len(current.cells):
         return None
     pairs = zip(redone.cells, current.cells, strict=True)
     is_same = all(mine.has_same_content(theirs) for mine, theirs in pairs)
     return replace(current, cells=redone.cells, retired=redone.retired) if is_same else None
-
-
-def _where(timeline: RevisionTimeline, current: Document) -> str:
-    """Which cells differ from what is remembered, in words; nothing where that is not known any more."""
-    changed = [change_text(change) for change in changes_between(timeline.document, current)]
-    return f" ({', '.join(changed[:_MOST_NAMED])})" if changed else ""
 
 
 # ── in words ──

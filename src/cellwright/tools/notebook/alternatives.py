@@ -14,8 +14,7 @@ from cellwright.kernel.branches.branch_kernel import BranchLimits
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import Document, Edit
-from cellwright.tools.notebook.trial_records import TrialRecord
-from cellwright.tools.notebook.trials import BranchTrial, try_edits
+from cellwright.tools.notebook.trials import BranchTrial, trial_of, try_edits
 
 _AT_ONCE: Final = 3
 """So many run at the same time."""
@@ -37,30 +36,22 @@ class TrialCandidate:
 
     def may_be_kept(self, tried: BranchTrial) -> bool:
         """Whether it may be made in the notebook, after what came of it in its branch."""
-        return tried.status == "passed" or (self.is_accepted and tried.is_sound)
+        return tried.record.status == "passed" or (self.is_accepted and tried.is_sound)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedCandidate:
-    """A candidate in its place."""
-
-    tried: BranchTrial
-    record: TrialRecord
-
-
-KeepCandidate = Callable[[Branch, BranchTrial], Awaitable[str]]
-"""Makes in the notebook what was tried in the branch; says why not, or nothing."""
+KeepCandidate = Callable[[int, Branch, BranchTrial], Awaitable[str]]
+"""Makes in the notebook what was tried in the branch of this candidate; says why not, or nothing."""
 
 
 def rank(tried: Sequence[BranchTrial]) -> list[int]:
     """The places of the candidates, best first: by checks that hold, then by failures, then by time."""
 
     def key(place: int) -> tuple[float, int, int, float]:
-        each = tried[place]
+        each, cells = tried[place].record, tried[place].observation.cells
         held = sum(check.has_passed for check in each.checks)
         share = held / len(each.checks) if each.checks else float(each.status == "passed")
         is_none = each.status in {"refused", "lost"}
-        failures = sum(cell.status in {"failed", "interrupted", "cancelled", "lost"} for cell in each.observation.cells)
+        failures = sum(cell.status in {"failed", "interrupted", "cancelled", "lost"} for cell in cells)
         return -share, is_none, failures, each.ms
 
     return sorted(range(len(tried)), key=key)
@@ -77,81 +68,56 @@ class _CandidateBranch:
     is_kept: bool = False
 
 
-class CandidateTrials:
-    """All candidates of one call."""
+async def try_candidates(
+    notebook: OpenNotebook,
+    candidates: Sequence[TrialCandidate],
+    edits: Sequence[Sequence[Edit]],
+    keep: KeepCandidate | None,
+    *,
+    key: str,
+    seconds: float | None,
+) -> tuple[BranchTrial, ...]:
+    """Try all candidates of one call, best first. The first is kept if it passed and `keep` is given."""
+    memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
+    limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
+    running, is_decided = anyio.CapacityLimiter(_AT_ONCE), anyio.Event()
+    states, order = [_CandidateBranch() for _ in candidates], list[int]()
 
-    def __init__(
-        self,
-        notebook: OpenNotebook,
-        candidates: Sequence[TrialCandidate],
-        edits: Sequence[Sequence[Edit]],
-        *,
-        key: str,
-        seconds: float | None,
-    ) -> None:
-        self._notebook = notebook
-        self._candidates = candidates
-        self._edits = edits
-        self._key = key
-        self._seconds = seconds
-        memory = max(_LEAST_MEMORY_MB, notebook.provisioner.options.limits.memory_mb // len(candidates))
-        self._limits = BranchLimits(memory_mb=memory, live_seconds=_LIVE_SECONDS)
-        self._running = anyio.CapacityLimiter(_AT_ONCE)
-        self._states = [_CandidateBranch() for _ in candidates]
-        self._is_decided = anyio.Event()
-        self.first = -1
-        """Which candidate ranks first, once that is known."""
-
-    async def run(self, keep: KeepCandidate | None) -> tuple[RankedCandidate, ...]:
-        """Try all of them, best first. The first is kept if it passed and `keep` is given."""
-        order: list[int] = []
-        async with anyio.create_task_group() as tasks:
-            for place in range(len(self._candidates)):
-                tasks.start_soon(self._try, place, keep)
-            for state in self._states:
-                await state.is_tried.wait()
-            order += rank([state.tried for state in self._states if state.tried is not None])
-            self.first = order[0]
-            self._is_decided.set()
-        return tuple(self._ranked(place) for place in order)
-
-    async def _try(self, place: int, keep: KeepCandidate | None) -> None:
-        state = self._states[place]
+    async def attempt(place: int, candidate: TrialCandidate, state: _CandidateBranch) -> None:
         try:
-            async with self._notebook.branch(self._limits) as branch:
-                state.tried = await self._tried(branch, place)
+            async with notebook.branch(limits) as branch:
+                async with running:
+                    state.tried = await try_edits(branch, edits[place], seconds=seconds, checks=candidate.checks)
                 state.is_tried.set()
                 # Until all are known: the one that is kept must still be there then.
-                await self._is_decided.wait()
-                if self.first == place and keep is not None and self._candidates[place].may_be_kept(state.tried):
-                    await self._others_are_gone(place)
-                    state.why_not = await keep(branch, state.tried)
+                await is_decided.wait()
+                if order[0] == place and keep is not None and candidate.may_be_kept(state.tried):
+                    for other in [*states[:place], *states[place + 1 :]]:
+                        await other.is_over.wait()
+                    state.why_not = await keep(place, branch, state.tried)
                     state.is_kept = not state.why_not
         except Unavailable as error:
-            state.tried = state.tried or BranchTrial(observation=Observation(problem=error.message), status="lost")
+            state.tried = state.tried or trial_of(Observation(problem=error.message), "lost")
         finally:
             state.is_over.set()
             state.is_tried.set()
 
-    async def _tried(self, branch: Branch, place: int) -> BranchTrial:
-        async with self._running:
-            return await try_edits(
-                branch, self._edits[place], seconds=self._seconds, checks=self._candidates[place].checks
-            )
+    async with anyio.create_task_group() as tasks:
+        for place, (candidate, state) in enumerate(zip(candidates, states, strict=True)):
+            tasks.start_soon(attempt, place, candidate, state)
+        for state in states:
+            await state.is_tried.wait()
+        order += rank([state.tried for state in states if state.tried is not None])
+        is_decided.set()
+    return tuple(_ranked(states[place], f"{key}.{place + 1}", candidates[place].name, group=key) for place in order)
 
-    async def _others_are_gone(self, place: int) -> None:
-        for other, state in enumerate(self._states):
-            if other != place:
-                await state.is_over.wait()
 
-    def _ranked(self, place: int) -> RankedCandidate:
-        state, candidate = self._states[place], self._candidates[place]
-        assert state.tried is not None
-        record = state.tried.record(f"{self._key}.{place + 1}", candidate.name, group=self._key)
-        seen = state.tried.observation
-        refused = seen.refused.message if seen.refused is not None else ""
-        record = replace(record, is_kept=state.is_kept, note=state.why_not or refused or seen.problem)
-        return RankedCandidate(tried=state.tried, record=record)
+def _ranked(state: _CandidateBranch, branch: str, name: str, *, group: str) -> BranchTrial:
+    assert state.tried is not None
+    seen = state.tried.observation
+    note = state.why_not or (seen.refused.message if seen.refused is not None else "") or seen.problem
+    known = {"branch": branch, "purpose": name, "group": group, "is_kept": state.is_kept, "note": note}
+    return replace(state.tried, record=replace(state.tried.record, **known))
 
 
 def number_of(branch: str) -> int:

@@ -27,7 +27,7 @@ from cellwright.notebook.document import SETUP_NAME
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
-from cellwright.tools.notebook.alternatives import CandidateTrials, RankedCandidate, TrialCandidate
+from cellwright.tools.notebook.alternatives import TrialCandidate, try_candidates
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.saved_notebook import EditOutcome, OnPoint, SavedNotebook
 from cellwright.tools.notebook.trial_records import TrialRecord
@@ -49,7 +49,7 @@ MakeEdits = Callable[[Document], Sequence[Edit]]
 class AlternativesOutcome:
     """What came of candidates that were tried side by side."""
 
-    ranked: tuple[RankedCandidate, ...]
+    ranked: tuple[BranchTrial, ...]
     """Best first."""
     applied: EditOutcome | None = None
     """What keeping the first did to the notebook; None: nothing was kept."""
@@ -100,18 +100,17 @@ class NotebookEditor(SavedNotebook):
         async with self.slot():
             before = self.notebook.document
             edits = [_with_ids(candidate.edits(before), before) for candidate in candidates]
-            race = CandidateTrials(self.notebook, candidates, edits, key=key, seconds=seconds)
             applied: list[EditOutcome] = []
 
-            async def keep_first(branch: Branch, tried: BranchTrial) -> str:
-                wanted = edits[race.first]
-                after = apply_edits(before, wanted)
+            async def keep_first(place: int, branch: Branch, tried: BranchTrial) -> str:
+                after = apply_edits(before, edits[place])
                 assert not isinstance(after, EditRefused)
                 revision = self._begun(key, before, after, "affected")
                 applied.append(await self._commit(branch, revision, after, tried))
                 return "" if applied[0].is_kept else applied[0].news
 
-            ranked = await race.run(keep_first if is_kept else None)
+            keep = keep_first if is_kept else None
+            ranked = await try_candidates(self.notebook, candidates, edits, keep, key=key, seconds=seconds)
             kept = applied[0] if applied and applied[0].is_kept else None
             return AlternativesOutcome(ranked=ranked, applied=kept, news=self.pop_news())
 
@@ -195,13 +194,12 @@ class NotebookEditor(SavedNotebook):
                 return await self._apply(revision, after, edits, run, seconds)
             purpose = f"mend {repaired_names(self.notebook.document, after, self.notebook)}"
             tried = await try_edits(branch, edits, run=run, seconds=seconds)
-            if tried.status == "passed":
+            record = replace(tried.record, branch=revision.key, purpose=purpose)
+            if tried.record.status == "passed":
                 applied = await self._commit(branch, revision, after, tried)
-                record = tried.record(revision.key, purpose, is_kept=applied.is_kept, note=applied.news)
-                return replace(applied, tried=(record,))
+                return replace(applied, tried=(replace(record, is_kept=applied.is_kept, note=applied.news),))
             if tried.observation.refused is not None:
                 return EditOutcome(observation=tried.observation, news=self.pop_news())
-            record = tried.record(revision.key, purpose)
             return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.pop_news())
 
     async def _commit(self, branch: Branch, revision: Revision, after: Document, tried: BranchTrial) -> EditOutcome:

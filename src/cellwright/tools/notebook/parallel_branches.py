@@ -31,6 +31,7 @@ from cellwright.notebook import (
     save,
 )
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.notebook.source_text import numbered
 from cellwright.notebook.syntax_trees import with_names
 from cellwright.tools.history.timeline import RevisionTimeline, read_timeline, write_timeline
 from cellwright.tools.notebook.cell_changes import changes_between, merge
@@ -67,7 +68,10 @@ def join(base: Document, part: Document, whole: Document, suffix: str) -> JoinPl
     mine = {change.id for change in changes_between(base, ours) if change.after is not None}
     ours = _without_doubles(ours, whole, mine, mine - _ids(base))
     mine &= _ids(ours)
-    names = {name: _free(f"{name}_{suffix}", ours, whole) for name in _taken(ours, whole, mine)}
+    nodes = [*graph(ours).nodes.values(), *graph(whole).nodes.values()]
+    known = {name for node in nodes for name in node.defs | node.refs}
+    taken = _taken(ours, whole, mine)
+    names = {name: numbered(f"{name}_{suffix}", lambda free: free not in known) for name in taken}
     renamed = _renamed(ours, mine, _ids(base), names)
     if isinstance(renamed, JoinConflict):
         return renamed
@@ -110,7 +114,7 @@ def _with_free_cell_names(base: Document, part: Document, whole: Document, suffi
     cells: list[Cell] = []
     for cell in part.cells:
         if cell.name in taken and cell.name != known.get(cell.id) and not cell.is_setup:
-            cell = replace(cell, name=_numbered(f"{cell.name}_{suffix}", names))
+            cell = replace(cell, name=numbered(f"{cell.name}_{suffix}", lambda name: name not in names))
             names.add(cell.name)
         cells.append(cell)
     return replace(part, cells=tuple(cells))
@@ -180,19 +184,6 @@ def _renamed(
             cell = replace(cell, code=code)
         cells.append(cell)
     return replace(part, cells=tuple(cells))
-
-
-def _free(name: str, part: Document, whole: Document) -> str:
-    nodes = [*graph(part).nodes.values(), *graph(whole).nodes.values()]
-    return _numbered(name, {known for node in nodes for known in node.defs | node.refs})
-
-
-def _numbered(name: str, taken: Collection[str]) -> str:
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return free
 
 
 def _why_not(whole: Document, joined: Document) -> str | None:

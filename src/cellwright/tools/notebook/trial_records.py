@@ -183,13 +183,9 @@ def choice_question(tried: Sequence[TrialRecord]) -> Question:
 def _line(tried: TrialRecord) -> str:
     said = [tried.status if tried.waits else f"{tried.status}, cannot be kept"]
     said += [f"checks {tried.checks_passed}/{len(tried.checks)}"] if tried.checks else []
-    said += [f"{each.name} = {_short(each.after)}" for each in tried.variables[:_VARIABLES] if each.after]
+    values = [(each.name, " ".join(each.after.split())) for each in tried.variables[:_VARIABLES] if each.after]
+    said += [f"{name} = {text[:_LONGEST]}{'…' if len(text) > _LONGEST else ''}" for name, text in values]
     return f"{tried.purpose or tried.branch}: {', '.join(said)}"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 async def ask_which(flow: Flow, tried: Sequence[TrialRecord]) -> Decision:

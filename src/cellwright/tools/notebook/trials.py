@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import indent
-from typing import Final
+from typing import Any, Final
 
 from cellwright.errors import KernelLost, Unavailable, UserError
 from cellwright.ids import CellId
@@ -37,34 +37,24 @@ class BranchTrial:
     """What came of edits in a branch."""
 
     observation: Observation
-    status: TrialStatus
-    checks: tuple[TrialCheck, ...] = ()
-    variables: tuple[TrialVariable, ...] = ()
-    files: tuple[str, ...] = ()
-    ms: float = 0.0
+    record: TrialRecord
+    """As an event keeps it; its branch has no name yet."""
     is_sound: bool = False
     """No cell speaks against it, whatever its checks say."""
 
-    def record(
-        self, branch: str, purpose: str = "", *, group: str = "", is_kept: bool = False, note: str = ""
-    ) -> TrialRecord:
-        """As an event keeps it."""
-        method = self.observation.method
-        return TrialRecord(
-            branch=branch,
-            purpose=purpose,
-            group=group,
-            way="" if method is None else method.kind,
-            reasons=() if method is None else method.reasons,
-            status=self.status,
-            cells=tuple(trial_cell(cell) for cell in self.observation.cells[:_CELLS]),
-            checks=self.checks,
-            variables=self.variables,
-            files=self.files,
-            ms=round(self.ms, 3),
-            is_kept=is_kept,
-            note=note,
-        )
+
+def trial_of(observation: Observation, status: TrialStatus, *, is_sound: bool = False, **more: Any) -> BranchTrial:
+    """What this came to, with what else an event keeps of it."""
+    method = observation.method
+    record = TrialRecord(
+        branch="",
+        way="" if method is None else method.kind,
+        reasons=() if method is None else method.reasons,
+        status=status,
+        cells=tuple(trial_cell(cell) for cell in observation.cells[:_CELLS]),
+        **more,
+    )
+    return BranchTrial(observation=observation, record=record, is_sound=is_sound)
 
 
 async def try_edits(
@@ -79,26 +69,19 @@ async def try_edits(
     parent = branch.parent
     before, outcomes = parent.state.document, parent.state.outcomes
     observation = await branch.apply(edits, run=run, seconds=seconds)
-    ran = observation.ms + (observation.method.ms if observation.method is not None else 0.0)
+    ms = round(observation.ms + (observation.method.ms if observation.method is not None else 0.0), 3)
     if observation.refused is not None:
-        return BranchTrial(observation=observation, status="refused", ms=ran)
+        return trial_of(observation, "refused", ms=ms)
     if observation.kernel_end is not None or observation.problem:
-        return BranchTrial(observation=observation, status="lost", ms=ran)
+        return trial_of(observation, "lost", ms=ms)
     changed = {change.id for change in changes_between(before, branch.document)}
     is_sound = not broken_cells(observation, outcomes, changed)
     others = differing(outcomes, branch.notebook.state.outcomes)
     files = await _changed_files(branch)
     held = await _check(branch, checks, seconds) if checks else ()
-    has_passed = is_sound and all(check.has_passed for check in held)
-    return BranchTrial(
-        observation=observation,
-        status="passed" if has_passed else "failed",
-        checks=held,
-        variables=await _in_detail(branch, others),
-        files=files,
-        ms=ran,
-        is_sound=is_sound,
-    )
+    status: TrialStatus = "passed" if is_sound and all(check.has_passed for check in held) else "failed"
+    variables = await _in_detail(branch, others)
+    return trial_of(observation, status, is_sound=is_sound, checks=held, variables=variables, files=files, ms=ms)
 
 
 def is_repair(before: Document, after: Document, outcomes: Mapping[CellId, CellOutcome]) -> bool:
