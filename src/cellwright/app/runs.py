@@ -177,8 +177,8 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         host = _RunHost(settings=settings, options=options, pool=pool, other=other)
         slots = RunSlots(options.limits, note=host.note, idle=host.waiting_for_people)
         resources = RunResources(
-            open_place=host.open_workspace,
-            doorway=ContextRegistry(),
+            open_workspace=host.open_workspace,
+            contexts=ContextRegistry(),
             turns=slots,
             check=host.check,
         )
@@ -195,7 +195,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         host.set_records(journal.records)
         tasks.start_soon(_recheck_slots, journal.records, slots)
-        yield Runs(journal, settings, host.desks, host.releases)
+        yield Runs(journal, settings, host.editors, host.releases)
         tasks.cancel_scope.cancel()
 
 
@@ -208,7 +208,7 @@ class _RunHost:
     pool: KernelPool
     other: KernelPool
     """For the second run of a check; started by the first check."""
-    desks: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
+    editors: dict[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
     """Of the runs whose workspace is open."""
     releases: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
@@ -254,16 +254,16 @@ class _RunHost:
             workspace = await stack.enter_async_context(
                 open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
             )
-            settled.push_async_callback(_record_kept_files, workspace.desk.notebook, records, run)
-            await stack.enter_async_context(_observed(workspace.desk.notebook, records, run))
-            self.desks[run] = workspace.desk
-            opening = workspace.open_booth
+            settled.push_async_callback(_record_kept_files, workspace.editor.notebook, records, run)
+            await stack.enter_async_context(_observed(workspace.editor.notebook, records, run))
+            self.editors[run] = workspace.editor
+            opening = workspace.open_branch
             try:
-                yield replace(workspace, open_booth=opening and _observed_branches(opening, records, run))
+                yield replace(workspace, open_branch=opening and _observed_branches(opening, records, run))
             finally:
-                del self.desks[run]
+                del self.editors[run]
                 with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
-                    await workspace.desk.close()
+                    await workspace.editor.close()
 
     async def _workspace_options(self, run: str, goal: Goal) -> WorkspaceOptions:
         settings = await self.settings_of(run)
@@ -318,7 +318,7 @@ def _observed_branches(opening: OpenBranchWorkspace, records: Records, run: str)
 
     @asynccontextmanager
     async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
-        async with opening(name) as branch, _observed(branch.lane.desk.notebook, records, run):
+        async with opening(name) as branch, _observed(branch.branch.editor.notebook, records, run):
             yield branch
 
     return open_branch

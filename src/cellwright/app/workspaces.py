@@ -104,7 +104,7 @@ async def open_agent_context(
 ) -> AsyncGenerator[AgentContext]:
     """Everything the agents of one workflow work with in this notebook, in a workspace of its own."""
     async with open_workspace(path, workflow=workflow, records=records, person=person, options=options) as workspace:
-        yield workspace.studio
+        yield workspace.context
 
 
 @asynccontextmanager
@@ -171,14 +171,14 @@ async def open_workspace(
         @asynccontextmanager
         async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
             async with open_parallel_branch(editor, setup.state / BRANCHES_FOLDER / name) as branch:
-                own = replace(context, editor=branch.desk)
+                own = replace(context, editor=branch.editor)
                 yield BranchWorkspace(
-                    lane=branch,
-                    studio=replace(
+                    branch=branch,
+                    context=replace(
                         agents,
                         tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
-                        context_providers=[NotebookContext(branch.desk), *agents.context_providers[1:]],
-                        survey=notebook_survey(branch.desk, own.project),
+                        context_providers=[NotebookContext(branch.editor), *agents.context_providers[1:]],
+                        survey=notebook_survey(branch.editor, own.project),
                     ),
                 )
 
@@ -189,13 +189,13 @@ async def open_workspace(
             return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
 
         yield Workspace(
-            desk=editor,
-            studio=agents,
+            editor=editor,
+            context=agents,
             rules=setup.rules,
             profiler=context.profiler,
             has_model=would_answer,
             draw=draw,
-            open_booth=open_branch,
+            open_branch=open_branch,
         )
 
 

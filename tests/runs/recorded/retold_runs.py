@@ -95,8 +95,8 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
                 goal.notebook, workflow=run, records=journal.records, person=goal.person, options=options
             )
             async with opening as workplace:
-                studio = replace(workplace.studio, models=tell(workplace.studio.models))
-                yield Workspace(desk=workplace.desk, studio=studio, rules=workplace.rules)
+                studio = replace(workplace.context, models=tell(workplace.context.models))
+                yield Workspace(editor=workplace.editor, context=studio, rules=workplace.rules)
 
         async def check(_run: str, goal: Goal) -> CheckOutcome:
             files = await files_of(goal)
@@ -106,7 +106,7 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
             return check_outcome(*verified)
 
         turns = RunSlots(SlotLimits(), note=_note, idle=_nobody)
-        workshop = RunResources(open_place=open_place, doorway=ContextRegistry(), turns=turns, check=check)
+        workshop = RunResources(open_workspace=open_place, contexts=ContextRegistry(), turns=turns, check=check)
         place = settings.ready_home() / "journal.db"
         async with Journal.open(
             place, version="recorded", workflows=run_workflows(workshop), types=EVENT_TYPES

@@ -81,9 +81,9 @@ class AnalystTaskOutcome:
 class Analyst:
     """The analyst in one run."""
 
-    def __init__(self, flow: Flow, place: Workspace, *, is_new: bool, is_continued: bool = False) -> None:
+    def __init__(self, flow: Flow, workspace: Workspace, *, is_new: bool, is_continued: bool = False) -> None:
         self._flow = flow
-        self._place = place
+        self._workspace = workspace
         self._is_new = is_new
         self._is_continued = is_continued
         """It takes up what an earlier run of its own began in this notebook."""
@@ -117,26 +117,26 @@ class Analyst:
         return plan_for(goal.words, known, data.notes)
 
     async def _look(self, goal: Goal) -> DataOverview:
-        desk, profiler = self._place.desk, self._place.profiler
+        editor, profiler = self._workspace.editor, self._workspace.profiler
 
         async def work() -> DataOverview:
-            await desk.sync()
-            if missing := await desk.notebook.provisioner.lacking(PACKAGES):
+            await editor.sync()
+            if missing := await editor.notebook.provisioner.lacking(PACKAGES):
                 return DataOverview(problem=_without(missing, goal))
-            return await read_data_overview(goal, profiler, desk.notebook.document)
+            return await read_data_overview(goal, profiler, editor.notebook.document)
 
         return await self._flow.step("look at the data", work, returns=DataOverview)
 
     # ── one task ──
 
-    async def do(self, task: Task, goal: Goal, studio: AgentContext) -> AnalystTaskOutcome:
+    async def do(self, task: Task, goal: Goal, context: AgentContext) -> AnalystTaskOutcome:
         """Write the cells of a task's section, run them, and keep those that stand."""
         if task.id not in SECTIONS:
             return AnalystTaskOutcome(status="failed", note=f"The analyst does not do this. {CONFIGURE.sentence}")
         if self._known is None:
             return AnalystTaskOutcome(status="failed", note="None of the data could be used.")
-        tools = with_tool(studio.tools, tests_tool(self._place.desk, self._known.names.fixed("tests")))
-        own, name = replace(studio, tools=tools, program=None), f"{self._flow.id}/{ANALYST}"
+        tools = with_tool(context.tools, tests_tool(self._workspace.editor, self._known.names.fixed("tests")))
+        own, name = replace(context, tools=tools, program=None), f"{self._flow.id}/{ANALYST}"
         self._caller = own.caller(_ROLE, name, is_attended=goal.approve != "never")
         if not self._is_new and not self._calls:
             await self._call("run", {"cells": "stale", "seconds": _APPLY_SECONDS})
@@ -189,14 +189,14 @@ class Analyst:
         return await self._settle(section, drafts, standing, words)
 
     async def _fit(self, section: str, drafts: Sequence[CellDraft]) -> tuple[FittedSection, tuple[str, ...]]:
-        desk, ours, is_new, is_continued = self._place.desk, self._ours, self._is_new, self._is_continued
+        editor, ours, is_new, is_continued = self._workspace.editor, self._ours, self._is_new, self._is_continued
 
         async def work() -> _SectionFit:
-            await desk.sync()
-            document = desk.notebook.document
+            await editor.sync()
+            document = editor.notebook.document
             standing = (*ours, *namesakes(document, section, drafts, ours)) if is_continued else ours
             fitted = fit(document, section, drafts, standing, is_new=is_new)
-            return _SectionFit(fitted=fitted, failing=failing_cells(desk.notebook))
+            return _SectionFit(fitted=fitted, failing=failing_cells(editor.notebook))
 
         found = await self._flow.step(f"fit {section}", work, returns=_SectionFit)
         return found.fitted, found.failing
@@ -230,7 +230,7 @@ class Analyst:
         failed: Sequence[str],
     ) -> SectionState:
         async def work() -> SectionState:
-            return section_state_of(self._place.desk, section, drafts, fitted, keys=keys, failing=failed)
+            return section_state_of(self._workspace.editor, section, drafts, fitted, keys=keys, failing=failed)
 
         return await self._flow.step(f"see {section}", work, returns=SectionState)
 
@@ -276,11 +276,11 @@ class Analyst:
 
     async def _arrange(self) -> None:
         """Put the page into the order it is read; in a person's notebook everything stays where it is."""
-        desk, ours = self._place.desk, self._ours
+        editor, ours = self._workspace.editor, self._ours
 
         async def work() -> list[dict[str, Any]]:
-            await desk.sync()
-            return list(page_moves(desk.notebook.document, ours))
+            await editor.sync()
+            return list(page_moves(editor.notebook.document, ours))
 
         if self._is_new:
             await self._apply("order", await self._flow.step("arrange the page", work))
@@ -296,7 +296,7 @@ class Analyst:
         return self._tests
 
     async def _read_answer(self, variable: str) -> str:
-        notebook = self._place.desk.notebook
+        notebook = self._workspace.editor.notebook
 
         async def work() -> str:
             try:

@@ -44,7 +44,7 @@ def failing_cells(notebook: OpenNotebook) -> tuple[str, ...]:
 
 
 def section_state_of(
-    desk: NotebookEditor,
+    editor: NotebookEditor,
     section: str,
     drafts: Sequence[CellDraft],
     fitted: FittedSection,
@@ -53,27 +53,27 @@ def section_state_of(
     failing: Sequence[str],
 ) -> SectionState:
     """How the section stands after these calls; `failing`: cells that had failed before them."""
-    document = desk.notebook.document
+    document = editor.notebook.document
     now = [
         replace(cell, version=found.version)
-        for cell in (*fitted.stands, *_created(desk, section, drafts, fitted, keys))
+        for cell in (*fitted.stands, *_created(editor, section, drafts, fitted, keys))
         if (found := document.find(CellId(cell.id))) is not None
     ]
-    wrong = [(cell.draft, why) for cell in now if (why := _why_not(desk.notebook, cell.id))]
+    wrong = [(cell.draft, why) for cell in now if (why := _why_not(editor.notebook, cell.id))]
     own = {cell.id for cell in now}
-    harmed = set(failing_cells(desk.notebook)) - own - set(failing)
+    harmed = set(failing_cells(editor.notebook)) - own - set(failing)
     return SectionState(
         cells=tuple(now),
         bad=tuple(wrong),
-        harmed=tuple(sorted(desk.notebook.state.name_of(CellId(cell)) for cell in harmed)),
+        harmed=tuple(sorted(editor.notebook.state.name_of(CellId(cell)) for cell in harmed)),
     )
 
 
 def _created(
-    desk: NotebookEditor, section: str, drafts: Sequence[CellDraft], fitted: FittedSection, keys: Sequence[str]
+    editor: NotebookEditor, section: str, drafts: Sequence[CellDraft], fitted: FittedSection, keys: Sequence[str]
 ) -> list[AnalystCell]:
-    """The cells that these calls made, as the desk remembers them, in the order of the drafts."""
-    turns = [turn for key in keys if (turn := desk.done(key)) is not None]
+    """The cells that these calls made, as the editor remembers them, in the order of the drafts."""
+    turns = [turn for key in keys if (turn := editor.done(key)) is not None]
     made = {change.after.name: change.after for turn in turns for change in turn.changes if change.after is not None}
     named = dict(fitted.names)
     return [
@@ -106,9 +106,9 @@ _first = TABLE.sort_values("is_finding", ascending=False, kind="stable").head(MO
 return _first.to_json(orient="records", double_precision=15, default_handler=str)"""
 
 
-def tests_tool(desk: NotebookEditor, table: str) -> Tool:
+def tests_tool(editor: NotebookEditor, table: str) -> Tool:
     """Reads the table of tests, whatever it is called in this notebook. Only the analyst has it."""
-    path = str(desk.notebook.path)
+    path = str(editor.notebook.path)
     code = json_cell_code(_BODY.replace("TABLE", table).replace("MOST", str(_MOST_ROWS)))
 
     def action(_: Any) -> Action:
@@ -118,7 +118,7 @@ def tests_tool(desk: NotebookEditor, table: str) -> Tool:
     async def read_tests() -> ToolResult:
         """The rows of the table of tests."""
         try:
-            rows = _ROWS.validate_python([_cut(row) for row in await read_live_json(desk, code)])
+            rows = _ROWS.validate_python([_cut(row) for row in await read_live_json(editor, code)])
         except (ValidationError, TypeError) as error:
             return ToolError(kind="failed", message=f"The table of tests is none: {one_line(str(error), 300)}")
         return Done(text=f"{len(rows)} tests.", value=[_kept(row) for row in rows], is_untrusted=True)

@@ -49,39 +49,39 @@ def _first_text(goal: Goal) -> str:
 # ── before the check ──
 
 
-async def tidy_up(place: Workspace, plan: Plan, key: str, *, is_new: bool) -> None:
+async def tidy_up(workspace: Workspace, plan: Plan, key: str, *, is_new: bool) -> None:
     """Names, a title and a header, as far as code can give them, once for this key.
 
     In a notebook that was there before, nothing but a header that is there already is completed.
     """
-    desk = place.desk
-    await desk.sync()
-    if is_new and desk.done(key) is None:
-        edits = tidy(desk.notebook.document, title=plan.title, plan=plan)
+    editor = workspace.editor
+    await editor.sync()
+    if is_new and editor.done(key) is None:
+        edits = tidy(editor.notebook.document, title=plan.title, plan=plan)
         if edits:
-            await desk.apply(edits, key=key, run="none")
-    if not is_new and desk.notebook.document.script_metadata is None:
+            await editor.apply(edits, key=key, run="none")
+    if not is_new and editor.notebook.document.script_metadata is None:
         return
-    installed = await desk.notebook.live.distributions()
-    document, path = desk.notebook.document, desk.notebook.path
+    installed = await editor.notebook.live.distributions()
+    document, path = editor.notebook.document, editor.notebook.path
     wanted = await anyio.to_thread.run_sync(
         lambda: with_header(document, installed=installed, local=local_modules(path))
     )
     if wanted is not document:
-        await desk.set_header(wanted.header)
+        await editor.set_header(wanted.header)
 
 
 # ── at the end ──
 
 
 async def deliver(
-    place: Workspace, goal: Goal, delivery: Delivery, run: str, read: ReadStream, *, is_new: bool
+    workspace: Workspace, goal: Goal, delivery: Delivery, run: str, read: ReadStream, *, is_new: bool
 ) -> Delivery:
     """The data beside the notebook, the report, the time it took. Where nothing was done, nothing is left behind."""
-    desk = place.desk
-    await desk.sync()
-    await desk.notebook.settle()
-    unkept = not_kept(desk.notebook)
+    editor = workspace.editor
+    await editor.sync()
+    await editor.notebook.settle()
+    unkept = not_kept(editor.notebook)
     delivery = replace(
         delivery,
         caveats=(*map(sentence_of, unkept), *delivery.caveats),
@@ -91,18 +91,18 @@ async def deliver(
     delivery = replace(
         delivery, seconds=round(time.time() - seen.began_ms / 1_000, 1), is_price_known=seen.is_price_known
     )
-    if delivery.status == "partial" and not desk.timeline.standing and not delivery.answer:
+    if delivery.status == "partial" and not editor.timeline.standing and not delivery.answer:
         delivery = replace(delivery, status="failed", proof="")
-    if delivery.status in {"refused", "failed", "stopped"} and not desk.timeline.standing:
+    if delivery.status in {"refused", "failed", "stopped"} and not editor.timeline.standing:
         is_gone = is_new and await anyio.to_thread.run_sync(_take_away, goal)
         return replace(delivery, notebook="" if is_gone else goal.notebook)
     caveats = await anyio.to_thread.run_sync(copy_data, goal_data(goal), Path(goal.notebook))
     report = _report_path(Path(goal.notebook))
     whole = replace(delivery, caveats=(*delivery.caveats, *caveats), report=str(report))
-    masker, outcomes = place.studio.masker, desk.notebook.outcomes
-    charts = await draw_charts(outcomes, place.draw)
+    masker, outcomes = workspace.context.masker, editor.notebook.outcomes
+    charts = await draw_charts(outcomes, workspace.draw)
     page = report_html(
-        whole, desk.notebook.document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text
+        whole, editor.notebook.document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text
     )
     await anyio.to_thread.run_sync(write_atomically, report, page.encode())
     return whole

@@ -1,4 +1,4 @@
-"""Parts: tasks that need nothing of each other, each built in a lane of its own at the same time, and then joined.
+"""Parts: tasks that need nothing of each other, each built in a branch of its own at the same time, and then joined.
 
 Joined in the order of the plan, by running its cells in the notebook. A part that cannot be joined is not forced in: it
 is built again after the others, or left out if a person says so. All that is decided is recorded, lanes are kept in
@@ -60,7 +60,7 @@ class ParallelTask:
 
     task: Task
     agent: str
-    booth: BranchWorkspace
+    workspace: BranchWorkspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,28 +94,28 @@ class _BranchFit:
 class ParallelTasks:
     """Builds parts of one run side by side."""
 
-    def __init__(self, flow: Flow, place: Workspace, doorway: ContextRegistry) -> None:
+    def __init__(self, flow: Flow, workspace: Workspace, contexts: ContextRegistry) -> None:
         self._flow = flow
-        self._place = place
-        self._doorway = doorway
+        self._workspace = workspace
+        self._contexts = contexts
 
     async def why_not(self, tasks: Sequence[Task]) -> str:
         """Why these are built one after another; empty: they need not be."""
-        if self._place.open_booth is None:
+        if self._workspace.open_branch is None:
             return "lanes cannot be made here"
         name = f"see whether {', '.join(task.id for task in tasks)} can go on at once"
-        return await self._flow.step(name, lambda: _why_not_parallel(self._place.desk))
+        return await self._flow.step(name, lambda: _why_not_parallel(self._workspace.editor))
 
     @asynccontextmanager
     async def open(self, tasks: Sequence[Task], agent: str) -> AsyncGenerator[tuple[ParallelTask, ...]]:
         """A booth for each of them; `agent` names the workflow that builds it."""
-        assert self._place.open_booth is not None
+        assert self._workspace.open_branch is not None
         async with AsyncExitStack() as stack:
             parts: list[ParallelTask] = []
             for number, task in enumerate(tasks):
                 name = self._flow.next_child(agent, number)
-                booth = await stack.enter_async_context(self._place.open_booth(name.rpartition("/")[2]))
-                parts.append(ParallelTask(task=task, agent=name, booth=booth))
+                workspace = await stack.enter_async_context(self._workspace.open_branch(name.rpartition("/")[2]))
+                parts.append(ParallelTask(task=task, agent=name, workspace=workspace))
             yield tuple(parts)
 
     async def build(
@@ -123,8 +123,8 @@ class ParallelTasks:
     ) -> list[Json]:
         """Their agents at the same time; what each hands in, in the order of the parts."""
         with ExitStack() as stack:
-            for part, (studio, _) in zip(parts, work, strict=True):
-                stack.enter_context(self._doorway.let_in(part.agent, studio))
+            for part, (context, _) in zip(parts, work, strict=True):
+                stack.enter_context(self._contexts.let_in(part.agent, context))
             children = [self._flow.child(agent, assignment_json(assignment)) for _, assignment in work]
             return await self._flow.parallel(*children)
 
@@ -149,10 +149,10 @@ class ParallelTasks:
 
     async def join(self, part: ParallelTask, report: AgentReport) -> JoinOutcome:
         """Put the part into the notebook, or say why that cannot be; told to whoever watches."""
-        desk, suffix = self._place.desk, part.task.id.replace("-", "_")
-        fit = partial(_fit, desk, part.booth.lane, suffix)
+        editor, suffix = self._workspace.editor, part.task.id.replace("-", "_")
+        fit = partial(_fit, editor, part.workspace.branch, suffix)
         fitting = await self._flow.step(f"fit {part.task.id} in", fit, returns=_BranchFit)
-        put = partial(_put, desk, part, report, fitting, suffix)
+        put = partial(_put, editor, part, report, fitting, suffix)
         joined = await self._flow.step(f"join {part.task.id}", put, returns=JoinOutcome)
         await self._flow.tell(joined.tried)
         return joined
@@ -173,9 +173,9 @@ def parallel_note(task: Task, others: Sequence[Task]) -> Note:
 # ── the work ──
 
 
-async def _why_not_parallel(desk: NotebookEditor) -> str:
-    await desk.sync()
-    notebook = desk.notebook
+async def _why_not_parallel(editor: NotebookEditor) -> str:
+    await editor.sync()
+    notebook = editor.notebook
     if notebook.provisioner.options.files == "direct":
         return "the notebook writes to the project's own files"
     if not any(outcome.status == "ok" for outcome in notebook.outcomes.values()):
@@ -186,33 +186,33 @@ async def _why_not_parallel(desk: NotebookEditor) -> str:
     return "" if way.kind == "fork" else "; ".join(way.reasons) or "the kernel cannot be forked"
 
 
-async def _fit(desk: NotebookEditor, lane: ParallelBranch, suffix: str) -> _BranchFit:
-    await desk.sync()
-    await lane.desk.sync()
-    found = join(lane.base, lane.desk.notebook.document, desk.notebook.document, suffix)
+async def _fit(editor: NotebookEditor, built: ParallelBranch, suffix: str) -> _BranchFit:
+    await editor.sync()
+    await built.editor.sync()
+    found = join(built.base, built.editor.notebook.document, editor.notebook.document, suffix)
     return _BranchFit(why=found.why) if isinstance(found, JoinConflict) else _BranchFit(renamed=dict(found.renamed))
 
 
 async def _put(
-    desk: NotebookEditor, part: ParallelTask, report: AgentReport, fitting: _BranchFit, suffix: str
+    editor: NotebookEditor, part: ParallelTask, report: AgentReport, fitting: _BranchFit, suffix: str
 ) -> JoinOutcome:
-    lane, key = part.booth.lane, f"{part.agent}/join"
-    before, there = dict(desk.notebook.outcomes), dict(lane.desk.notebook.outcomes)
-    why = fitting.why or _broken(lane, report)
-    is_done = desk.done(key) is not None
+    built, key = part.workspace.branch, f"{part.agent}/join"
+    before, there = dict(editor.notebook.outcomes), dict(built.editor.notebook.outcomes)
+    why = fitting.why or _broken(built, report)
+    is_done = editor.done(key) is not None
     if not why and not is_done:
-        why = await _make(desk, lane, key, suffix)
+        why = await _make(editor, built, key, suffix)
     notes = [f"{name} is called {new} here, because another part has {name}" for name, new in fitting.renamed.items()]
     if not why:
-        notes += _otherwise(there, desk.notebook.outcomes, fitting.renamed)
-    changed = [change.id for change in changes_between(lane.base, lane.desk.notebook.document)]
+        notes += _otherwise(there, editor.notebook.outcomes, fitting.renamed)
+    changed = [change.id for change in changes_between(built.base, built.editor.notebook.document)]
     tried = TrialRecord(
         branch=f"{part.agent}/lane",
         agent=part.agent,
         purpose=part.task.title,
         group=part.agent.rpartition(":")[0],
-        way="fork" if isinstance(lane.desk.notebook.live.kernel, BranchKernel) else "replayed",
-        status="passed" if report.outcome == "finished" and not _bad(lane, there) else "failed",
+        way="fork" if isinstance(built.editor.notebook.live.kernel, BranchKernel) else "replayed",
+        status="passed" if report.outcome == "finished" and not _bad(built, there) else "failed",
         cells=tuple(trial_cell(there[cell]) for cell in changed if cell in there),
         variables=differing({} if is_done else before, there),
         ms=sum(there[cell].ms for cell in changed if cell in there),
@@ -222,43 +222,43 @@ async def _put(
     return JoinOutcome(tried=tried, why=why, note="; ".join(notes))
 
 
-async def _make(desk: NotebookEditor, lane: ParallelBranch, key: str, suffix: str) -> str:
+async def _make(editor: NotebookEditor, built: ParallelBranch, key: str, suffix: str) -> str:
     """Run the part's cells in the notebook; why that did not come to pass, if so."""
-    await desk.sync()
-    joint = join(lane.base, lane.desk.notebook.document, desk.notebook.document, suffix)
+    await editor.sync()
+    joint = join(built.base, built.editor.notebook.document, editor.notebook.document, suffix)
     if isinstance(joint, JoinConflict):
         return joint.why
     if not joint.edits:
         return ""
-    applied = await desk.apply(joint.edits, key=key)
+    applied = await editor.apply(joint.edits, key=key)
     if applied.observation.refused is not None:
         return "somebody changed the same cells at this moment"
-    fine = {cell for cell, outcome in lane.desk.notebook.outcomes.items() if outcome.status in _SOUND}
+    fine = {cell for cell, outcome in built.editor.notebook.outcomes.items() if outcome.status in _SOUND}
     failed = [cell.name for cell in applied.observation.cells if cell.id in fine and cell.status not in _SOUND]
     if not failed:
         return ""
-    await desk.history.undo(key=f"{key}/undone-1")
+    await editor.history.undo(key=f"{key}/undone-1")
     return f"in the notebook, together with the others, these cells do not run: {', '.join(failed[:_SHOWN])}"
 
 
-def _broken(lane: ParallelBranch, report: AgentReport) -> str:
+def _broken(built: ParallelBranch, report: AgentReport) -> str:
     """What an agent that gave up has left is joined only if it runs."""
     if report.outcome == "finished":
         return ""
-    bad = _bad(lane, lane.desk.notebook.outcomes)
+    bad = _bad(built, built.editor.notebook.outcomes)
     return f"what was built does not run: {', '.join(bad[:_SHOWN])}" if bad else ""
 
 
-def _bad(lane: ParallelBranch, outcomes: Mapping[CellId, CellOutcome]) -> list[str]:
-    document: Document = lane.desk.notebook.document
-    mine = [change.id for change in changes_between(lane.base, document) if change.after is not None]
+def _bad(built: ParallelBranch, outcomes: Mapping[CellId, CellOutcome]) -> list[str]:
+    document: Document = built.editor.notebook.document
+    mine = [change.id for change in changes_between(built.base, document) if change.after is not None]
     return [outcomes[cell].name for cell in mine if cell in outcomes and outcomes[cell].status not in _SOUND]
 
 
 def _otherwise(
     tried: Mapping[CellId, CellOutcome], made: Mapping[CellId, CellOutcome], renamed: Mapping[str, str]
 ) -> list[str]:
-    """Values that came out otherwise in the notebook than in the lane: chance, the clock, or another part's doing."""
+    """Values that came out otherwise in the notebook than in its branch: chance, the clock, or another part's doing."""
     found = outcome_differences(dict(tried), dict(made))
     names = [each.name for each in found if each.what == "variable" and not {each.name} & {*renamed, *renamed.values()}]
-    return [f"came out otherwise than in its lane: {', '.join(dict.fromkeys(names[:_SHOWN]))}"] if names else []
+    return [f"came out otherwise than in its branch: {', '.join(dict.fromkeys(names[:_SHOWN]))}"] if names else []

@@ -54,8 +54,8 @@ _REPAIR_ROUNDS: Final = 2
 class RunResources:
     """What runs of this process work with."""
 
-    open_place: OpenWorkspace
-    doorway: ContextRegistry
+    open_workspace: OpenWorkspace
+    contexts: ContextRegistry
     turns: RunSlots
     check: CheckNotebook
 
@@ -63,11 +63,11 @@ class RunResources:
 class Run:
     """The state of one run."""
 
-    def __init__(self, flow: Flow, goal: Goal, workshop: RunResources, place: Workspace, *, is_new: bool) -> None:
+    def __init__(self, flow: Flow, goal: Goal, resources: RunResources, workspace: Workspace, *, is_new: bool) -> None:
         self._flow = flow
         self._goal = goal
-        self._workshop = workshop
-        self._place = place
+        self._resources = resources
+        self._workspace = workspace
         self._is_new = is_new
         self._plan = goal.plan or Plan(title=goal.words[:120])
         self._has_plan = goal.plan is not None
@@ -80,10 +80,10 @@ class Run:
         self._used = AgentResults(limits=first_limits(goal))
         self._comparisons: dict[str, Comparison] = {}
         self._worker: Worker | None = None
-        self._parts = ParallelTasks(flow, place, workshop.doorway)
+        self._parts = ParallelTasks(flow, workspace, resources.contexts)
         self._alone = set[str]()
-        """Tasks that are not built beside others: they could not be joined, or no lane can be had."""
-        self._analyst = Analyst(flow, place, is_new=is_new, is_continued=bool(goal.continues))
+        """Tasks that are not built beside others: they could not be joined, or no branch can be had."""
+        self._analyst = Analyst(flow, workspace, is_new=is_new, is_continued=bool(goal.continues))
 
     # ── brief ──
 
@@ -98,9 +98,9 @@ class Run:
             return None
         await self._stage("brief")
         notes = (brief.work_so_far(self._plan),) if self._plan.tasks else ()
-        studio = self._studio(before_agreement=True)
-        studio = replace(studio, tools=with_tool(studio.tools, brief.plan_finish()))
-        report = await self._work(studio, self._assignment(self._goal.words, brief.ROLE, "", notes))
+        context = self._context(before_agreement=True)
+        context = replace(context, tools=with_tool(context.tools, brief.plan_finish()))
+        report = await self._work(context, self._assignment(self._goal.words, brief.ROLE, "", notes))
         if report.outcome != "finished":
             return None if await self._hear() else end_without_plan(report)
         self._has_plan = True
@@ -115,10 +115,10 @@ class Run:
         """Who works on this run, from its first goal to its last."""
         if (named := named_worker(self._goal)) is not None:
             return named
-        goal, place = self._goal, self._place
+        goal, workspace = self._goal, self._workspace
 
         async def work() -> Worker:
-            return found_worker(goal, has_model=await place.has_model(goal))
+            return found_worker(goal, has_model=await workspace.has_model(goal))
 
         return await self._flow.step("find who works", work, returns=Worker)
 
@@ -150,14 +150,14 @@ class Run:
             self._flow,
             self._plan,
             self._goal,
-            rules=self._place.rules,
-            masker=self._place.studio.masker,
+            rules=self._workspace.rules,
+            masker=self._workspace.context.masker,
             number=self._round,
         )
         if isinstance(agreed, RunEnd):
             return agreed
         self._agreed, self._agreed_for = agreed, touched
-        if (put := self._place.studio.put_into_effect) is not None:
+        if (put := self._workspace.context.put_into_effect) is not None:
             for action in agreed.allowed:
                 # Not in a step: what it changes is this process, so a replay must do it again.
                 await put(action)
@@ -190,12 +190,12 @@ class Run:
         return await self._do_side_by_side(tasks)
 
     async def _do_side_by_side(self, tasks: tuple[Task, ...]) -> RunEnd | None:
-        """Each in a lane of its own at the same time; joined in the order of the plan."""
+        """Each in a branch of its own at the same time; joined in the order of the plan."""
         tasks = tuple([await self._became(task, "running") for task in tasks])
         async with self._parts.open(tasks, AGENT) as parts:
             work = [
                 (
-                    self._place.studio_under(self._agreed.envelope, self._goal.approve, part.booth.studio),
+                    self._workspace.context_under(self._agreed.envelope, self._goal.approve, part.workspace.context),
                     self._task_assignment(part.task, parallel_note(part.task, tasks)),
                 )
                 for part in parts
@@ -221,12 +221,12 @@ class Run:
         task = await self._became(task, "running")
         if self._is_analysts:
             # Whatever came of it, the next one comes.
-            came = await self._analyst.do(task, self._goal, self._studio())
+            came = await self._analyst.do(task, self._goal, self._context())
             self._used.answer = self._analyst.answer
             await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
             return None
         agent = self._flow.next_child(AGENT)
-        report = await self._work(self._studio(), self._task_assignment(task))
+        report = await self._work(self._context(), self._task_assignment(task))
         if task.alternatives:
             await self._compare(task, agent)
         match report.outcome:
@@ -257,7 +257,7 @@ class Run:
 
     async def _backtrack(self, task: Task, agent: str) -> str:
         """A failed task leaves no broken notebook behind: what it was before is gone back to. Says so."""
-        return await self._flow.step(f"go back before {task.id}", lambda: backtrack(self._place.desk, agent))
+        return await self._flow.step(f"go back before {task.id}", lambda: backtrack(self._workspace.editor, agent))
 
     async def _became(self, task: Task, status: TaskStatus, note: str = "") -> Task:
         changed = replace(task, status=status, note=note)
@@ -272,30 +272,30 @@ class Run:
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check(attempt)
-            if not self._checked.problems or attempt == _REPAIR_ROUNDS or not self._can_be_mended():
+            if not self._checked.problems or attempt == _REPAIR_ROUNDS or not self._can_be_repaired():
                 return None
-            mend = Task(
+            repair = Task(
                 id=f"mend-{self._round}-{attempt + 1}",
                 title="Mend what the check found",
                 todo="\n".join(f"- {problem}" for problem in self._checked.problems),
                 role="fixer",
             )
-            await self._adopt(self._plan.with_task(mend))
+            await self._adopt(self._plan.with_task(repair))
             if (over := await self.build()) is not None or not self._has_plan:
                 return over
         return None
 
     async def _check(self, attempt: int) -> CheckOutcome:
-        place, goal, plan = self._place, self._goal, self._plan
+        workspace, goal, plan = self._workspace, self._goal, self._plan
         name = f"check {self._round}.{attempt + 1}"
 
         async def work() -> CheckOutcome:
-            await tidy_up(place, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
-            return with_plan_checks(await self._workshop.check(self._flow.run, goal), plan)
+            await tidy_up(workspace, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
+            return with_plan_checks(await self._resources.check(self._flow.run, goal), plan)
 
         return await self._flow.step(name, work, returns=CheckOutcome)
 
-    def _can_be_mended(self) -> bool:
+    def _can_be_repaired(self) -> bool:
         """What failed for want of a model, money or a network is not mended by asking again. The analyst asks none."""
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
@@ -334,8 +334,8 @@ class Run:
             tokens=self._used.tokens,
         )
 
-        flow, place, goal = self._flow, self._place, self._goal
-        hand_over = partial(deliver, place, goal, delivery, flow.run, flow.read, is_new=self._is_new)
+        flow, workspace, goal = self._flow, self._workspace, self._goal
+        hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
         return delivered
@@ -357,9 +357,9 @@ class Run:
 
     # ── agents ──
 
-    def _studio(self, *, before_agreement: bool = False) -> AgentContext:
+    def _context(self, *, before_agreement: bool = False) -> AgentContext:
         envelope = None if before_agreement else self._agreed.envelope
-        return self._place.studio_under(envelope, self._goal.approve)
+        return self._workspace.context_under(envelope, self._goal.approve)
 
     def _task_assignment(self, task: Task, *more: Note) -> Assignment:
         denied = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
@@ -380,8 +380,8 @@ class Run:
             orders_heard=self._heard,
         )
 
-    async def _work(self, studio: AgentContext, assignment: Assignment) -> AgentReport:
-        with self._workshop.doorway.let_in(self._flow.next_child(AGENT), studio):
+    async def _work(self, context: AgentContext, assignment: Assignment) -> AgentReport:
+        with self._resources.contexts.let_in(self._flow.next_child(AGENT), context):
             done = await self._flow.child(AGENT, assignment_json(assignment))
         return self._used.add(done, self._used.limits)
 

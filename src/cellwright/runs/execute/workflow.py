@@ -21,13 +21,13 @@ RUN = "run"
 """The workflow's name."""
 
 
-async def execute_run(flow: Flow, goal: Goal, workshop: RunResources) -> Delivery:
+async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delivery:
     """From a goal to a delivery, whatever came of it."""
     await flow.tell(GoalSet(goal=goal), StageEntered(stage="queued"))
-    async with workshop.turns.take(flow.run, goal):
+    async with resources.turns.take(flow.run, goal):
         is_new = await flow.step("make the notebook", lambda: make_notebook(goal))
-        async with workshop.open_place(flow.run, goal) as place:
-            return await _work(Run(flow, goal, workshop, place, is_new=is_new))
+        async with resources.open_workspace(flow.run, goal) as workspace:
+            return await _work(Run(flow, goal, resources, workspace, is_new=is_new))
 
 
 async def _work(run: Run) -> Delivery:
@@ -44,23 +44,23 @@ async def _work(run: Run) -> Delivery:
             return await run.deliver(over)
 
 
-def run_workflows(workshop: RunResources) -> list[Workflow]:
+def run_workflows(resources: RunResources) -> list[Workflow]:
     """Runs, and the agents inside them."""
 
     async def body(flow: Flow, argument: Any) -> Any:
         goal = parse_goal(argument)
         try:
-            return delivery_json(await execute_run(flow, goal, workshop))
+            return delivery_json(await execute_run(flow, goal, resources))
         except (UserError, RefusedByPolicy, Unavailable) as problem:
             failed = _failed(goal, problem)
             await flow.tell(RunDelivered(delivery=failed), StageEntered(stage="over", note=failed.status))
             return delivery_json(failed)
 
     @asynccontextmanager
-    async def open_studio(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
-        yield await workshop.doorway.studio_of(flow.id)
+    async def open_context(flow: Flow, _: Assignment) -> AsyncGenerator[AgentContext]:
+        yield await resources.contexts.context_of(flow.id)
 
-    return [Workflow(name=RUN, body=body), agent_workflow(open_studio)]
+    return [Workflow(name=RUN, body=body), agent_workflow(open_context)]
 
 
 def _failed(goal: Goal, problem: CellwrightError) -> Delivery:

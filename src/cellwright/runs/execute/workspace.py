@@ -36,10 +36,10 @@ async def _nobody_draws(specs: Sequence[str]) -> tuple[str | None, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchWorkspace:
-    """Where one agent builds a part beside others: a lane of the notebook, with its own studio."""
+    """Where one agent builds a part beside others: a parallel branch of the notebook, with a context of its own."""
 
-    lane: ParallelBranch
-    studio: AgentContext
+    branch: ParallelBranch
+    context: AgentContext
 
 
 OpenBranchWorkspace = Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]
@@ -48,10 +48,10 @@ OpenBranchWorkspace = Callable[[str], AbstractAsyncContextManager[BranchWorkspac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """One run's live place."""
+    """Where one run works, live."""
 
-    desk: NotebookEditor
-    studio: AgentContext
+    editor: NotebookEditor
+    context: AgentContext
     rules: Rules
     profiler: Profiler | None = None
     """None: data cannot be looked at."""
@@ -59,17 +59,17 @@ class Workspace:
     """Whether a model would answer whoever works on this goal."""
     draw: DrawCharts = _nobody_draws
     """Draws the charts of the report."""
-    open_booth: OpenBranchWorkspace | None = None
-    """None: parts are built one after another."""
+    open_branch: OpenBranchWorkspace | None = None
+    """None: parallel tasks are built one after another."""
 
-    def studio_under(
-        self, envelope: AgreedEnvelope | None, approve: Approve, studio: AgentContext | None = None
+    def context_under(
+        self, envelope: AgreedEnvelope | None, approve: Approve, context: AgentContext | None = None
     ) -> AgentContext:
-        """The studio, or that of a booth, as agents find it once this was agreed to."""
-        studio = studio or self.studio
-        guard = Guard(rules=self.rules, masker=studio.masker, envelope=envelope, asks=approve == "ask")
-        tools = studio.tools if approve != "never" else with_tool(studio.tools, _nobody_to_ask())
-        return replace(studio, guard=guard, tools=tools)
+        """The context, or that of a parallel branch, as agents find it once this was agreed to."""
+        context = context or self.context
+        guard = Guard(rules=self.rules, masker=context.masker, envelope=envelope, asks=approve == "ask")
+        tools = context.tools if approve != "never" else with_tool(context.tools, _nobody_to_ask())
+        return replace(context, guard=guard, tools=tools)
 
 
 OpenWorkspace = Callable[[str, Goal], AbstractAsyncContextManager[Workspace]]
@@ -98,9 +98,9 @@ class ContextRegistry:
     _changed: anyio.Event = field(default_factory=anyio.Event)
 
     @contextmanager
-    def let_in(self, agent: str, studio: AgentContext) -> Generator[None]:
-        """While the block lasts, the agent of this workflow finds this studio."""
-        self._let_in[agent] = studio
+    def let_in(self, agent: str, context: AgentContext) -> Generator[None]:
+        """While the block lasts, the agent of this workflow finds this context."""
+        self._let_in[agent] = context
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
         try:
@@ -108,8 +108,8 @@ class ContextRegistry:
         finally:
             del self._let_in[agent]
 
-    async def studio_of(self, agent: str) -> AgentContext:
-        """The agent's studio, once its run lets it in."""
+    async def context_of(self, agent: str) -> AgentContext:
+        """The agent's context, once its run lets it in."""
         while agent not in self._let_in:
             await self._changed.wait()
         return self._let_in[agent]

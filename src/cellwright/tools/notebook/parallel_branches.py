@@ -204,7 +204,7 @@ _STATE_FILE: Final = "desk.json"
 class ParallelBranch:
     """One agent's own editor."""
 
-    desk: NotebookEditor
+    editor: NotebookEditor
     base: Document
     """The notebook's cells when the branch was made."""
 
@@ -221,7 +221,7 @@ async def open_parallel_branch(editor: NotebookEditor, folder: Path) -> AsyncGen
             there = _unchanged(known, notebook.document)
             outcomes = {cell: outcome for cell, outcome in session.outcomes.items() if cell in there}
             session.state = replace(session.state, outcomes=outcomes)
-        yield ParallelBranch(desk=await NotebookEditor.open(session, folder / _STATE_FILE), base=base.document)
+        yield ParallelBranch(editor=await NotebookEditor.open(session, folder / _STATE_FILE), base=base.document)
 
 
 def _begin(notebook: OpenNotebook, folder: Path) -> tuple[RevisionTimeline, NotebookFile]:
