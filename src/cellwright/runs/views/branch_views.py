@@ -48,67 +48,67 @@ A branch that is told again, e.g. after its run was cut off, is as the last word
 """
 
 
-def branches_asked(lanes: BranchViews, question: str) -> list[BranchView]:
+def branches_asked(views: BranchViews, question: str) -> list[BranchView]:
     """Those that a question is about."""
-    return [lane for lane in lanes.values() if lane.question == question]
+    return [view for view in views.values() if view.question == question]
 
 
-def add_branch_event(lanes: BranchViews, recorded: Recorded) -> BranchViews:
+def add_branch_event(views: BranchViews, recorded: Recorded) -> BranchViews:
     """One more event."""
     match recorded.event:
         case TrialRecord() as tried:
-            return _with_trial(lanes, tried, recorded.at_ms)
+            return _with_trial(views, tried, recorded.at_ms)
         case BranchDropped(branch=branch, by=by):
-            return _with_decision(lanes, {branch: "dropped"}, by)
+            return _with_decision(views, {branch: "dropped"}, by)
         case QuestionAsked(topic=topic, workflow=workflow, question=question) if topic == BRANCH_CHOICE:
-            return _with_question(lanes, workflow, question)
+            return _with_question(views, workflow, question)
         case QuestionAnswered(question=question, answer=answer, by=by):
-            of = [lane.tried for lane in branches_asked(lanes, question)]
+            of = [view.tried for view in branches_asked(views, question)]
             chosen = choices_of(of).get(answer)
             return _with_decision(
-                lanes, {each.branch: "accepted" if each.branch == chosen else "dropped" for each in of}, by
+                views, {each.branch: "accepted" if each.branch == chosen else "dropped" for each in of}, by
             )
         case _:
-            return lanes
+            return views
 
 
-def _with_trial(lanes: BranchViews, tried: TrialRecord, at_ms: int) -> BranchViews:
-    before = lanes.get(tried.branch)
-    lane = BranchView(tried=tried, at_ms=at_ms, decision=tried.decision, decided_by=tried.decided_by)
+def _with_trial(views: BranchViews, tried: TrialRecord, at_ms: int) -> BranchViews:
+    before = views.get(tried.branch)
+    view = BranchView(tried=tried, at_ms=at_ms, decision=tried.decision, decided_by=tried.decided_by)
     if before is not None and not tried.decision:
-        lane = replace(lane, question=before.question, decision=before.decision, decided_by=before.decided_by)
+        view = replace(view, question=before.question, decision=before.decision, decided_by=before.decided_by)
     elif before is not None:
-        lane = replace(lane, question=before.question)
-    return {**lanes, tried.branch: lane}
+        view = replace(view, question=before.question)
+    return {**views, tried.branch: view}
 
 
-def _with_question(lanes: BranchViews, workflow: str, question: str) -> BranchViews:
+def _with_question(views: BranchViews, workflow: str, question: str) -> BranchViews:
     """A workflow asks about one group at a time: the one whose branches wait."""
     found = {
-        lane.tried.branch: replace(lane, question=question)
-        for lane in lanes.values()
-        if lane.tried.waits and not lane.question and lane.tried.group.rpartition("/")[0] == workflow
+        view.tried.branch: replace(view, question=question)
+        for view in views.values()
+        if view.tried.waits and not view.question and view.tried.group.rpartition("/")[0] == workflow
     }
-    return {**lanes, **found}
+    return {**views, **found}
 
 
-def _with_decision(lanes: BranchViews, said: Mapping[str, BranchDecision], by: str) -> BranchViews:
+def _with_decision(views: BranchViews, said: Mapping[str, BranchDecision], by: str) -> BranchViews:
     """The first word of a person about a branch stands, but for one that accepts it."""
-    known = {branch: lane for branch in said if (lane := lanes.get(branch)) is not None}
+    known = {branch: view for branch in said if (view := views.get(branch)) is not None}
     found = {
-        branch: replace(lane, decision=said[branch], decided_by=by)
-        for branch, lane in known.items()
-        if not lane.decision or said[branch] == "accepted"
+        branch: replace(view, decision=said[branch], decided_by=by)
+        for branch, view in known.items()
+        if not view.decision or said[branch] == "accepted"
     }
-    return {**lanes, **found}
+    return {**views, **found}
 
 
-def branch_view_json(lane: BranchView, open_questions: Collection[str] = ()) -> dict[str, Any]:
-    """A lane as plain values."""
-    told = trial_json(lane.tried)
+def branch_view_json(view: BranchView, open_questions: Collection[str] = ()) -> dict[str, Any]:
+    """A branch as plain values."""
+    told = trial_json(view.tried)
     shown = {name: value for name, value in told.items() if name not in _INNER} if isinstance(told, dict) else {}
-    state = {"state": lane.state(open_questions), "decided_by": lane.decided_by}
-    return {**shown, **state, "at_ms": lane.at_ms}
+    state = {"state": view.state(open_questions), "decided_by": view.decided_by}
+    return {**shown, **state, "at_ms": view.at_ms}
 
 
 _INNER: Final = frozenset({"waits", "decision"})

@@ -132,9 +132,9 @@ class BranchKind(PlainKind):
             return await super().apply(records, item, reply, person, shown_fingerprint)
         assert isinstance(item.question, PlainQuestion)
         number, run = item.question.id, item.question.run
-        lane = (await read_branch_views(records, run)).get(branch)
-        if lane is not None and lane.decision:
-            message = f"{_name(lane)} was {lane.decision} by {lane.decided_by} already."
+        view = (await read_branch_views(records, run)).get(branch)
+        if view is not None and view.decision:
+            message = f"{_name(view)} was {view.decision} by {view.decided_by} already."
             return AnswerRefused(why="already-answered", message=message)
         await records.log.append(stream_of(run), BranchDropped(branch=branch, by=person.name))
         # Read again: somebody else may have dropped the others at the same moment.
@@ -157,31 +157,31 @@ def _choices(item: InboxItem) -> dict[str, str]:
 
 async def accept(inbox: Inbox, run: str, branch: str, person: Person) -> DecidedBranches:
     """Let this branch be kept. Raises `NoSuchBranch`, `NotWaiting`."""
-    lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
-    lane = _waiting(lanes, choices, branch, run)
-    kept = lane.tried.branch
-    await _answer(inbox, lane.question, TypedAnswer(words=kept), person)
-    says = f"{_name(lane)} is accepted; the run makes it in the notebook."
+    views, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
+    view = _waiting(views, choices, branch, run)
+    kept = view.tried.branch
+    await _answer(inbox, view.question, TypedAnswer(words=kept), person)
+    says = f"{_name(view)} is accepted; the run makes it in the notebook."
     return DecidedBranches(run=run, decision="accepted", branches=(kept,), by=person.name, says=says)
 
 
 async def drop(inbox: Inbox, run: str, branch: str | None, person: Person) -> DecidedBranches:
     """Drop one branch, or everything that waits; with the last one the run goes on. Raises as `accept` does."""
-    lanes, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
+    views, choices = await read_branch_views(inbox.records, run), await open_choices(inbox.records, run)
     left: list[str] = []
     if branch is not None:
-        lane = _waiting(lanes, choices, branch, run)
-        dropped = [lane]
-        await _answer(inbox, lane.question, TypedAnswer(words=f"{_DROP} {lane.tried.branch}"), person)
-        asked = branches_asked(await read_branch_views(inbox.records, run), lane.question)
+        view = _waiting(views, choices, branch, run)
+        dropped = [view]
+        await _answer(inbox, view.question, TypedAnswer(words=f"{_DROP} {view.tried.branch}"), person)
+        asked = branches_asked(await read_branch_views(inbox.records, run), view.question)
         left = [_name(each) for each in asked if not each.decision]
-        says = f"{_name(lane)} is dropped; nothing is kept, and the run goes on."
+        says = f"{_name(view)} is dropped; nothing is kept, and the run goes on."
         if left:
-            says = f"{_name(lane)} is dropped; {', '.join(left)} {'waits' if len(left) == 1 else 'wait'} still."
+            says = f"{_name(view)} is dropped; {', '.join(left)} {'waits' if len(left) == 1 else 'wait'} still."
     elif not choices:
         raise NotWaiting(f"No branch of {run!r} waits.", hint="Nothing to do.")
     else:
-        dropped = [each for question in choices for each in branches_asked(lanes, question) if not each.decision]
+        dropped = [each for question in choices for each in branches_asked(views, question) if not each.decision]
         for question in choices:
             await _answer(inbox, question, NONE, person)
         says = f"Dropped: {', '.join(map(_name, dropped)) or 'all'}. Nothing is kept, and the run goes on."
@@ -196,31 +196,31 @@ async def _answer(inbox: Inbox, question: str, said: TypedAnswer | str, person: 
         raise NotWaiting(outcome.message, hint="Nothing to do.")
 
 
-def _waiting(lanes: BranchViews, choices: Sequence[str], text: str, run: str) -> BranchView:
-    """The lane of this name that a person can decide about now."""
-    waiting = [lane for lane in lanes.values() if lane.state(choices) == "waits"]
+def _waiting(views: BranchViews, choices: Sequence[str], text: str, run: str) -> BranchView:
+    """The branch of this name that a person can decide about now."""
+    waiting = [view for view in views.values() if view.state(choices) == "waits"]
     found = _named(waiting, text)
     if len(found) == 1:
         return found[0]
     if len(found) > 1:
-        names = ", ".join(lane.tried.branch for lane in found)
+        names = ", ".join(view.tried.branch for view in found)
         raise NoSuchBranch(f"Several branches are {text!r}.", hint=f"Name one of: {names}.")
-    others = _named(list(lanes.values()), text)
-    hint = f"These wait: {', '.join(_name(lane) for lane in waiting)}." if waiting else f"No branch of {run!r} waits."
+    others = _named(list(views.values()), text)
+    hint = f"These wait: {', '.join(_name(view) for view in waiting)}." if waiting else f"No branch of {run!r} waits."
     if not others:
         raise NoSuchBranch(f"The run {run!r} tried no branch {text!r}.", hint=hint)
-    lane = others[-1]
-    why = f"does not wait: it is {lane.state(choices).replace('-', ' ')}"
-    why = f"was {lane.decision} by {lane.decided_by} already" if lane.decision else why
-    raise NotWaiting(f"{_name(lane)} {why}.", hint=hint)
+    view = others[-1]
+    why = f"does not wait: it is {view.state(choices).replace('-', ' ')}"
+    why = f"was {view.decision} by {view.decided_by} already" if view.decision else why
+    raise NotWaiting(f"{_name(view)} {why}.", hint=hint)
 
 
-def _named(lanes: Sequence[BranchView], text: str) -> list[BranchView]:
+def _named(views: Sequence[BranchView], text: str) -> list[BranchView]:
     """By its whole name, by what it is for, or by the end of its name."""
-    exact = [lane for lane in lanes if lane.tried.branch == text]
-    meant = [lane for lane in lanes if _name(lane).casefold() == text.casefold()]
-    return exact or meant or [lane for lane in lanes if lane.tried.branch.endswith(f"/{text}")]
+    exact = [view for view in views if view.tried.branch == text]
+    meant = [view for view in views if _name(view).casefold() == text.casefold()]
+    return exact or meant or [view for view in views if view.tried.branch.endswith(f"/{text}")]
 
 
-def _name(lane: BranchView) -> str:
-    return " ".join(lane.tried.purpose.split()) or lane.tried.branch
+def _name(view: BranchView) -> str:
+    return " ".join(view.tried.purpose.split()) or view.tried.branch
