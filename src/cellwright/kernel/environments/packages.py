@@ -221,7 +221,10 @@ def _added(content: str, requirement: str) -> str:
     """The lines of a block, comment signs and all, with this dependency in front; the rest as it is written."""
     lines = content.splitlines(keepends=True)
     table = tomlkit.parse("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
-    listed = cast("list[str]", table.setdefault("dependencies", tomlkit.array()))
+    # An empty list would take its first entry without the comma that every other line has.
+    if not table.get("dependencies"):
+        table["dependencies"] = tomlkit.array().multiline(True)
+    listed = cast("list[str]", table["dependencies"])
     for number in reversed(range(len(listed))):
         if _name(listed[number]) == _name(requirement):
             del listed[number]
