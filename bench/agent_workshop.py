@@ -32,7 +32,7 @@ from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rule_file import RuleText, read_rules

@@ -34,7 +34,7 @@ from cellwright.journal.journal import Journal
 from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 from cellwright.policy.actions import RunCode
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.masking.masker import Masker

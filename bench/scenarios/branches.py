@@ -21,7 +21,7 @@ from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage, expect_well
 from cellwright.app import open_notebook
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.spec import Limits
 
 _GB = 1 << 30

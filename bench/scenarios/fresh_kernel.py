@@ -7,7 +7,7 @@ import time
 from bench.interleave import interleave
 from bench.rows import Finding, compare, faster
 from bench.stage import Stage, expect_well
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 
 CODE = "import numpy, pandas; x = 1"
 

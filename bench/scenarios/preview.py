@@ -8,7 +8,7 @@ from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage, expect_well
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 
 _TOKENS = 2_000
 _COLUMNS = 10

@@ -21,6 +21,14 @@ _HOMES = {
         "functions.notebook_function": ("call_notebook",),
         "pool": ("KernelPool",),
     },
+    "cellwright.notebook": {
+        "document": ("Document",),
+        "edits": (
+            "After", "AtEnd", "AtStart", "Before", "ConfigureCell", "CreateCell", "DeleteCell", "EditCell", "MoveCell",
+            "RenameCell", "apply_edits",
+        ),
+        "files": ("new", "read", "save"),
+    },
     "cellwright.policy": {
         "actions": ("UseNetwork",),
         "approvals": (
@@ -58,5 +66,6 @@ def _former_names(room: str) -> Callable[[str], object]:
 # Each is the `__getattr__` of its room.
 journal = _former_names("cellwright.journal")
 kernel = _former_names("cellwright.kernel")
+notebook = _former_names("cellwright.notebook")
 policy = _former_names("cellwright.policy")
 sandbox = _former_names("cellwright.sandbox")

@@ -21,7 +21,8 @@ from cellwright.agents.repair.failures import (
 )
 from cellwright.kernel.observation import CellFault, CellOutcome, KernelEnd, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, DeleteCell, Document, EditCell, apply_edits
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, DeleteCell, EditCell, apply_edits
 from cellwright.sandbox.egress import Egress
 from cellwright.sandbox.spec import Limits
 from cellwright.tools.notebook.reports import observation_json, refused_edit

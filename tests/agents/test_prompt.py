@@ -14,7 +14,7 @@ from cellwright.agents.model_call import messages_of
 from cellwright.agents.prompt.prompt import Prompt, PromptPart, Rank, Weight, assemble, fence, fence_rule
 from cellwright.agents.prompt.prompt_store import encode_prompt, known_after, prompt_view, read_prompt, render_prompt
 from cellwright.errors import Defect, UserError
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 
 PARTS = st.lists(
     st.builds(

@@ -40,7 +40,8 @@ from cellwright.agents.readings import (
     without_doubles,
 )
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, DeleteCell, read
+from cellwright.notebook.edits import CreateCell, DeleteCell
+from cellwright.notebook.files import read
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import read_rules
 from cellwright.tools import Guard

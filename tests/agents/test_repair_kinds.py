@@ -20,7 +20,7 @@ from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.observation import ConsoleText
 from cellwright.network import NetworkSettings
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.approvals import No, Yes
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings

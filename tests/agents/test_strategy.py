@@ -29,7 +29,10 @@ from cellwright.agents.repair.strategy import advise, choose_repair, decide_repa
 from cellwright.ids import CellId
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Cell, CreateCell, Document, estimate_tokens, parse_edits
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edit_json import parse_edits
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.prompt_summary import estimate_tokens
 from cellwright.policy.actions import UseNetwork
 from cellwright.sandbox.egress import Egress
 from cellwright.testing import CallTool

@@ -11,7 +11,7 @@ import pytest
 from cellwright.analyst.profile import ColumnProfile, Format, Oddity, Profile, ReadOptions, SkippedFile
 from cellwright.analyst.profile_text import profile_text, read_line
 from cellwright.analyst.profile_view import bars, by_severity, column_cells, figure, head_words, share, size_words
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 from tests.analyst.profiles import a_category, a_measure, a_table, two_tables
 
 

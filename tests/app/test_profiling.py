@@ -16,7 +16,7 @@ from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from tests.agents.workshop import DONE

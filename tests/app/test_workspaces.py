@@ -17,7 +17,7 @@ from cellwright.journal.records import Records
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.pool import KernelPool
 from cellwright.network import NetworkSettings
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.envelope import Envelope, envelope_of

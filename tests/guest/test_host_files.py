@@ -16,7 +16,7 @@ import pytest
 from cellwright.app import Files
 from cellwright.kernel.branches.seeds import seed
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest.host_files import seed_files
 from cellwright_guest.transfer_wire import SeedFiles, SeedKind, SeedPiece

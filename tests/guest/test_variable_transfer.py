@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cellwright.ids import CellId
 from cellwright.kernel.branches.transfer_plan import plan_transfer
 from cellwright.kernel.observation import CellOutcome
-from cellwright.notebook import Cell, Document
+from cellwright.notebook.document import Cell, Document
 from cellwright_guest import transfer_wire
 from cellwright_guest.transfer import variable_transfer
 from tests.guest.transfer_guests import Guest, memory_file

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 
 PARENT = (
     "import os, signal, pathlib, time",

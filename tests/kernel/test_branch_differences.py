@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, EditCell
+from cellwright.notebook.edits import CreateCell, EditCell
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

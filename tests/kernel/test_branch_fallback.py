@@ -11,7 +11,7 @@ from cellwright.ids import CellId
 from cellwright.kernel.branches.branch import CommitRefused, Committed
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, EditCell
+from cellwright.notebook.edits import CreateCell, EditCell
 from cellwright.sandbox.spec import Limits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

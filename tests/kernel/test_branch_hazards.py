@@ -18,7 +18,7 @@ import pytest
 from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.egress import AllowedHost, Egress
 from cellwright.settings import Settings
 from tests.conftest import notebook_source

@@ -24,7 +24,7 @@ from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.observation import ConsoleText, Observation
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import BRANCH_SLOTS
 from cellwright.settings import Settings
@@ -368,7 +368,7 @@ import sys, anyio
 from pathlib import Path
 from cellwright.app import open_notebook
 from cellwright.kernel.observation import ConsoleText
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.settings import Settings
 
 CODE = sys.argv[3]

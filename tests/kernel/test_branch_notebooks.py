@@ -14,7 +14,9 @@ import pytest
 
 from cellwright.kernel.branches.branch import Committed
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Cell, CreateCell, read
+from cellwright.notebook.document import Cell
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import read
 from tests.conftest import notebook_source
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

@@ -17,7 +17,7 @@ from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.branches.runtime import NoFork
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, EditCell
+from cellwright.notebook.edits import CreateCell, EditCell
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

@@ -26,7 +26,8 @@ from cellwright.kernel.functions.cell_functions import (
 )
 from cellwright.kernel.process.side_calls import SideCall
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, graph
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.marimo_graph import graph
 from cellwright_guest import wire
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

@@ -14,7 +14,7 @@ from cellwright.kernel.branches.checkpoints import Checkpoint, CheckpointBudget
 from cellwright.kernel.observation import CellFinishedEvent, CellStartedEvent, ConsoleText, Event, Observation
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import ConfigureCell, DeleteCell, Edit, EditCell
+from cellwright.notebook.edits import ConfigureCell, DeleteCell, Edit, EditCell
 from tests.sampling import every
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

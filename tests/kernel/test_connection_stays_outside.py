@@ -10,7 +10,7 @@ import pytest
 
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.egress import Egress
 from cellwright.settings import Settings
 from tests.walled_network import PASSWORD

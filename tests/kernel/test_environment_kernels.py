@@ -21,7 +21,8 @@ from cellwright.errors import UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
-from cellwright.notebook import CreateCell, read
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import read
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings

@@ -18,7 +18,7 @@ import pytest
 
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from tests.cgroups import groups
 from tests.sampling import some
 

@@ -21,7 +21,7 @@ from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.observation import CellOutcome
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
 from cellwright.sandbox.spec import PROXY_PORT
 from tests.sampling import every

@@ -22,8 +22,8 @@ from cellwright.kernel.observation import (
     Observation,
 )
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import ConfigureCell, CreateCell, DeleteCell, EditCell
 from cellwright.notebook.document import CellConfig
+from cellwright.notebook.edits import ConfigureCell, CreateCell, DeleteCell, EditCell
 from cellwright.sandbox.spec import Limits
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]

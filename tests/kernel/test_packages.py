@@ -27,7 +27,9 @@ from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
-from cellwright.notebook import Cell, CreateCell, Document, read
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import read
 from cellwright.settings import Settings
 from tests.kernel.test_environment_kernels import needed_by, wheel_of
 

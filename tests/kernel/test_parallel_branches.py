@@ -10,7 +10,8 @@ from cellwright.ids import CellId
 from cellwright.kernel.branches.factory import open_parallel_session
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, NotebookFile, SaveConflict, new, read, save
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import NotebookFile, SaveConflict, new, read, save
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cellwright.ids import CellId
 from cellwright.kernel.branches.transfer_plan import TransferPlan, plan_replay, plan_transfer
 from cellwright.kernel.observation import CellOutcome, CellStatus
-from cellwright.notebook import SETUP_ID, Cell, CellConfig, Document
+from cellwright.notebook.document import SETUP_ID, Cell, CellConfig, Document
 
 IMPORTS = "import numpy as np"
 LOAD = "raw = np.load('raw.npy')"

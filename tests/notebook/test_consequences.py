@@ -5,22 +5,19 @@ from __future__ import annotations
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.notebook import (
+from cellwright.notebook.consequences import Consequences, foresee
+from cellwright.notebook.dataflow import CodeProblem, Cycle
+from cellwright.notebook.document import Cell, CellConfig, Document
+from cellwright.notebook.edits import (
     AtEnd,
-    Cell,
-    CellConfig,
     ConfigureCell,
     CreateCell,
     DeleteCell,
-    Document,
     Edit,
     EditCell,
     EditRefused,
     MoveCell,
-    foresee,
 )
-from cellwright.notebook.consequences import Consequences
-from cellwright.notebook.dataflow import CodeProblem, Cycle
 
 A, B, C, D, E = (CellId(letter * 4) for letter in "abcde")
 

@@ -14,9 +14,10 @@ from marimo._runtime.dataflow import DirectedGraph, topological_sort
 from marimo._types.ids import CellId_t
 
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, Document, graph, read
 from cellwright.notebook.dataflow import CodeProblem, Cycle
-from cellwright.notebook.marimo_graph import compiled
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.files import read
+from cellwright.notebook.marimo_graph import compiled, graph
 
 SHIPPED: Final = sorted(
     path for path in Path(marimo.__file__).parent.rglob("*.py") if "\napp = marimo.App(" in path.read_text()

@@ -6,21 +6,19 @@ import pytest
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.notebook import (
+from cellwright.notebook.document import Cell, CellConfig, Document
+from cellwright.notebook.edit_json import parse_edits
+from cellwright.notebook.edits import (
     After,
     AtEnd,
     AtStart,
     Before,
-    Cell,
-    CellConfig,
     ConfigureCell,
     CreateCell,
     DeleteCell,
-    Document,
     EditCell,
     MoveCell,
     RenameCell,
-    parse_edits,
 )
 
 A, B = CellId("aaaa"), CellId("bbbb")

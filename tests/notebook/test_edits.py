@@ -5,17 +5,15 @@ from __future__ import annotations
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.notebook import (
+from cellwright.notebook.document import Cell, CellConfig, Document
+from cellwright.notebook.edits import (
     After,
     AtEnd,
     AtStart,
     Before,
-    Cell,
-    CellConfig,
     ConfigureCell,
     CreateCell,
     DeleteCell,
-    Document,
     Edit,
     EditCell,
     EditRefused,

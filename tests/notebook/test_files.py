@@ -18,22 +18,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.errors import Defect, UserError
-from cellwright.notebook import (
-    Cell,
-    Document,
-    EditCell,
-    EditRefused,
-    NotebookFile,
-    SaveConflict,
-    apply_edits,
-    new,
-    read,
-    render,
-    save,
-)
 from cellwright.notebook.atomic_write import SavePoint
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edits import EditCell, EditRefused, apply_edits
+from cellwright.notebook.files import NotebookFile, SaveConflict, new, read, save
 from cellwright.notebook.layout import signature_end
-from cellwright.notebook.render import check_reads_back
+from cellwright.notebook.render import check_reads_back, render
 from tests.sampling import some
 
 NOTEBOOK: Final = """\
@@ -283,7 +273,8 @@ def test_a_signature_is_only_sought_where_a_function_stands() -> None:
 KILLED: Final = """
 import os, signal, sys
 from pathlib import Path
-from cellwright.notebook import EditCell, apply_edits, read, save
+from cellwright.notebook.edits import EditCell, apply_edits
+from cellwright.notebook.files import read, save
 from cellwright.notebook.atomic_write import SavePoint
 
 file = read(Path(sys.argv[1]))

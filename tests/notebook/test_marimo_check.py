@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from cellwright.notebook import CreateCell, Document, EditRefused, apply_edits, check
-from cellwright.notebook.marimo_check import LintFinding
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, EditRefused, apply_edits
+from cellwright.notebook.marimo_check import LintFinding, check
 from cellwright.notebook.marimo_check import tests_code as code_that_tests
 from cellwright.notebook.marimo_check import tests_in as found_in
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, CellConfig, Document, clip, estimate_tokens, summary
-from cellwright.notebook.prompt_summary import CellOutcomeText
+from cellwright.notebook.document import Cell, CellConfig, Document
+from cellwright.notebook.prompt_summary import CellOutcomeText, clip, estimate_tokens, summary
 
 
 def notebook(*cells: Cell) -> Document:

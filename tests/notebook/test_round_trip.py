@@ -17,30 +17,27 @@ from marimo._ast.parse import parse_notebook as marimo_parse
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.notebook import (
+from cellwright.notebook.document import CellConfig, Document
+from cellwright.notebook.edits import (
     After,
     AtEnd,
     AtStart,
     Before,
-    CellConfig,
     CellPosition,
     ConfigureCell,
     CreateCell,
     DeleteCell,
-    Document,
     Edit,
     EditCell,
     EditRefused,
     MoveCell,
     RenameCell,
     apply_edits,
-    new,
-    read,
-    render,
     restore_edits,
-    save,
 )
+from cellwright.notebook.files import new, read, save
 from cellwright.notebook.marimo_file import parse_notebook
+from cellwright.notebook.render import render
 from tests.sampling import every
 
 MARIMO: Final = Path(marimo.__file__).parent

@@ -8,7 +8,7 @@ import sys
 PROGRAM = """
 import ast, gc, sys, threading, time
 if sys.argv[1] == "ours":
-    import cellwright.notebook
+    import cellwright.notebook.syntax_trees
 gc.callbacks.append(lambda *_: time.sleep(0.0005))
 gc.set_threshold(50)
 failed = []

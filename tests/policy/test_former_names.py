@@ -13,6 +13,10 @@ FORMER = {
     """,
     "cellwright.journal": "CostRecorded Effect Flow Journal Question Records Workflow",
     "cellwright.kernel": "BadCall CallFailed Committed KernelPool Returned call_notebook",
+    "cellwright.notebook": """
+        After AtEnd AtStart Before ConfigureCell CreateCell DeleteCell Document EditCell MoveCell RenameCell apply_edits
+        new read save
+    """,
     "cellwright.sandbox": "AllowedHost Egress EgressRecord Limits probe",
 }
 

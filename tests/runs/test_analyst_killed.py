@@ -12,7 +12,7 @@ import pytest
 
 from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.houses import House

@@ -8,7 +8,7 @@ import pytest
 
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.runs.execute.analyst_sections import DataOverview, read_data_overview
 from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox.host.tiers import probe

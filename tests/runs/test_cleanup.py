@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from cellwright.notebook import DEFAULT_NAME, CreateCell, Document, Edit, apply_edits, render
+from cellwright.notebook.document import DEFAULT_NAME, Document
+from cellwright.notebook.edits import CreateCell, Edit, apply_edits
 from cellwright.notebook.marimo_file import parse_notebook
+from cellwright.notebook.render import render
 from cellwright.runs.deliver.cleanup import is_readable, tidy
 from cellwright.runs.plan.plan import Plan
 

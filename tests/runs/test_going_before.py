@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, read
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import read
 from cellwright.runs.history.history import before_cell
 from cellwright.tools.history.moves import Moved, MoveRefused
 from cellwright.tools.notebook.editor import NotebookEditor

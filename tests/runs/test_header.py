@@ -14,8 +14,10 @@ from inline_snapshot import snapshot
 from cellwright.errors import UserError
 from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of, requirements_for
-from cellwright.notebook import CreateCell, Document, apply_edits, render
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, apply_edits
 from cellwright.notebook.marimo_file import parse_notebook
+from cellwright.notebook.render import render
 from cellwright.runs.deliver.header import (
     distributions_used,
     installed_packages,

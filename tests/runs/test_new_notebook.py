@@ -20,7 +20,9 @@ from cellwright.app.notebooks import Files
 from cellwright.data.files import DataFile, parse_data, place_data
 from cellwright.errors import UserError
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, check, read
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import read
+from cellwright.notebook.marimo_check import check
 from cellwright.notebook.marimo_file import parse_notebook
 from cellwright.notebook.source_text import variable_name
 from cellwright.runs.deliver.data_copies import copy_data

@@ -20,7 +20,8 @@ from cellwright.kernel.observation import CellFault, CellOutcome, CellOutput
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CellConfig, CreateCell, Document, apply_edits
+from cellwright.notebook.document import CellConfig, Document
+from cellwright.notebook.edits import CreateCell, apply_edits
 from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery
 from cellwright.runs.deliver.report.outputs import clean_output, output_html
 from cellwright.runs.deliver.report.page import prose

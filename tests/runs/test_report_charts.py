@@ -18,7 +18,8 @@ from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome, CellOutput, VariablePreview
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
-from cellwright.notebook import CreateCell, Document, apply_edits
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, apply_edits
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.deliver.report.outputs import Charts, output_html
 from cellwright.runs.deliver.report.report import draw_charts, report_html

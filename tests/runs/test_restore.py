@@ -12,7 +12,8 @@ import anyio
 import pytest
 
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, read
+from cellwright.notebook.edits import AtStart, CreateCell, DeleteCell, EditCell, MoveCell
+from cellwright.notebook.files import read
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove
 from cellwright.tools.history.timeline import read_timeline, write_timeline
 from cellwright.tools.notebook.editor import NotebookEditor

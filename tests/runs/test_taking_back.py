@@ -13,7 +13,8 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
+from cellwright.notebook.edits import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell
+from cellwright.notebook.files import read
 from cellwright.runs.history.history import FileHistory, changes_of
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove, UndoCell
 from cellwright.tools.history.timeline import RevisionTimeline, read_timeline

@@ -15,18 +15,10 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import Defect, Unavailable, UserError
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import (
-    CreateCell,
-    DeleteCell,
-    Document,
-    EditCell,
-    MoveCell,
-    RenameCell,
-    apply_edits,
-    read,
-    render,
-)
-from cellwright.notebook.edits import AtStart
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, apply_edits
+from cellwright.notebook.files import read
+from cellwright.notebook.render import render
 from cellwright.tools.history.moves import HistoryOutcome, Moved, MoveRefused, NothingToMove
 from cellwright.tools.notebook.editor import NotebookEditor
 from tests.runs.histories import changes_in, undo_in_file

@@ -16,7 +16,7 @@ import cellwright
 from cellwright.ids import CellId
 from cellwright.kernel.branches.branch import Committed
 from cellwright.kernel.observation import Observation
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.settings import Settings
 
 LOOK = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from cellwright.app import open_notebook
-from cellwright.notebook import EditCell
+from cellwright.notebook.edits import EditCell
 from cellwright.settings import Settings
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint

@@ -13,7 +13,7 @@ from cellwright.data.files import DataFile, parse_data
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.data_tools import data_tools

@@ -15,8 +15,8 @@ import pytest
 from cellwright.errors import Unavailable
 from cellwright.kernel.observation import ConsoleText
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, DeleteCell, EditCell, MoveCell, RenameCell, read
-from cellwright.notebook.edits import AtStart
+from cellwright.notebook.edits import AtStart, CreateCell, DeleteCell, EditCell, MoveCell, RenameCell
+from cellwright.notebook.files import read
 from cellwright.tools.history.moves import NothingToMove, NotMoved
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint, EditOutcome

@@ -10,7 +10,8 @@ import pytest
 
 from cellwright.kernel.branches.checkpoints import CheckpointBudget
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, EditCell, read
+from cellwright.notebook.edits import CreateCell, EditCell
+from cellwright.notebook.files import read
 from cellwright.tools.history.moves import MoveRefused
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditOutcome

@@ -15,7 +15,7 @@ from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.approvals import No, Yes
 from cellwright.settings import Settings
 from cellwright.tools.environment_tools import package_tools, requirement_for

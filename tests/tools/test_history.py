@@ -10,7 +10,8 @@ import pytest
 
 from cellwright.errors import Defect, UserError
 from cellwright.ids import CellId
-from cellwright.notebook import CreateCell, Document, Edit, EditCell, EditRefused, apply_edits
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, Edit, EditCell, EditRefused, apply_edits
 from cellwright.tools.history.moves import (
     Move,
     Moved,

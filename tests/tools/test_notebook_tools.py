@@ -17,7 +17,7 @@ from inline_snapshot import snapshot
 from cellwright.journal.crash import CrashPoint
 from cellwright.journal.effects import EffectFound, EffectNotFound
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.approvals import No
 from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.notebook.editor import NotebookEditor

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, Document, EditRefused, apply_edits
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright.notebook.syntax_trees import with_names
 from cellwright.tools.notebook.parallel_branches import JoinConflict, JoinPlan, join
 

@@ -13,7 +13,8 @@ import pytest
 from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import EditCell, read
+from cellwright.notebook.edits import EditCell
+from cellwright.notebook.files import read
 from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches
 from cellwright.runs.views.branch_views import branch_view_json

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from cellwright.analyst.drafts import CellDraft
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, Document, EditRefused, apply_edits, parse_edits
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edit_json import parse_edits
+from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright.tools.section_cells import (
     AnalystCell,
     FittedSection,

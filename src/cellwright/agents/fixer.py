@@ -38,7 +38,7 @@ from cellwright.journal.flow import Flow
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
 from cellwright.kernel.observation import VariablePreview
-from cellwright.notebook import graph
+from cellwright.notebook.marimo_graph import graph
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.tools.approval.guard import ActionRefused
 from cellwright.tools.callers import GuardedCaller

@@ -19,7 +19,7 @@ from cellwright.agents.styles import PROGRAM, program_tools
 from cellwright.errors import Defect, Unavailable
 from cellwright.journal.flow import Flow
 from cellwright.journal.values import Json
-from cellwright.notebook import clip
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.actions.steps import (
     CallFailure,
     ProgramFailed,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, assert_never
 
 import msgspec
 
-from cellwright.notebook import clip
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.tool import Done, ToolResult, result_text
 
 Atom = str | int | float | bool | None

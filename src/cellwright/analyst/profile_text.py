@@ -13,7 +13,7 @@ from typing import Final
 
 from cellwright.analyst import profile_view
 from cellwright.analyst.profile import ColumnProfile, Format, Profile, ReadOptions, TableProfile
-from cellwright.notebook import clip, estimate_tokens
+from cellwright.notebook.prompt_summary import clip, estimate_tokens
 from cellwright.notebook.source_text import literal, sql_name
 
 _FEW_ODDITIES: Final = 5

@@ -23,8 +23,9 @@ from cellwright.app.notebooks import open_notebook, open_pool
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import SaveConflict, render
 from cellwright.notebook.atomic_write import write_new
+from cellwright.notebook.files import SaveConflict
+from cellwright.notebook.render import render
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)

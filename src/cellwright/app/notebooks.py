@@ -19,7 +19,7 @@ from cellwright.kernel.environments.lookup import UvSettings
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import NotebookFile, read
+from cellwright.notebook.files import NotebookFile, read
 from cellwright.remedies import remedy
 from cellwright.sandbox.host.file_changes import UnkeptChanges
 from cellwright.sandbox.host.project import project_of

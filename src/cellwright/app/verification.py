@@ -13,7 +13,7 @@ import anyio.to_thread
 from cellwright.app.notebooks import Files, contained, kernel_options
 from cellwright.kernel.environments.interpreters import PythonChoice
 from cellwright.kernel.pool import KernelPool
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck

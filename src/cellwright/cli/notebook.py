@@ -22,8 +22,12 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.kernel.observation import CellFinishedEvent, CellOutcome, Event, Observation
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Document, SaveConflict, graph, parse_edits, read, summary
 from cellwright.notebook.dataflow import Graph
+from cellwright.notebook.document import Document
+from cellwright.notebook.edit_json import parse_edits
+from cellwright.notebook.files import SaveConflict, read
+from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook.prompt_summary import summary
 from cellwright.sandbox.host.file_changes import FileChange, UnkeptChanges
 
 app = GroupedCommands(help="Open a marimo notebook without a browser.", no_args_is_help=True)

@@ -24,8 +24,8 @@ from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.process.zygote import package_paths
-from cellwright.notebook import NotebookFile, read
 from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.files import NotebookFile, read
 from cellwright.runs.verify.fresh_environment import fresh_packages
 from cellwright.runs.verify.input_files import FileLocations
 from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json

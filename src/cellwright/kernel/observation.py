@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 from cellwright.ids import CellId
-from cellwright.notebook import Document, EditRefused
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import EditRefused
 from cellwright.notebook.prompt_summary import CellOutcomeText, OutcomeStatus
 from cellwright_guest import report_wire
 

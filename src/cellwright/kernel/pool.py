@@ -14,7 +14,7 @@ from cellwright.kernel.process.provisioner import KernelOptions, KernelProvision
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error, wait_for_any
-from cellwright.notebook import NotebookFile, read
+from cellwright.notebook.files import NotebookFile, read
 from cellwright.sandbox.private_directory import private_directory, sweep
 
 

@@ -27,13 +27,10 @@ from marimo._types.ids import CellId_t
 from cellwright.ids import CellId
 from cellwright.notebook.dataflow import CodeProblem, Graph, Node, find_cycles
 from cellwright.notebook.document import Document
-from cellwright.notebook.syntax_trees import PARSE_LOCK, serialize_parsing, without_warnings
+from cellwright.notebook.syntax_trees import PARSE_LOCK, without_warnings
 
 _ANY_CELL: Final = CellId_t("cell")
 _STAR_IMPORT: Final = re.compile(r"^line (?P<line>\d+|\.\.\.) SyntaxError: ")
-
-# Marimo parses in whichever thread it is called.
-serialize_parsing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,9 +37,8 @@ def parse_locked(*arguments: Any, **more: Any) -> Any:
         return _parse(*arguments, **more)
 
 
-def serialize_parsing() -> None:
-    """From now on everybody's trees, marimo's too, are made one after another."""
-    ast.parse = parse_locked
+# Marimo parses in whichever thread it is called: from now on everybody's trees are made one after another.
+ast.parse = parse_locked
 
 
 @contextmanager

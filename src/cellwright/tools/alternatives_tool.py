@@ -13,7 +13,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.journal.values import Json
-from cellwright.notebook import EditRefused, apply_edits, clip
+from cellwright.notebook.edits import EditRefused, apply_edits
+from cellwright.notebook.prompt_summary import clip
 from cellwright.policy.actions import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
 from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, actions_of, changes_between, edits_of

@@ -30,7 +30,10 @@ from cellwright.kernel.functions.cell_functions import (
 from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Document, clip, graph, read
+from cellwright.notebook.document import Document
+from cellwright.notebook.files import read
+from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook.prompt_summary import clip
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.notebook.cell_changes import Seconds
 from cellwright.tools.stubs import signature_of

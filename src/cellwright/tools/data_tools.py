@@ -24,7 +24,9 @@ from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.journal.values import Json
 from cellwright.kernel.profiler import Profiler
-from cellwright.notebook import Document, clip, parse_edits
+from cellwright.notebook.document import Document
+from cellwright.notebook.edit_json import parse_edits
+from cellwright.notebook.prompt_summary import clip
 from cellwright.notebook.source_text import literal, variable_name
 from cellwright.policy.actions import Action, EditCells, ReadFile, RunCode
 from cellwright.tools.notebook.editor import NotebookEditor, read_live_json

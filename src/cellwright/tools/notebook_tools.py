@@ -12,7 +12,10 @@ from cellwright.ids import CellId
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
 from cellwright.kernel.process.call import CellSelection
-from cellwright.notebook import DEFAULT_NAME, Cell, Document, EditRefused, apply_edits, clip, graph
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.edits import EditRefused, apply_edits
+from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook.prompt_summary import clip
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from cellwright.analyst.drafts import CellDraft
 from cellwright.ids import CellId
-from cellwright.notebook import DEFAULT_NAME, Cell, Document, graph
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.source_text import numbered
 from cellwright.notebook.syntax_trees import parse_cell
 

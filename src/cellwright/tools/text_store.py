@@ -6,7 +6,7 @@ from typing import Annotated, Final, Protocol
 
 from pydantic import Field
 
-from cellwright.notebook import estimate_tokens
+from cellwright.notebook.prompt_summary import estimate_tokens
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 _LINES: Final = 200

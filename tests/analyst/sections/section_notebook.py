@@ -14,8 +14,9 @@ from cellwright.analyst.profile import Profile, ProfileRequest, profile_json, re
 from cellwright.data.files import parse_data
 from cellwright.kernel.observation import CellOutcome, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import AtEnd, AtStart, CellConfig, CreateCell, check
-from cellwright.notebook.marimo_check import tests_code, tests_in
+from cellwright.notebook.document import CellConfig
+from cellwright.notebook.edits import AtEnd, AtStart, CreateCell
+from cellwright.notebook.marimo_check import check, tests_code, tests_in
 from cellwright.notebook.source_text import variable_name
 from cellwright.runs.deliver.cleanup import is_readable
 from cellwright.runs.goal.new_notebook import new_notebook_text

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.notebook import CreateCell, Document, EditRefused, apply_edits
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, EditRefused, apply_edits
 from cellwright.runs.verify.input_files import FileLocations, hash_files, known_files, opened_inside
 from cellwright.runs.verify.proof import sha256
 from cellwright.sandbox.spec import DataMount

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.runs.verify.input_files import FileLocations, InputFile
 from cellwright.runs.verify.proof import (
     KEY_FILE,

@@ -12,7 +12,7 @@ from dirty_equals import IsPartialDict, IsStr
 from inline_snapshot import snapshot
 
 from cellwright.kernel.observation import CellOutcome
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import Remedy, sentence_of
 from cellwright.runs.verify.input_files import InputFile

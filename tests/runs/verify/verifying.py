@@ -11,7 +11,7 @@ from typing import Any
 from cellwright.app import Files
 from cellwright.app.notebooks import kernel_options
 from cellwright.kernel.pool import KernelPool
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.fresh_environment import fresh_environments
 from cellwright.runs.verify.judge import Machine

@@ -21,7 +21,7 @@ from cellwright.errors import CellwrightError
 from cellwright.kernel.observation import ConsoleText, Observation
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.notebook import CreateCell, EditRefused, apply_edits, foresee, read, save, summary
+from cellwright.notebook.consequences import foresee
+from cellwright.notebook.edits import CreateCell, EditRefused, apply_edits
+from cellwright.notebook.files import read, save
+from cellwright.notebook.prompt_summary import summary
 
 HEAD = 'import marimo\n\n__generated_with = "0.25.2"\n'
 TAIL = '\n\nif __name__ == "__main__":\n    app.run()\n'

@@ -8,7 +8,8 @@ from marimo._messaging.notebook.document import NotebookCell, NotebookDocument
 from marimo._types.ids import CellId_t
 
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, CellConfig, Document, EditRefused, apply_edits
+from cellwright.notebook.document import Cell, CellConfig, Document
+from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright.server.editor.document_sync import edits_of, our_config, to_show
 
 ids = st.sampled_from(["Hbol", "MJUe", "vblA", "bkHC", "lEQa"])

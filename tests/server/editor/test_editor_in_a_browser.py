@@ -14,7 +14,7 @@ import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Response, Route, async_playwright, expect
 
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, EditCell
+from cellwright.notebook.edits import CreateCell, EditCell
 from cellwright.server.editor import Editor, open_editor
 
 pytestmark = pytest.mark.slow

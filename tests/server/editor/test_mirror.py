@@ -14,7 +14,8 @@ from marimo._types.ids import CellId_t
 from cellwright.ids import CellId
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Cell, CellConfig, CreateCell, DeleteCell, EditCell
+from cellwright.notebook.document import Cell, CellConfig
+from cellwright.notebook.edits import CreateCell, DeleteCell, EditCell
 from cellwright.server.editor import Editor, open_editor
 from cellwright.server.editor.document_sync import config_of
 from cellwright.server.editor.page_texts import PageTexts

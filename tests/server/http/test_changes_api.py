@@ -12,7 +12,7 @@ from dirty_equals import IsInt, IsStr
 from inline_snapshot import snapshot
 
 from cellwright.app.live_notebooks import notebook_id
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.testing import CallTool, Fault
 from tests.models.houses import House, Warm
 from tests.runs.factory import apply, create, finish, plan, task

@@ -16,7 +16,7 @@ from cellwright.app import open_notebook
 from cellwright.app.live_notebooks import LiveNotebookLimits, notebook_id
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import EditCell
+from cellwright.notebook.edits import EditCell
 from cellwright.policy.masking.masker import Secret
 from tests.conftest import notebook_source
 from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs

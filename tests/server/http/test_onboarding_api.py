@@ -13,7 +13,8 @@ from cellwright.app.datasets import DATASETS, TUTORIAL_TITLE, copy_dataset, data
 from cellwright.app.runs import RunOptions, Runs, open_runs
 from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_process import GatewayLaunch
-from cellwright.notebook import check, read
+from cellwright.notebook.files import read
+from cellwright.notebook.marimo_check import check
 from cellwright.runs.views.run_view import first_goal
 from cellwright.settings import Settings
 from tests.house.places import ROOT

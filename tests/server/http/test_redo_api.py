@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.testing import Fault
 from tests.models.houses import House, Warm
 from tests.runs.factory import apply, create, finish, plan, task

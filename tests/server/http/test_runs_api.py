@@ -11,7 +11,7 @@ import pytest
 
 from cellwright.journal.names import stream_of
 from cellwright.journal.questions import OpenQuestion
-from cellwright.notebook import CreateCell
+from cellwright.notebook.edits import CreateCell
 from cellwright.runs.events import GoalSet
 from cellwright.testing import CallTool, Fault
 from tests.models.houses import Warm

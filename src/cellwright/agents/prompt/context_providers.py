@@ -21,7 +21,7 @@ from cellwright.analyst.profile_text import profile_text
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
 from cellwright.kernel.profiler import ProfileLimits, Profiler
-from cellwright.notebook import clip, estimate_tokens
+from cellwright.notebook.prompt_summary import clip, estimate_tokens
 from cellwright.sandbox.spec import FilesMode, Limits
 from cellwright.tools.notebook.editor import NotebookEditor
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from cellwright.agents.events import PersonSaid
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight, cost_of, fence
-from cellwright.notebook import clip, estimate_tokens
-from cellwright.notebook.prompt_summary import units
+from cellwright.notebook.prompt_summary import clip, estimate_tokens, units
 
 if TYPE_CHECKING:
     from cellwright.tools.result_images import ResultImage

@@ -14,8 +14,7 @@ from enum import IntEnum
 from typing import Final, Literal
 
 from cellwright.errors import Defect
-from cellwright.notebook import clip, estimate_tokens
-from cellwright.notebook.prompt_summary import units
+from cellwright.notebook.prompt_summary import clip, estimate_tokens, units
 
 PartKind = Literal["system", "tools", "user", "said", "call", "result"]
 """Where in a request it stands: `said` and `call` are the model's own earlier words, `result` what a tool answered."""

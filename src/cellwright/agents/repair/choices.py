@@ -9,7 +9,7 @@ from typing import Any
 from cellwright.agents.assignment import Note
 from cellwright.ids import CellId
 from cellwright.kernel.observation import VariablePreview
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.policy.actions import Action
 
 

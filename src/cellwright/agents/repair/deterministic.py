@@ -12,8 +12,10 @@ from cellwright.agents.repair.choices import DeterministicRepair, FailureContext
 from cellwright.agents.repair.failures import ObservedFailure
 from cellwright.ids import CellId
 from cellwright.kernel.environments.packages import for_module
-from cellwright.notebook import Document, EditCell, foresee, graph
-from cellwright.notebook.consequences import Consequences
+from cellwright.notebook.consequences import Consequences, foresee
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import EditCell
+from cellwright.notebook.marimo_graph import graph
 from cellwright.policy.actions import UseNetwork
 from cellwright.tools.section_cells import imports_of, without_imports
 

@@ -14,7 +14,8 @@ from typing import Any, Final, assert_never
 
 from cellwright.agents.repair.failure_rules import FailureKind, judge
 from cellwright.ids import CellId
-from cellwright.notebook import Document, graph
+from cellwright.notebook.document import Document
+from cellwright.notebook.marimo_graph import graph
 from cellwright.tools.tool import Done, Refusal, ToolError, ToolResult
 
 _MESSAGE: Final = 2_000

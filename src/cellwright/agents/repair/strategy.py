@@ -26,7 +26,8 @@ from cellwright.agents.repair.choices import (
 from cellwright.agents.repair.deterministic import deterministic_repair
 from cellwright.agents.repair.failure_rules import FailureKind
 from cellwright.agents.repair.failures import CellAttempt, ObservedFailure, attempts, find_flickering
-from cellwright.notebook import clip, graph
+from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.tool import ToolResult
 
 _CODE_TOKENS: Final = 700

@@ -21,8 +21,8 @@ from cellwright.kernel.branches.variable_diff import VariableDiff, variable_diff
 from cellwright.kernel.observation import BranchMethod, CellOutcome, NotebookState, Observation, VariablePreview
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.process.kernel import Kernel
-from cellwright.notebook import CreateCell, Document, Edit, EditRefused
-from cellwright.notebook.document import SETUP_NAME
+from cellwright.notebook.document import SETUP_NAME, Document
+from cellwright.notebook.edits import CreateCell, Edit, EditRefused
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.sandbox.host.file_changes import FileChange
 

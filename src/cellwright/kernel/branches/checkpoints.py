@@ -27,7 +27,7 @@ from cellwright.kernel.process.call import Call
 from cellwright.kernel.process.kernel import Kernel, own_memory_kb
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright_guest import wire
 
 logger = logging.getLogger(__name__)

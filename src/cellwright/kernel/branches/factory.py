@@ -24,7 +24,8 @@ from cellwright.kernel.observation import BranchMethod
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.notebook import Document, NotebookFile
+from cellwright.notebook.document import Document
+from cellwright.notebook.files import NotebookFile
 from cellwright.sandbox.host.file_changes import KeepReport
 
 SessionT = TypeVar("SessionT", bound=NotebookSession)

@@ -13,7 +13,9 @@ from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import changed_code
 from cellwright.kernel.process.side_calls import SideCalls
-from cellwright.notebook import Document, Edit, NotebookFile
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import Edit
+from cellwright.notebook.files import NotebookFile
 
 
 class NotebookSession(StateOwner, Protocol):

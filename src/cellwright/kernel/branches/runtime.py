@@ -24,7 +24,7 @@ from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.side_calls import SideCalls
-from cellwright.notebook import Edit
+from cellwright.notebook.edits import Edit
 from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright.sandbox.spec import BRANCH_SLOTS

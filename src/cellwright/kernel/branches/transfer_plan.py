@@ -16,8 +16,9 @@ from typing import Final
 
 from cellwright.ids import CellId
 from cellwright.kernel.process.run_request import Outcomes, stale_cells
-from cellwright.notebook import SETUP_ID, Document, graph
 from cellwright.notebook.dataflow import Graph
+from cellwright.notebook.document import SETUP_ID, Document
+from cellwright.notebook.marimo_graph import graph
 
 _BY_CODE: Final = frozenset({"module", "function", "class"})
 """Kinds of values that are found by their names: only the code that makes them can give them."""

@@ -25,7 +25,7 @@ from cellwright.kernel.observation import (
     Observation,
     outcome_of,
 )
-from cellwright.notebook import Edit
+from cellwright.notebook.edits import Edit
 from cellwright_guest import wire
 
 SelectionKeyword = Literal["affected", "all", "stale", "none"]

@@ -21,7 +21,7 @@ from cellwright.kernel.observation import KernelEnd, StateOwner
 from cellwright.kernel.process.kernel import Deliver, Kernel
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
-from cellwright.notebook import Cell
+from cellwright.notebook.document import Cell
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from cellwright.kernel.environments.lookup import Environment, UvSettings, envir
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.zygote import Zygote, package_paths
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
 from cellwright.sandbox.host.file_changes import KeepReport, UnkeptChanges, without_leftovers
 from cellwright.sandbox.host.keep_terms import KeepTerms

@@ -10,7 +10,7 @@ import msgspec
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
 from cellwright.kernel.process.call import CellSelection
-from cellwright.notebook import Cell, Document
+from cellwright.notebook.document import Cell, Document
 from cellwright_guest import wire
 
 Outcomes = Mapping[CellId, CellOutcome]

@@ -32,7 +32,8 @@ from cellwright.kernel.process.run_request import (
     without_drafts,
 )
 from cellwright.kernel.session.observers import Observers
-from cellwright.notebook import Document, EditRefused, apply_edits
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright_guest import wire
 
 logger = logging.getLogger(__name__)

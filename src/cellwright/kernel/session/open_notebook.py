@@ -47,19 +47,11 @@ from cellwright.kernel.process.side_calls import SideCalls
 from cellwright.kernel.session.call_runner import CallRunner
 from cellwright.kernel.session.install import install
 from cellwright.kernel.session.observers import EditorAttachment, EditorChannel, EditorListener, Observers
-from cellwright.notebook import (
-    Document,
-    Edit,
-    EditRefused,
-    NotebookFile,
-    SaveConflict,
-    apply_edits,
-    foresee,
-    save,
-    summary,
-)
-from cellwright.notebook.consequences import Consequences
-from cellwright.notebook.files import read_if_changed
+from cellwright.notebook.consequences import Consequences, foresee
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import Edit, EditRefused, apply_edits
+from cellwright.notebook.files import NotebookFile, SaveConflict, read_if_changed, save
+from cellwright.notebook.prompt_summary import summary
 from cellwright.sandbox.host.file_changes import FileChange
 from cellwright_guest import wire
 

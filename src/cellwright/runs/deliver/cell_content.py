@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright.notebook import Cell
+from cellwright.notebook.document import Cell
 from cellwright.notebook.syntax_trees import syntax_tree, walk_syntax
 
 _HEADING: Final = re.compile(r"(?m)^ {0,3}#[ \t]+\S|<h1[\s>]", re.IGNORECASE)

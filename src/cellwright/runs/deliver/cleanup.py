@@ -6,16 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from cellwright.notebook import (
-    DEFAULT_NAME,
-    AtStart,
-    Cell,
-    CellConfig,
-    CreateCell,
-    Document,
-    Edit,
-    RenameCell,
-)
+from cellwright.notebook.document import DEFAULT_NAME, Cell, CellConfig, Document
+from cellwright.notebook.edits import AtStart, CreateCell, Edit, RenameCell
 from cellwright.notebook.source_text import identifier, numbered
 from cellwright.runs.deliver.cell_content import CellContent, charts_in, read_cell
 from cellwright.runs.goal.new_notebook import title_code, title_line

@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 
 from cellwright.kernel.environments.packages import DISTRIBUTION_OF_MODULE, NEVER_INSTALLED, with_package
 from cellwright.kernel.environments.script_header import header_of
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
 
 UNSEEN: Final = (

@@ -28,7 +28,7 @@ from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile, place_data
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
-from cellwright.notebook import Cell, Document
+from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.source_text import literal
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, data_variables, goal_data, title_line

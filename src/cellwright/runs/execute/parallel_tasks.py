@@ -23,7 +23,7 @@ from cellwright.journal.values import Json
 from cellwright.kernel.branches.branch import outcome_differences
 from cellwright.kernel.branches.branch_kernel import BranchKernel
 from cellwright.kernel.observation import CellOutcome
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
 from cellwright.runs.plan.brief import STORY_TASK
 from cellwright.runs.plan.plan import Plan, Task, TaskStatus

@@ -8,8 +8,10 @@ from typing import Final
 
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import Defect, UserError
-from cellwright.notebook import CellConfig, CreateCell, Document, Edit, EditRefused, apply_edits, render
 from cellwright.notebook.atomic_write import write_new
+from cellwright.notebook.document import CellConfig, Document
+from cellwright.notebook.edits import CreateCell, Edit, EditRefused, apply_edits
+from cellwright.notebook.render import render
 from cellwright.notebook.source_text import literal, markdown_text, variable_name
 from cellwright.runs.goal.goal import Goal
 

@@ -149,7 +149,7 @@ def _notebook(path: Path) -> Path:
         raise UserError(f"{str(path)!r} is no notebook.", hint="A marimo notebook is a .py file.")
     if place.exists():
         # Two seconds of import that a new notebook does not need.
-        from cellwright.notebook import read
+        from cellwright.notebook.files import read
 
         return read(place).path
     if not place.parent.is_dir():

@@ -17,7 +17,8 @@ from cellwright.agents import steering
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.journal.log import EventLog
-from cellwright.notebook import DEFAULT_NAME, Cell, SaveConflict, read, save
+from cellwright.notebook.document import DEFAULT_NAME, Cell
+from cellwright.notebook.files import SaveConflict, read, save
 from cellwright.policy.approvals import Person
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.moves import (

@@ -20,7 +20,7 @@ from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.process.zygote import package_paths
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import NotebookFile
+from cellwright.notebook.files import NotebookFile
 from cellwright.sandbox.linux.descriptors import closing, opened
 from cellwright.sandbox.private_directory import hold, remove
 

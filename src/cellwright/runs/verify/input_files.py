@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from cellwright.analyst.data_search import host_path
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
 from cellwright.sandbox.spec import DataMount
 

@@ -14,7 +14,8 @@ from typing import Final, Literal
 
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
-from cellwright.notebook import Cell, NotebookFile
+from cellwright.notebook.document import Cell
+from cellwright.notebook.files import NotebookFile
 from cellwright.notebook.marimo_check import LintFinding
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import Hint, remedy

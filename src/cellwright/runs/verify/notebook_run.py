@@ -18,8 +18,11 @@ from cellwright.ids import CellId
 from cellwright.kernel.functions.cell_functions import NotebookValue
 from cellwright.kernel.observation import CellFinishedEvent, CellOutcome, Event, KernelEnd, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Cell, CreateCell, Document, NotebookFile, graph
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edits import CreateCell
+from cellwright.notebook.files import NotebookFile
 from cellwright.notebook.marimo_check import tests_code, tests_in
+from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.syntax_trees import syntax_tree
 from cellwright.runs.verify.fresh_environment import FreshEnvironment
 from cellwright.runs.verify.input_files import opened_inside

@@ -23,8 +23,8 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
-from cellwright.notebook import Document
 from cellwright.notebook.atomic_write import write_atomically, write_new
+from cellwright.notebook.document import Document
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.sandbox.spec import DataMount
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from cellwright.notebook import NotebookFile
+from cellwright.notebook.files import NotebookFile
 from cellwright.runs.verify.input_files import FileLocations, digest_of
 from cellwright.runs.verify.proof import (
     Proof,

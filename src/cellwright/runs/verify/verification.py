@@ -16,8 +16,8 @@ import anyio.to_thread
 from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.environments.lookup import PackageSource
-from cellwright.notebook import NotebookFile, check, read
-from cellwright.notebook.marimo_check import LintFinding
+from cellwright.notebook.files import NotebookFile, read
+from cellwright.notebook.marimo_check import LintFinding, check
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh

@@ -12,11 +12,12 @@ from marimo._messaging.notebook import changes as marimo
 from marimo._messaging.notebook.document import NotebookCell
 from marimo._types.ids import CellId_t
 
-from cellwright import notebook
 from cellwright.ids import CellId
+from cellwright.notebook import edits
+from cellwright.notebook.document import SETUP_ID, Cell, CellConfig, Document
 
 _CELL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-PLACEHOLDER: Final = notebook.Cell(id=CellId("first"), code="")
+PLACEHOLDER: Final = Cell(id=CellId("first"), code="")
 """Shown where a notebook has no cells: without one, marimo's editor offers no way to make any."""
 SameText = Callable[[CellId, str, str], bool]
 """Whether a cell's text in the editor stands for this text of ours."""
@@ -26,7 +27,7 @@ SameText = Callable[[CellId, str, str], bool]
 
 
 def to_show(
-    shown: Sequence[NotebookCell], document: notebook.Document, *, is_same: SameText, held: Collection[CellId] = ()
+    shown: Sequence[NotebookCell], document: Document, *, is_same: SameText, held: Collection[CellId] = ()
 ) -> list[marimo.DocumentChange]:
     """What turns the cells an editor shows into ours. Texts and the end of cells in `held` wait."""
     ours = {cell.id: cell for cell in document.cells}
@@ -53,7 +54,7 @@ def to_show(
     return changes
 
 
-def _creation(cell: notebook.Cell, previous: CellId | None, order: list[CellId]) -> marimo.CreateCell:
+def _creation(cell: Cell, previous: CellId | None, order: list[CellId]) -> marimo.CreateCell:
     after = CellId_t(previous) if previous is not None else None
     before = CellId_t(order[0]) if previous is None and order else None
     order.insert(order.index(previous) + 1 if previous is not None else 0, cell.id)
@@ -68,7 +69,7 @@ def _creation(cell: notebook.Cell, previous: CellId | None, order: list[CellId])
 
 
 def _differences(
-    shown: NotebookCell, cell: notebook.Cell, *, is_text_held: bool, is_same: SameText
+    shown: NotebookCell, cell: Cell, *, is_text_held: bool, is_same: SameText
 ) -> list[marimo.DocumentChange]:
     id, found = CellId_t(cell.id), list[marimo.DocumentChange]()
     if not is_text_held and shown.code != cell.code and not is_same(cell.id, shown.code, cell.code):
@@ -80,20 +81,20 @@ def _differences(
     return found
 
 
-def config_of(cell: notebook.Cell) -> MarimoConfig:
+def config_of(cell: Cell) -> MarimoConfig:
     """A cell's configuration in marimo's words."""
     return MarimoConfig(**asdict(cell.config))
 
 
-def our_config(config: MarimoConfig | marimo.SetConfig) -> notebook.CellConfig:
+def our_config(config: MarimoConfig | marimo.SetConfig) -> CellConfig:
     """A cell's configuration in our words."""
-    return notebook.CellConfig(**{each.name: getattr(config, each.name) for each in fields(notebook.CellConfig)})
+    return CellConfig(**{each.name: getattr(config, each.name) for each in fields(CellConfig)})
 
 
 # ── a person's → ours ──
 
 
-def edits_of(change: marimo.DocumentChange, document: notebook.Document) -> list[notebook.Edit]:
+def edits_of(change: marimo.DocumentChange, document: Document) -> list[edits.Edit]:
     """The edits that a person's change comes to, together, on the document as it is now; none for what is so already.
 
     A person's word counts whatever the cell's version is: they see what they type into.
@@ -110,7 +111,7 @@ def edits_of(change: marimo.DocumentChange, document: notebook.Document) -> list
             assert_never(change)
 
 
-def _created(change: marimo.CreateCell, document: notebook.Document) -> list[notebook.Edit]:
+def _created(change: marimo.CreateCell, document: Document) -> list[edits.Edit]:
     id = CellId(change.cell_id)
     cell = document.find(id)
     if cell is not None:
@@ -125,65 +126,61 @@ def _created(change: marimo.CreateCell, document: notebook.Document) -> list[not
 def creation(
     id: CellId,
     code: str,
-    document: notebook.Document,
+    document: Document,
     *,
-    place: notebook.CellPosition | None = None,
-    config: notebook.CellConfig | None = None,
-) -> notebook.CreateCell:
+    place: edits.CellPosition | None = None,
+    config: CellConfig | None = None,
+) -> edits.CreateCell:
     """A cell that an editor made, under the id it gave it if that can be one."""
-    is_setup = id == notebook.SETUP_ID
+    is_setup = id == SETUP_ID
     known = {cell.id for cell in document.cells}
-    return notebook.CreateCell(
+    return edits.CreateCell(
         code=code,
         id=id if _CELL_ID.fullmatch(id) and id not in known and not is_setup else None,
         name="setup" if is_setup else "_",
-        config=config or notebook.CellConfig(),
-        place=place or notebook.AtEnd(),
+        config=config or CellConfig(),
+        place=place or edits.AtEnd(),
     )
 
 
 def _changed(
     change: marimo.DeleteCell | marimo.MoveCell | marimo.SetCode | marimo.SetName | marimo.SetConfig,
-    cell: notebook.Cell,
-    document: notebook.Document,
-) -> list[notebook.Edit]:
+    cell: Cell,
+    document: Document,
+) -> list[edits.Edit]:
     match change:
         case marimo.DeleteCell():
-            return [notebook.DeleteCell(cell=cell.id, base_version=cell.version)]
+            return [edits.DeleteCell(cell=cell.id, base_version=cell.version)]
         case marimo.MoveCell():
             place = _place(change, document)
             is_possible = place is not None and place.cell != cell.id and not cell.is_setup
             return (
-                [notebook.MoveCell(cell=cell.id, base_version=cell.version, place=place)]
-                if place and is_possible
-                else []
+                [edits.MoveCell(cell=cell.id, base_version=cell.version, place=place)] if place and is_possible else []
             )
         case marimo.SetCode():
-            edit = notebook.EditCell(cell=cell.id, base_version=cell.version, code=change.code)
+            edit = edits.EditCell(cell=cell.id, base_version=cell.version, code=change.code)
             return [edit] if change.code != cell.code else []
         case marimo.SetName():
-            edit = notebook.RenameCell(cell=cell.id, base_version=cell.version, name=change.name or "_")
+            edit = edits.RenameCell(cell=cell.id, base_version=cell.version, name=change.name or "_")
             return [edit] if (change.name or "_") != cell.name else []
         case marimo.SetConfig():
-            edit = notebook.ConfigureCell(cell=cell.id, base_version=cell.version, config=our_config(change))
+            edit = edits.ConfigureCell(cell=cell.id, base_version=cell.version, config=our_config(change))
             return [edit] if edit.config != cell.config else []
         case _:
             assert_never(change)
 
 
-def _place(
-    change: marimo.CreateCell | marimo.MoveCell, document: notebook.Document
-) -> notebook.After | notebook.Before | None:
+def _place(change: marimo.CreateCell | marimo.MoveCell, document: Document) -> edits.After | edits.Before | None:
     if change.after is not None and document.find(CellId(change.after)) is not None:
-        return notebook.After(cell=CellId(change.after))
+        return edits.After(cell=CellId(change.after))
     if change.before is not None and document.find(CellId(change.before)) is not None:
-        return notebook.Before(cell=CellId(change.before))
+        return edits.Before(cell=CellId(change.before))
     return None
 
 
-def _reordered(wanted: list[CellId], document: notebook.Document) -> list[notebook.Edit]:
+def _reordered(wanted: list[CellId], document: Document) -> list[edits.Edit]:
     known = {cell.id: cell for cell in document.cells}
-    first = [id for id in dict.fromkeys(wanted) if id in known and id != notebook.SETUP_ID]
-    setup = [notebook.SETUP_ID] if notebook.SETUP_ID in known else []
-    order = [*setup, *first, *(id for id in known if id not in first and id != notebook.SETUP_ID)]
-    return notebook.restore_edits(document, replace(document, cells=tuple(known[id] for id in order)))
+    first = [id for id in dict.fromkeys(wanted) if id in known and id != SETUP_ID]
+    setup = [SETUP_ID] if SETUP_ID in known else []
+    order = [*setup, *first, *(id for id in known if id not in first and id != SETUP_ID)]
+    return edits.restore_edits(document, replace(document, cells=tuple(known[id] for id in order)))

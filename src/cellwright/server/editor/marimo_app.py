@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import render
+from cellwright.notebook.render import render
 from cellwright.server.editor import allowed_routes
 from cellwright.server.editor.allowed_routes import panel_routes
 from cellwright.server.editor.mirror import NotebookMirror

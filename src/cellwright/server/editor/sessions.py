@@ -33,8 +33,8 @@ from marimo._types.ids import ConsumerId, SessionId
 
 from cellwright.errors import Defect, RefusedByPolicy
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import render
 from cellwright.notebook.document import AppOption
+from cellwright.notebook.render import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

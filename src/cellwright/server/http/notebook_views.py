@@ -21,8 +21,9 @@ from cellwright.kernel.observation import (
     VariablePreview,
 )
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Cell, Document, graph
 from cellwright.notebook.dataflow import Graph, Node
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.marimo_graph import graph
 from cellwright.policy.masking.masker import Masker
 from cellwright.server.http.schemas.notebooks import (
     CellOutcomeShape,

@@ -14,7 +14,8 @@ from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.observation import CellOutcome, Observation
-from cellwright.notebook import Cell, Document, EditRefused, apply_edits, restore_edits
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edits import EditRefused, apply_edits, restore_edits
 from cellwright.tools.history.moves import (
     BeforeCell,
     HistoryOutcome,

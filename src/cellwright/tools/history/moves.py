@@ -11,7 +11,8 @@ from typing import Final, Literal, assert_never
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.notebook import DEFAULT_NAME, After, Cell, Document, Edit, EditRefused, apply_edits, restore_edits
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.edits import After, Edit, EditRefused, apply_edits, restore_edits
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, fingerprint, revision_between, undo_key
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, place_in, still_in_order
 

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import Defect
 from cellwright.ids import CellId
-from cellwright.notebook import Cell, Document
 from cellwright.notebook.atomic_write import write_atomically
+from cellwright.notebook.document import Cell, Document
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, with_known_ids
 
 _REVISIONS_KEPT: Final = 100

@@ -13,7 +13,8 @@ from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.branches.branch_kernel import BranchLimits
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Document, Edit
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import Edit
 from cellwright.tools.notebook.trials import BranchTrial, trial_of, try_edits
 
 _AT_ONCE: Final = 3

@@ -11,22 +11,20 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.ids import CellId
-from cellwright.notebook import (
-    DEFAULT_NAME,
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.edit_json import parse_edits
+from cellwright.notebook.edits import (
     After,
     AtStart,
-    Cell,
     CellPosition,
     ConfigureCell,
     CreateCell,
     DeleteCell,
-    Document,
     Edit,
     EditCell,
     EditRefused,
     RenameCell,
     apply_edits,
-    parse_edits,
 )
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.policy.actions import EditCells, RunCode

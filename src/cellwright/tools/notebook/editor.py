@@ -22,9 +22,10 @@ from cellwright.kernel.branches.branch import Branch
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, DeleteCell, Document, Edit, EditRefused, apply_edits, clip
-from cellwright.notebook.document import SETUP_NAME
+from cellwright.notebook.document import SETUP_NAME, Document
+from cellwright.notebook.edits import CreateCell, DeleteCell, Edit, EditRefused, apply_edits
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
 from cellwright.tools.notebook.alternatives import TrialCandidate, try_candidates

@@ -17,20 +17,11 @@ from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.branches.factory import open_parallel_session
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import (
-    DEFAULT_NAME,
-    Cell,
-    Document,
-    Edit,
-    NotebookFile,
-    SaveConflict,
-    graph,
-    new,
-    read,
-    restore_edits,
-    save,
-)
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.edits import Edit, restore_edits
+from cellwright.notebook.files import NotebookFile, SaveConflict, new, read, save
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.source_text import numbered
 from cellwright.notebook.syntax_trees import with_names
 from cellwright.tools.history.timeline import RevisionTimeline, read_timeline, write_timeline

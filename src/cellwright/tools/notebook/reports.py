@@ -10,7 +10,8 @@ from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFoun
 from cellwright.journal.values import Json
 from cellwright.kernel.observation import CellOutcome, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import EditRefused, clip
+from cellwright.notebook.edits import EditRefused
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.history.moves import RESTORE_TEXTS
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditOutcome

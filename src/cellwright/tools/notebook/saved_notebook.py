@@ -20,7 +20,9 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Document, NotebookFile, SaveConflict, clip
+from cellwright.notebook.document import Document
+from cellwright.notebook.files import NotebookFile, SaveConflict
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, read_timeline, write_timeline
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, merge, with_known_ids

@@ -17,8 +17,10 @@ from cellwright.kernel.branches.runtime import Trial
 from cellwright.kernel.observation import CellOutcome, Observation, VariablePreview
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import CreateCell, Document, Edit, clip
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell, Edit
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialStatus, TrialVariable
 

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
-from cellwright.notebook import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
 from cellwright.notebook.syntax_trees import walk_syntax
 from cellwright.runs.deliver.cell_content import read_cell
 from cellwright.runs.deliver.delivery import Comparison, Delivery

@@ -16,7 +16,7 @@ from cellwright.runs.deliver.report.text import MARK, duration, report_text
 if TYPE_CHECKING:
     from cellwright.ids import CellId
     from cellwright.kernel.observation import CellOutcome
-    from cellwright.notebook import Document
+    from cellwright.notebook.document import Document
 
 __all__ = ["MARK", "DrawCharts", "draw_charts", "duration", "report_html", "report_text"]
 

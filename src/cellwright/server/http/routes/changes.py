@@ -21,7 +21,8 @@ from cellwright.app.workspaces import EDITOR_FILE
 from cellwright.errors import UserError
 from cellwright.journal.names import stream_of
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import Document, SaveConflict
+from cellwright.notebook.document import Document
+from cellwright.notebook.files import SaveConflict
 from cellwright.policy.approvals import Person
 from cellwright.runs.events import ChangeReviewed
 from cellwright.runs.history.history import (

@@ -15,7 +15,7 @@ from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.process.call import CellSelection
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.server.http import notebook_views as views
 from cellwright.server.http.auth.dependencies import Reader, Steerer
 from cellwright.server.http.errors import Conflict, ResourceNotFound

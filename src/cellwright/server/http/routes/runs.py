@@ -18,7 +18,7 @@ from cellwright.analyst.data_search import project_files
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
 from cellwright.journal.names import RunId, new_run_id
-from cellwright.notebook import read
+from cellwright.notebook.files import read
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
