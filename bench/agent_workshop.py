@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 
 from bench.agent_tasks import Rounds, Task
 from bench.failure import BenchFailed
-from cellwright.agents import AgentReport, Assignment
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import AgentReport, Assignment
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.programs import programs
@@ -40,8 +40,8 @@ from cellwright.runs.events import EVENT_TYPES
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits
 from cellwright.testing import CallTool, CallTools, ProviderProcess, Received
-from cellwright.tools import Guard
 from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.approval.guard import Guard
 from cellwright.tools.file_tools import file_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools

@@ -21,13 +21,13 @@ from bench.agent_tasks import TASKS
 from bench.agent_workshop import STYLES, Came, Workshop
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
-from cellwright.agents import Assignment, Role
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import Assignment
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.composition import AssignmentContext, compose
 from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord
 from cellwright.agents.prompt.prompt_store import JournalTexts
-from cellwright.agents.role import built_in_roles
+from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.styles import Style
 from cellwright.journal.flow import Flow
 from cellwright.journal.journal import Journal
@@ -41,7 +41,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.policy.money import Money
 from cellwright.policy.rule_file import read_rules
 from cellwright.runs.events import EVENT_TYPES
-from cellwright.tools import Guard
+from cellwright.tools.approval.guard import Guard
 from cellwright.tools.callers import DEFAULT_TOKENS
 from cellwright.tools.text_store import cut
 from cellwright.tools.tool import Done, Tool, Toolset, tool

@@ -7,6 +7,11 @@ import warnings
 from collections.abc import Callable
 
 _HOMES = {
+    "cellwright.agents": {
+        "assignment": ("AgentReport", "Assignment", "Note"),
+        "prompt.prompt": ("PromptPart", "Rank", "Weight", "assemble"),
+        "role": ("Role", "read_roles"),
+    },
     "cellwright.journal": {
         "effects": ("Effect",),
         "events": ("CostRecorded",),
@@ -47,6 +52,11 @@ _HOMES = {
         "host.tiers": ("probe",),
         "spec": ("Limits",),
     },
+    "cellwright.tools": {
+        "approval.guard": ("ActionRefused", "Guard"),
+        "approval.inbox": ("Inbox",),
+        "approval.rule_files": ("standing_rules",),
+    },
 }  # fmt: skip
 
 
@@ -64,8 +74,10 @@ def _former_names(room: str) -> Callable[[str], object]:
 
 
 # Each is the `__getattr__` of its room.
+agents = _former_names("cellwright.agents")
 journal = _former_names("cellwright.journal")
 kernel = _former_names("cellwright.kernel")
 notebook = _former_names("cellwright.notebook")
 policy = _former_names("cellwright.policy")
 sandbox = _former_names("cellwright.sandbox")
+tools = _former_names("cellwright.tools")

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cellwright.agents import Note
+from cellwright.agents.assignment import Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.prompt.context_providers import DataContext, limits_text, preview_file
 from cellwright.data.files import DataFile

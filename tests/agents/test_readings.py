@@ -44,7 +44,7 @@ from cellwright.notebook.edits import CreateCell, DeleteCell
 from cellwright.notebook.files import read
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import read_rules
-from cellwright.tools import Guard
+from cellwright.tools.approval.guard import Guard
 from cellwright.tools.callers import standard
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import observation_json

@@ -9,12 +9,11 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import TypeAdapter
 
-from cellwright.agents import Role, read_roles
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.front_matter import read_front_matter
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.repair.deterministic import APPLY, INSTALL, RUN
-from cellwright.agents.role import built_in_roles, read_role, role_named
+from cellwright.agents.role import Role, built_in_roles, read_role, read_roles, role_named
 from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.data.files import parse_data

@@ -17,7 +17,7 @@ from cellwright.policy.approvals import No, Yes
 from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, UseId, leave_uncounted, price
 from cellwright.policy.money import Money
 from cellwright.testing import CallTool
-from cellwright.tools import Raise
+from cellwright.tools.approval.budget_questions import Raise
 from cellwright.tools.tool import Tool, tool
 from tests.agents.workshop import ADA, DONE, a_role, an_assignment, finish, open_workshop
 from tests.models.houses import House

@@ -11,15 +11,15 @@ from typing import Any
 import anyio
 from pydantic import TypeAdapter
 
-from cellwright.agents import AgentReport, Assignment, Role
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.artifacts import artifact_tools
+from cellwright.agents.assignment import AgentReport, Assignment
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import agent_workflow, assignment_json
 from cellwright.agents.prompt.context_providers import ContextProvider, NotebookContext
 from cellwright.agents.prompt.prompt import Prompt
 from cellwright.agents.prompt.prompt_store import JournalTexts, list_contexts, read_prompt
-from cellwright.agents.role import built_in_roles
+from cellwright.agents.role import Role, built_in_roles
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.flow import Flow, Workflow
 from cellwright.journal.journal import Journal
@@ -32,7 +32,8 @@ from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool, Received
-from cellwright.tools import Guard, Inbox, InboxItem
+from cellwright.tools.approval.guard import Guard
+from cellwright.tools.approval.inbox import Inbox, InboxItem
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools

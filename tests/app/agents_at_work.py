@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from pydantic import TypeAdapter
 
-from cellwright.agents import AgentReport
+from cellwright.agents.assignment import AgentReport
 from cellwright.agents.loop import agent_workflow
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.app import WorkspaceOptions, agent_context_opener
@@ -23,8 +23,8 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import No, Reply, Yes
 from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.settings import Settings
-from cellwright.tools import Inbox
 from cellwright.tools.approval.guard import audit_trail
+from cellwright.tools.approval.inbox import Inbox
 from tests.agents.workshop import ADA, KEY, MASKER, Workshop
 from tests.models.houses import House
 

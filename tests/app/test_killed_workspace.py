@@ -19,7 +19,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
-from cellwright.tools import Inbox, InboxItem
+from cellwright.tools.approval.inbox import Inbox, InboxItem
 from tests.agents.forked import Forker
 from tests.agents.workshop import ADA, DONE, KEY, MASKER
 from tests.models.houses import House

@@ -24,7 +24,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.server.http.auth.tokens import TokenStore
 from cellwright.testing import ProviderServer
-from cellwright.tools import Inbox
+from cellwright.tools.approval.inbox import Inbox
 from tests.cli.in_process import run_here
 from tests.runs.factory import apply, at_once, create, finish
 

@@ -33,7 +33,7 @@ from cellwright.journal.questions import Question
 from cellwright.policy.budgets import BudgetLedger, Limit, Unpriced, Use, UseId, reserve
 from cellwright.policy.money import UnknownPrice
 from cellwright.runs.events import EVENT_TYPES
-from cellwright.tools import Guard
+from cellwright.tools.approval.guard import Guard
 from tests.cli.in_process import Said, run_here
 from tests.sampling import some
 from tests.tools.office import RATES, WHO, open_office

@@ -36,7 +36,7 @@ from cellwright.runs.events import (
 )
 from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
 from cellwright.runs.plan.plan import Plan, Task
-from cellwright.tools import ask_approval
+from cellwright.tools.approval.approval_questions import ask_approval
 
 READ = Task(id="read-sales", title="Read the sales")
 COMPARE = Task(id="compare", title="Compare the quarters", after=("read-sales",))

@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 FORMER = {
+    "cellwright.agents": "AgentReport Assignment Note PromptPart Rank Role Weight assemble read_roles",
     "cellwright.policy": """
         Actor ApprovalQuestion BUILT_IN_RULES BudgetLedger Masker ModelOrigin Money Pending Person QuestionId RuleText
         Secret Use UseId UseNetwork Yes answer grant_of judge read_rules reserve settle
@@ -18,6 +19,7 @@ FORMER = {
         new read save
     """,
     "cellwright.sandbox": "AllowedHost Egress EgressRecord Limits probe",
+    "cellwright.tools": "ActionRefused Guard Inbox standing_rules",
 }
 
 

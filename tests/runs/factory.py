@@ -20,7 +20,7 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.runs.views.run_view import RunView, read_view
 from cellwright.settings import Settings
 from cellwright.testing import Answer, CallTool, CallTools, Received
-from cellwright.tools import Inbox
+from cellwright.tools.approval.inbox import Inbox
 from tests.models.houses import House
 
 ADA = Person(name="ada", door="web")

@@ -14,7 +14,8 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.plan.plan import AddTask, DropTask, RetryTask, Task
 from cellwright.testing import CallTool, Fault
-from cellwright.tools import Inbox, Raise
+from cellwright.tools.approval.budget_questions import Raise
+from cellwright.tools.approval.inbox import Inbox
 from tests.conftest import notebook_source
 from tests.models.houses import House
 from tests.runs.factory import ADA, Kernels, apply, at_once, create, finish, of, open_factory, plan, task

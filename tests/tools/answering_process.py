@@ -13,7 +13,7 @@ from cellwright.journal.crash import CrashPoint, crash_at
 from cellwright.journal.records import Records
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
-from cellwright.tools import Inbox
+from cellwright.tools.approval.inbox import Inbox
 from tests.tools.office import ADA, KEY, MASKER
 
 

@@ -22,8 +22,8 @@ from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.policy.serialization import action_json, parse_action
 from cellwright.runs.events import EVENT_TYPES
-from cellwright.tools import ActionRefused, Guard, Inbox, InboxItem
-from cellwright.tools.approval.guard import ActionPermitted, AuditTrailLine, audit_trail
+from cellwright.tools.approval.guard import ActionPermitted, ActionRefused, AuditTrailLine, Guard, audit_trail
+from cellwright.tools.approval.inbox import Inbox, InboxItem
 
 PROJECT = "/home/ada/penguins"
 ADA = Person(name="ada", door="web")

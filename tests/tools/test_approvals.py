@@ -26,8 +26,9 @@ from cellwright.policy.approvals import (
     envelope_agreed,
 )
 from cellwright.policy.envelope import Envelope, envelope_of
-from cellwright.tools import PlainAnswered, TypedAnswer, ask_approval
-from cellwright.tools.approval.inbox import NoSuchQuestion
+from cellwright.tools.approval.approval_questions import ask_approval
+from cellwright.tools.approval.inbox import NoSuchQuestion, PlainAnswered
+from cellwright.tools.approval.typed_answers import TypedAnswer
 from tests.tools.office import ADA, MASKER, PROJECT, RATES, SECRET, open_office
 
 SHELL = RunShell(command=("ls",), folder=PROJECT)

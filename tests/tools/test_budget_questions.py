@@ -11,8 +11,8 @@ from cellwright.journal.flow import Flow, Workflow
 from cellwright.policy.approvals import AnswerRefused, No, Yes
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Use, UseId, Within, reserve, settle
 from cellwright.policy.money import Money, Price, UnknownPrice
-from cellwright.tools import ActionRefused, Guard, LeaveUncounted, PutPrice, Raise
-from cellwright.tools.approval.guard import BudgetRaised
+from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.guard import ActionRefused, BudgetRaised, Guard
 from tests.tools.office import ADA, SECRET, WHO, Office, open_office
 
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")

@@ -21,8 +21,8 @@ from cellwright.policy.approvals import AgreedEnvelope, AnswerRefused, ModelOrig
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Use, UseId, reserve
 from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.policy.serialization import action_json
-from cellwright.tools import ActionRefused, Guard, Raise
-from cellwright.tools.approval.guard import LONGEST_RECORDED, ActionPermitted, BudgetRaised
+from cellwright.tools.approval.budget_questions import Raise
+from cellwright.tools.approval.guard import LONGEST_RECORDED, ActionPermitted, ActionRefused, BudgetRaised, Guard
 from tests.tools.office import ADA, PROJECT, RATES, SECRET, WHO, Office, open_office
 
 LS = RunShell(command=("ls",), folder=PROJECT)

@@ -19,8 +19,8 @@ from cellwright.policy.approvals import Person
 from cellwright.runs.views import branches
 from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import open_choices, read_branch_views
-from cellwright.tools import TypedAnswer
 from cellwright.tools.alternatives_tool import decided_by_checks
+from cellwright.tools.approval.typed_answers import TypedAnswer
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, NONE, TrialRecord, choices_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.tools import standing_rules
+from cellwright.tools.approval.rule_files import standing_rules
 
 RULE = '[[rule]]\naction = "run-shell"\nthen = "deny"\n'
 

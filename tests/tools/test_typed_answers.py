@@ -9,9 +9,8 @@ import pytest
 
 from cellwright.errors import UserError
 from cellwright.policy.approvals import No, Reply, Yes
-from cellwright.tools import LeaveUncounted, PutPrice, Raise, TypedAnswer
-from cellwright.tools.approval.budget_questions import BudgetReply
-from cellwright.tools.approval.typed_answers import parse_choice, parse_reply
+from cellwright.tools.approval.budget_questions import BudgetReply, LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.typed_answers import TypedAnswer, parse_choice, parse_reply
 
 ACTION = ("once", "run", "always", "no")
 BUDGET = ("raise", "no")

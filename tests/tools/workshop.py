@@ -18,7 +18,8 @@ from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import RuleText, read_rules
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.views.questions import run_inbox
-from cellwright.tools import Guard, Inbox, InboxItem
+from cellwright.tools.approval.guard import Guard
+from cellwright.tools.approval.inbox import Inbox, InboxItem
 from cellwright.tools.callers import GuardedCaller, standard
 from cellwright.tools.text_store import TextStore
 from cellwright.tools.tool import Tool, ToolCall, ToolResult, Toolset, parse_result, result_json

@@ -9,8 +9,4 @@ Never:  what is allowed (policy), provider SDKs, kernels of its own, plans of se
 not wait for it.
 """
 
-from cellwright.agents.assignment import AgentReport, Assignment, Note
-from cellwright.agents.names import __getattr__ as __getattr__
-from cellwright.agents.role import Role, read_roles
-
-__all__ = ["AgentReport", "Assignment", "Note", "Role", "read_roles"]
+from cellwright.former_names import agents as __getattr__  # noqa: F401  for names that were here

@@ -32,7 +32,7 @@ from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
-    from cellwright.agents import Role
+    from cellwright.agents.role import Role
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024

@@ -16,13 +16,14 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.agents import Assignment, Role, read_roles
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import Assignment
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.prompt.context_providers import ContextProvider, DataContext, NotebookContext, limits_text
 from cellwright.agents.prompt.prompt_store import JournalTexts
+from cellwright.agents.role import Role, read_roles
 from cellwright.agents.skills import Skill, read_skills
 from cellwright.analyst.data_search import project_files
 from cellwright.app.doctor import has_model
@@ -48,8 +49,9 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
-from cellwright.tools import Guard, standing_rules
 from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.approval.guard import Guard
+from cellwright.tools.approval.rule_files import standing_rules
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import open_parallel_branch
 from cellwright.tools.project_files import ProjectFiles

@@ -26,8 +26,9 @@ from cellwright.runs.views import branches
 from cellwright.runs.views.branches import DecidedBranches, NotWaiting
 from cellwright.runs.views.questions import answer_view, open_question_view
 from cellwright.runs.views.run_view import check_is_run
-from cellwright.tools import Inbox, InboxItem, PlainAnswered, TypedAnswer
 from cellwright.tools.approval.approval_questions import APPROVAL
+from cellwright.tools.approval.inbox import Inbox, InboxItem, PlainAnswered
+from cellwright.tools.approval.typed_answers import TypedAnswer
 
 approvals = GroupedCommands(help="Now `cellwright inbox`.", no_args_is_help=True)
 questions = GroupedCommands(help="Now `cellwright inbox`.", no_args_is_help=True)

@@ -17,7 +17,8 @@ from cellwright.cli.terminal_input import ask_line, ask_person, is_interactive, 
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox
-from cellwright.tools import Inbox, InboxItem, RecordedAnswer, TypedAnswer
+from cellwright.tools.approval.inbox import Inbox, InboxItem, RecordedAnswer
+from cellwright.tools.approval.typed_answers import TypedAnswer
 
 app = GroupedCommands(help="What runs ask you, and what you have allowed them.")
 

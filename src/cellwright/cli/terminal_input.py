@@ -17,7 +17,8 @@ from cellwright.cli.render import run_output
 from cellwright.cli.render.remedies import hint_text
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, No, Person
-from cellwright.tools import Inbox, InboxItem, TypedAnswer
+from cellwright.tools.approval.inbox import Inbox, InboxItem
+from cellwright.tools.approval.typed_answers import TypedAnswer
 
 _MOST_BYTES: Final = 4096
 

@@ -22,7 +22,7 @@ from cellwright.policy.approvals import No
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.events import EVENT_TYPES
-from cellwright.tools import ask_approval
+from cellwright.tools.approval.approval_questions import ask_approval
 from cellwright.tools.approval.budget_questions import ask_for_more
 from tests.server.a_daemon import TinyRuns
 from tests.server.http.a_served_folder import SECONDS, Served, ready_settings, serve

@@ -11,7 +11,8 @@ from rich.text import Text
 from cellwright.cli.render.console import line, people, results
 from cellwright.policy.approvals import No, Yes
 from cellwright.policy.display_text import shown, shown_block
-from cellwright.tools import InboxReply, LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.inbox import InboxReply
 
 
 def questions(found: Sequence[Mapping[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from cellwright.agents import AgentReport
+from cellwright.agents.assignment import AgentReport
 from cellwright.policy.budgets import Limit
 from cellwright.runs.deliver.delivery import RunEnd
 from cellwright.runs.goal.goal import Goal

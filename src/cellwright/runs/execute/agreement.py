@@ -21,8 +21,7 @@ from cellwright.policy.targets import Malformed
 from cellwright.runs.deliver.delivery import RunEnd
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
-from cellwright.tools import ask_approval
-from cellwright.tools.approval.approval_questions import read_grants
+from cellwright.tools.approval.approval_questions import ask_approval, read_grants
 
 _HTTPS: Final = 443
 

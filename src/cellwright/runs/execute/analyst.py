@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from cellwright.agents import Role
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.role import Role
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.request import UnsupportedGoal
 from cellwright.analyst.profile import one_line

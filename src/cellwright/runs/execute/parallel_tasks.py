@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from cellwright.agents import AgentReport, Assignment, Note
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.loop import assignment_json
 from cellwright.ids import CellId
 from cellwright.journal.flow import Flow

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from cellwright.agents import AgentReport, Assignment, Note
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.steering import SteeringInput
 from cellwright.journal.flow import Flow

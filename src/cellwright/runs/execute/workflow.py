@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cellwright.agents import Assignment
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.assignment import Assignment
 from cellwright.agents.loop import agent_workflow
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.journal.flow import Flow, Workflow

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from cellwright.agents import AgentReport, Note
+from cellwright.agents.assignment import AgentReport, Note
 from cellwright.errors import UserError
 from cellwright.runs.plan.plan import (
     MOST_ALTERNATIVES,

@@ -18,7 +18,7 @@ from cellwright.runs.deliver.delivery import ComparedWay, Comparison
 from cellwright.runs.plan.plan import Task
 from cellwright.runs.views.branch_views import BranchView, BranchViews, branches_asked
 from cellwright.runs.views.run_view import ReadStream, read_view
-from cellwright.tools import (
+from cellwright.tools.approval.inbox import (
     Inbox,
     InboxItem,
     InboxReply,
@@ -26,8 +26,8 @@ from cellwright.tools import (
     PlainKind,
     PlainQuestion,
     RecordedAnswer,
-    TypedAnswer,
 )
+from cellwright.tools.approval.typed_answers import TypedAnswer
 from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, NONE, BranchDropped, TrialRecord
 
 

@@ -9,16 +9,14 @@ from cellwright.journal.records import Records
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Person, Yes
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.views.branches import BranchKind
-from cellwright.tools import (
+from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice, Raise
+from cellwright.tools.approval.inbox import (
     Inbox,
     InboxItem,
     InboxReply,
-    LeaveUncounted,
     PlainAnswered,
     PlainKind,
     PlainQuestion,
-    PutPrice,
-    Raise,
     RecordedAnswer,
 )
 

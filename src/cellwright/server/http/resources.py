@@ -28,7 +28,7 @@ from cellwright.runs.views.questions import run_inbox
 from cellwright.runs.views.run_view import RunView, update_view
 from cellwright.server.executor import RunExecutor
 from cellwright.settings import Settings
-from cellwright.tools import Inbox
+from cellwright.tools.approval.inbox import Inbox
 
 _MAX_RUNS: Final = 1_000
 

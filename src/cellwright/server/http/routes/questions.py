@@ -16,8 +16,8 @@ from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas import runs as shapes
-from cellwright.tools import TypedAnswer
 from cellwright.tools.approval.inbox import NoSuchQuestion
+from cellwright.tools.approval.typed_answers import TypedAnswer
 
 router = ApiRouter(tags=["approvals"])
 QuestionName = Annotated[str, Path(min_length=1, max_length=400, description="A question, as `/questions` names it.")]

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import anyio.to_thread
 from pydantic import ConfigDict
 
-from cellwright.agents import read_roles
-from cellwright.agents.role import built_in_roles
+from cellwright.agents.role import built_in_roles, read_roles
 from cellwright.agents.skills import read_skills
 from cellwright.models.config.names import Tier
 from cellwright.policy.actions import Kind
@@ -22,9 +21,8 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
-from cellwright.tools import standing_rules
 from cellwright.tools.approval.approval_questions import read_grants
-from cellwright.tools.approval.rule_files import rules_view
+from cellwright.tools.approval.rule_files import rules_view, standing_rules
 
 router = ApiRouter(tags=["settings"])
 
