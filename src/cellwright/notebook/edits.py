@@ -293,6 +293,12 @@ def _check_config(cell: CellId, config: CellConfig) -> None:
         raise _Refusal("setup", "Of the setup cell only `hide_code` can be configured.")
 
 
+def created(cell: Cell, place: CellPosition) -> CreateCell:
+    """The edit that makes this cell, under its id."""
+    identity = None if cell.is_setup else cell.id
+    return CreateCell(code=cell.code, name=cell.name, config=cell.config, place=place, id=identity)
+
+
 def restore_edits(current: Document, earlier: Document) -> list[Edit]:
     """The edits that turn `current` back into `earlier`: what undoes everything done in between.
 
@@ -321,8 +327,7 @@ def restore_edits(current: Document, earlier: Document) -> list[Edit]:
 def _restore_cell(cell: Cell, now: Cell | None, order: list[CellId], at: int, place: CellPosition) -> list[Edit]:
     if now is None:
         order.insert(at, cell.id)
-        identity = None if cell.is_setup else cell.id
-        return [CreateCell(code=cell.code, name=cell.name, config=cell.config, place=place, id=identity)]
+        return [created(cell, place)]
     edits: list[Edit] = []
     if order[at] != cell.id:
         order.remove(cell.id)

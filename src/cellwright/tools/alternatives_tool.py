@@ -13,11 +13,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.journal.values import Json
-from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright.notebook.prompt_summary import clip
 from cellwright.policy.actions import Action
 from cellwright.tools.notebook.alternatives import TrialCandidate, number_of
-from cellwright.tools.notebook.cell_changes import CellDiff, CellEdit, Seconds, actions_of, changes_between, edits_of
+from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, actions_of, changes_by, edits_of
 from cellwright.tools.notebook.editor import AlternativesOutcome, NotebookEditor
 from cellwright.tools.notebook.reports import edit_result, observation_json, revision_finder
 from cellwright.tools.notebook.trial_records import (
@@ -189,7 +188,8 @@ def alternatives_tool(editor: NotebookEditor) -> Tool:
 
     async def action(arguments: Any) -> tuple[Action, ...]:
         await editor.sync()
-        changes = [change for candidate in arguments.candidates for change in _changes(editor, candidate)]
+        document = editor.notebook.document
+        changes = [change for candidate in arguments.candidates for change in changes_by(candidate.edits, document)]
         edit, run = actions_of(changes, editor.notebook.path)
         return (run,) if arguments.keep == "none" else (edit, run)
 
@@ -256,9 +256,3 @@ def _candidate(given: CandidateEdits, checks: Sequence[str]) -> TrialCandidate:
     for check in wanted:
         check_code(check)
     return TrialCandidate(name=given.name, edits=partial(edits_of, given.edits), checks=wanted)
-
-
-def _changes(editor: NotebookEditor, candidate: CandidateEdits) -> tuple[CellDiff, ...]:
-    document = editor.notebook.document
-    after = apply_edits(document, edits_of(candidate.edits, document))
-    return () if isinstance(after, EditRefused) else changes_between(document, after)

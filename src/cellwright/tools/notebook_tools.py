@@ -13,13 +13,20 @@ from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
 from cellwright.kernel.process.call import CellSelection
 from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
-from cellwright.notebook.edits import EditRefused, apply_edits
 from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.prompt_summary import clip
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
-from cellwright.tools.notebook.cell_changes import CellEdit, Seconds, actions_of, changes_between, edits_of, label
+from cellwright.tools.notebook.cell_changes import (
+    CellEdit,
+    Seconds,
+    actions_of,
+    changes_between,
+    changes_by,
+    edits_of,
+    label,
+)
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.reports import cell_text, edit_result, revision_finder, with_news
 from cellwright.tools.notebook.saved_notebook import EditOutcome
@@ -133,10 +140,7 @@ def _search(document: Document, pattern: str) -> ToolResult:
 def _apply_tool(editor: NotebookEditor) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
         await editor.sync()
-        document = editor.notebook.document
-        after = apply_edits(document, edits_of(arguments.edits, document))
-        changes = () if isinstance(after, EditRefused) else changes_between(document, after)
-        edit, run = actions_of(changes, editor.notebook.path)
+        edit, run = actions_of(changes_by(arguments.edits, editor.notebook.document), editor.notebook.path)
         return (edit,) if arguments.run == "none" else (edit, run)
 
     @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
@@ -205,15 +209,16 @@ def _try_tool(editor: NotebookEditor) -> Tool:
 
 
 def _undo_tools(editor: NotebookEditor) -> list[Tool]:
-    history = editor.history
+    history, notebook = editor.history, editor.notebook
 
-    async def action(arguments: Any) -> tuple[Action, ...] | None:
+    def moving(target: UndoLast | Redo | BeforeCell) -> tuple[Action, ...]:
+        after = history.preview(target)
+        return () if after is None else actions_of(changes_between(notebook.document, after), notebook.path)
+
+    async def action(arguments: Any) -> tuple[Action, ...]:
         await editor.sync()
         before = arguments.before_cell
-        after = history.preview(BeforeCell(cell=before, key="") if before else UndoLast())
-        if after is None:
-            return None
-        return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)
+        return moving(BeforeCell(cell=before, key="") if before else UndoLast())
 
     @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def undo(
@@ -229,11 +234,8 @@ def _undo_tools(editor: NotebookEditor) -> list[Tool]:
             return _move_result(editor, await history.go_before(before_cell, key=calling.key))
         return _move_result(editor, await history.undo(key=calling.key, seconds=seconds))
 
-    async def redo_action(_: Any) -> Action | None:
-        after = history.preview(Redo())
-        if after is None:
-            return None
-        return actions_of(changes_between(editor.notebook.document, after), editor.notebook.path)[1]
+    async def redo_action(_: Any) -> tuple[Action, ...]:
+        return moving(Redo())[1:]
 
     @tool(action=redo_action, changes=True, find=revision_finder(editor), seconds=None)
     async def redo(calling: CallContext) -> ToolResult:

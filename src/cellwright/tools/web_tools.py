@@ -35,9 +35,12 @@ _EMPTY: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
 _BLOCKS: Final = frozenset(
-    {"p", "div", "section", "article", "main", "ul", "ol", "table", "tr", "blockquote", "pre", "dl", "dt", "dd", "hr"}
+    {"p", "div", "section", "article", "main", "ul", "ol", "table", "blockquote", "pre", "dl", "dt", "dd", "hr"}
 )
-_HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
+_HEADINGS: Final = {f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)}
+_SMALL: Final = {"li": "\n- ", "td": " | ", "th": " | ", "br": "\n", "tr": "\n"}
+_BEGINNINGS: Final = _HEADINGS | dict.fromkeys(_BLOCKS, "\n\n") | _SMALL
+"""What stands where a tag begins."""
 _INVISIBLE: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?!\.)", re.I
 )
@@ -86,17 +89,8 @@ class _PageReader(HTMLParser):
             if tag not in _EMPTY:
                 self._skipped_in.append(tag)
             return
-        if tag in _HEADINGS:
-            self.parts.append(f"\n\n{_HEADINGS[tag]} ")
-        elif tag == "li":
-            self.parts.append("\n- ")
-        elif tag in {"td", "th"}:
-            self.parts.append(" | ")
-        elif tag == "br":
-            self.parts.append("\n")
-        elif tag in _BLOCKS:
-            self.parts.append("\n" if tag == "tr" else "\n\n")
-        elif tag == "a":
+        self.parts.append(_BEGINNINGS.get(tag, ""))
+        if tag == "a":
             self._links.append(_absolute(self._address, given.get("href") or ""))
 
     def handle_endtag(self, tag: str) -> None:
@@ -110,7 +104,7 @@ class _PageReader(HTMLParser):
         elif tag == "a" and self._links:
             link = self._links.pop()
             self.parts.append(f" ({link})" if link else "")
-        elif tag in _HEADINGS or (tag in _BLOCKS and tag != "tr"):
+        elif tag in _HEADINGS or tag in _BLOCKS:
             self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:

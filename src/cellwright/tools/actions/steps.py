@@ -132,35 +132,25 @@ _FEATURES: tuple[tuple[str, str, str], ...] = (
     ("exception groups", "`except*`", "Use plain `except`."),
     ("callable replacement", "re.sub with a function", "Loop over re.finditer and join the parts."),
 )  # fmt: skip
-_ABSENT_NAMES = frozenset(
-    [
-        "bytearray",
-        "memoryview",
-        "input",
-        "exit",
-        "quit",
-        "super",
-        "classmethod",
-        "staticmethod",
-        "property",
-        "__import__",
-        "globals",
-        "locals",
-        "vars",
-        "compile",
-        "breakpoint",
-    ]
-)
 _ABSENT_HINT = (
     "Use functions, variables and bytes; ask through a tool, if one is there, and let the program end itself."
 )
 _ASYNCIO_HINT = "Use `await asyncio.gather(...)` to do several things at once."
 _NOT_YET = re.compile(r"not yet support|is not supported in this environment|not yet implemented")
-_ABSENT_NAME = re.compile(r"name '(\w+)' is not defined")
+_ABSENT_NAME = re.compile(
+    r"name '(bytearray|memoryview|input|exit|quit|super|classmethod|staticmethod|property|__import__|globals|locals"
+    r"|vars|compile|breakpoint)' is not defined"
+)
 _ABSENT_MODULE = re.compile(r"No module named '([\w.]+)'")
 _ABSENT_PART = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'|module '([\w.]+)' has no attribute '(\w+)'")
 _DUNDER_METHOD = re.compile(r"object of type '(\w+)' has no len\(\)")
 
+_NOT_AWAITED = re.compile(r"CoroutineType\[|is not awaited|'coroutine' object")
+_KIND_HINTS: dict[FailureKind, str] = {
+    "types": "Call the tools as their signatures say.",
+    "state": "Start the program again from its beginning.",
+    "crash": "Write the program in another, simpler way.",
+}
 _LIMIT_HINTS: dict[LimitName, str] = {
     "seconds": "Do less work here: compute in a notebook cell through the tools, or in smaller programs.",
     "sleep_seconds": "Do not wait in a program; end it and look again later.",
@@ -192,13 +182,8 @@ def program_failed(
 def _advise(kind: FailureKind, error: str, message: str, limit: LimitName | None) -> _Advice:
     if limit is not None:
         return "limit", message, _LIMIT_HINTS[limit]
-    if kind == "types":
-        return kind, message, _about_types(message)
-    if kind == "state":
-        return kind, message, "Start the program again from its beginning."
-    if kind == "crash":
-        return kind, message, "Write the program in another, simpler way."
-    return _missing(error, message) or (kind, message, _about_error(error, message))
+    missing = None if kind in _KIND_HINTS else _missing(error, message)
+    return missing or (kind, message, _hint(kind, error, message))
 
 
 def _missing(error: str, message: str) -> _Advice | None:
@@ -212,7 +197,7 @@ def _missing(error: str, message: str) -> _Advice | None:
         module, name = found[2] or found[3], found[1] or found[4]
         hint = _ASYNCIO_HINT if module == "asyncio" else "Write it with plain Python, or run it in a notebook cell."
         return _unsupported(f"`{module}.{name}`", hint)
-    if (found := _ABSENT_NAME.search(message)) and found[1] in _ABSENT_NAMES:
+    if found := _ABSENT_NAME.search(message):
         return _unsupported(f"`{found[1]}`", _ABSENT_HINT)
     if found := _DUNDER_METHOD.search(message):
         return _unsupported(f"`__len__` of an own class ({found[1]})", "Add a method `size()` and call that.")
@@ -234,19 +219,13 @@ def _unsupported(name: str, hint: str) -> _Advice:
     return "unsupported", f"Not available in programs: {name}.", hint
 
 
-def _about_types(message: str) -> str:
-    if "CoroutineType[" in message or "is not awaited" in message:
+def _hint(kind: FailureKind, error: str, message: str) -> str:
+    if kind in ("state", "crash"):
+        return _KIND_HINTS[kind]
+    if error == "NeverAwaited" or _NOT_AWAITED.search(message):
         return "Tools are async: write `await tool(...)`, or gather several with `await asyncio.gather(...)`."
-    if "used when not defined" in message:
-        return "Define it first; the only tools are the ones listed."
-    return "Call the tools as their signatures say."
-
-
-def _about_error(error: str, message: str) -> str:
-    if "'coroutine' object" in message or error == "NeverAwaited":
-        return "Tools are async: write `await tool(...)`, or gather several with `await asyncio.gather(...)`."
-    if error == "PermissionError" or "in this environment" in message:
+    if kind != "types" and (error == "PermissionError" or "in this environment" in message):
         return "Programs have no files, no network and no environment; use the tools."
-    if error == "NameError":
+    if error == "NameError" or (kind == "types" and "used when not defined" in message):
         return "Define it first; the only tools are the ones listed."
-    return ""
+    return _KIND_HINTS.get(kind, "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -30,13 +29,17 @@ State = Annotated[str, Field(description="The state that git_diff named for the 
 def git_tools(client: GitClient) -> list[Tool]:
     """Status, diff and commit for one project."""
 
-    @tool(action=_reads(client), seconds=_SECONDS)
+    def reading(arguments: Any) -> Action:
+        paths: list[str] = getattr(arguments, "paths", [])
+        return ReadFile(path=str(client.project / paths[0]) if len(paths) == 1 else str(client.project))
+
+    @tool(action=reading, seconds=_SECONDS)
     async def git_status() -> ToolResult:
         """Which files of the project differ from the last commit. What the person has staged makes no difference."""
         view = await client.look("status")
         return Done(text=_plain(f"{_where(view)}\n{_listed(view)}"), value=_value(view), is_untrusted=True)
 
-    @tool(action=_reads(client), seconds=_SECONDS)
+    @tool(action=reading, seconds=_SECONDS)
     async def git_diff(paths: Paths = []) -> ToolResult:  # noqa: B006  pydantic copies it
         """What differs from the last commit, new files included, as a patch; and the name of this state."""
         view = await client.look("diff", paths)
@@ -46,7 +49,22 @@ def git_tools(client: GitClient) -> list[Tool]:
         value = {**_value(view), "state": view.state, "patch": _plain(view.answer.patch)}
         return Done(text=_plain(text), value=value, is_untrusted=True)
 
-    @tool(action=_commits(client), changes=True, find=_finds(client), seconds=_SECONDS)
+    return [git_status, git_diff, _commit_tool(client)]
+
+
+def _commit_tool(client: GitClient) -> Tool:
+    async def action(arguments: Any) -> Action:
+        branch = client.branch(arguments.branch)
+        diff = await client.describe(arguments.paths, arguments.state)
+        return GitCommit(repository=str(client.project), branch=branch, message=arguments.message, diff=_plain(diff))
+
+    async def find(arguments: Any, _: CallContext) -> EffectFinding:
+        name = await client.find_commit(arguments.branch, arguments.message, arguments.state)
+        if name is None:
+            return EffectNotFound()
+        return EffectFound(result=result_json(_done(client.branch(arguments.branch), name)))
+
+    @tool(action=action, changes=True, find=find, seconds=_SECONDS)
     async def git_commit(branch: Slug, message: Message, state: State, paths: Paths = []) -> ToolResult:  # noqa: B006
         """Commit what git_diff showed, on a new branch. Nothing is checked out: branch, index and files stay.
 
@@ -55,37 +73,7 @@ def git_tools(client: GitClient) -> list[Tool]:
         name = await client.commit(branch, message, paths, state)
         return _done(client.branch(branch), name)
 
-    return [git_status, git_diff, git_commit]
-
-
-# ── what policy is asked ──
-
-
-def _reads(client: GitClient) -> Callable[[Any], Action]:
-    def action(arguments: Any) -> Action:
-        paths: list[str] = getattr(arguments, "paths", [])
-        return ReadFile(path=str(client.project / paths[0]) if len(paths) == 1 else str(client.project))
-
-    return action
-
-
-def _commits(client: GitClient) -> Callable[[Any], Awaitable[Action | None]]:
-    async def action(arguments: Any) -> Action | None:
-        branch = client.branch(arguments.branch)
-        diff = await client.describe(arguments.paths, arguments.state)
-        return GitCommit(repository=str(client.project), branch=branch, message=arguments.message, diff=_plain(diff))
-
-    return action
-
-
-def _finds(client: GitClient) -> Callable[[Any, CallContext], Awaitable[EffectFinding]]:
-    async def find(arguments: Any, _: CallContext) -> EffectFinding:
-        name = await client.find_commit(arguments.branch, arguments.message, arguments.state)
-        if name is None:
-            return EffectNotFound()
-        return EffectFound(result=result_json(_done(client.branch(arguments.branch), name)))
-
-    return find
+    return git_commit
 
 
 # ── what the agent reads ──

@@ -18,13 +18,13 @@ from cellwright.notebook.edits import (
     AtStart,
     CellPosition,
     ConfigureCell,
-    CreateCell,
     DeleteCell,
     Edit,
     EditCell,
     EditRefused,
     RenameCell,
     apply_edits,
+    created,
 )
 from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.policy.actions import EditCells, RunCode
@@ -198,12 +198,6 @@ def _as_edits(change: CellDiff, onto: Document, ours: Document) -> Iterator[Edit
         yield ConfigureCell(cell=after.id, base_version=version, config=after.config)
 
 
-def created(cell: Cell, place: CellPosition) -> CreateCell:
-    """The edit that makes this cell, under its id."""
-    identity = None if cell.is_setup else cell.id
-    return CreateCell(code=cell.code, name=cell.name, config=cell.config, place=place, id=identity)
-
-
 def place_in(cell: CellId, order: Sequence[CellId], document: Document) -> CellPosition:
     """Behind the nearest cell above it that the document has."""
     here = {known.id for known in document.cells}
@@ -240,6 +234,12 @@ class CellEdit(BaseModel):
 def edits_of(edits: Sequence[CellEdit], document: Document) -> list[Edit]:
     """The edits a model wrote, for this document. Raises `UserError`."""
     return parse_edits([edit.model_dump(exclude_none=True) for edit in edits], document)
+
+
+def changes_by(edits: Sequence[CellEdit], document: Document) -> tuple[CellDiff, ...]:
+    """What these edits would change; nothing where they cannot be made. Raises `UserError`."""
+    after = apply_edits(document, edits_of(edits, document))
+    return () if isinstance(after, EditRefused) else changes_between(document, after)
 
 
 def actions_of(changes: Sequence[CellDiff], notebook: Path) -> tuple[EditCells, RunCode]:
