@@ -86,7 +86,7 @@ class AgentContext:
         A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
         there, what would be asked is refused.
         """
-        context = self if is_attended else replace(self, guard=self.guard.without_asking())
+        context = self if is_attended else replace(self, guard=replace(self.guard, asks=False))
         return context._caller(role, agent, is_attended=is_attended)
 
     def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:

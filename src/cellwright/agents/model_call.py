@@ -73,17 +73,13 @@ def messages_of(prompt: Prompt, pictures: Mapping[str, bytes] = NO_PICTURES) -> 
             case "system" | "tools":
                 continue
             case "said" | "call":
-                said = _response_part(span, text)
-                if isinstance(last, ModelResponse):
-                    last.parts = [*last.parts, said]
-                else:
-                    messages.append(ModelResponse(parts=[said]))
+                if not isinstance(last, ModelResponse):
+                    messages.append(last := ModelResponse(parts=[]))
+                last.parts = [*last.parts, _response_part(span, text)]
             case "user" | "result":
-                part = _request_part(span, text, pictures.get(span.picture))
-                if isinstance(last, ModelRequest):
-                    last.parts = [*last.parts, part]
-                else:
-                    messages.append(ModelRequest(parts=[part]))
+                if not isinstance(last, ModelRequest):
+                    messages.append(last := ModelRequest(parts=[]))
+                last.parts = [*last.parts, _request_part(span, text, pictures.get(span.picture))]
     return messages
 
 

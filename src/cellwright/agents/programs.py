@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Annotated, Any, Final, assert_never
 
 from pydantic import Field
@@ -17,7 +18,6 @@ from pydantic import Field
 from cellwright.agents.agent_context import MakeProgram
 from cellwright.agents.styles import PROGRAM, program_tools
 from cellwright.errors import Defect, Unavailable
-from cellwright.journal.flow import Flow
 from cellwright.journal.values import Json
 from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.actions.steps import (
@@ -62,14 +62,10 @@ _RAISED: Final[dict[ErrorKind, str]] = {
 
 def programs(worker: ActionWorker, *, limits: ProgramLimits = LIMITS) -> MakeProgram:
     """For `AgentContext.program`: agents write programs, and this worker runs them."""
-
-    def make(caller: GuardedCaller) -> Tool:
-        return program_tool(worker, caller, limits=limits)
-
-    return make
+    return partial(program_tool, worker, limits)
 
 
-def program_tool(worker: ActionWorker, caller: GuardedCaller, *, limits: ProgramLimits = LIMITS) -> Tool:
+def program_tool(worker: ActionWorker, limits: ProgramLimits, caller: GuardedCaller) -> Tool:
     """The tool `run_program` over all of the caller's tools but those that ask a person or end the work."""
     signatures = program_tools(caller.toolset).signatures()
 
@@ -125,16 +121,8 @@ def _load(kept: Any) -> ProgramStep:
 # ── running it ──
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CallResult:
-    """A call the program made, and what came of it."""
-
-    call: ToolCall
-    result: ToolResult
-
-    @property
-    def worked(self) -> bool:
-        return has_worked(self.result)
+_MadeCall = tuple[ToolCall, ToolResult]
+"""A call the program made, and what came of it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,7 +135,7 @@ class _Program:
     limits: ProgramLimits
     calling: CallContext
     live: ProgramRun | None = None
-    made: list[_CallResult] = field(default_factory=list["_CallResult"])
+    made: list[_MadeCall] = field(default_factory=list[_MadeCall])
 
     async def run(self, code: str) -> ToolResult:
         """To its end: piece by piece, each a step, and between them the calls."""
@@ -161,11 +149,7 @@ class _Program:
         async def piece() -> Json:
             return _dump(await work())
 
-        return _load(await self._flow.step(f"program {self.calling.call.id} {verb}", piece))
-
-    @property
-    def _flow(self) -> Flow:
-        return self.calling.flow
+        return _load(await self.calling.flow.step(f"program {self.calling.call.id} {verb}", piece))
 
     async def _start(self, code: str) -> ProgramStep:
         self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
@@ -190,14 +174,14 @@ class _Program:
 
         If it does not ask for exactly the same calls this time (it may look at the clock), it cannot go on.
         """
-        known = {made.call.id: made for made in self.made}
+        known = {call.id: (call, result) for call, result in self.made}
         run = self.live = await self.worker.start(code, tools=self.signatures, limits=self.limits)
         while known and isinstance(run.step, ProgramPaused):
             asked = [(call, known.pop(self._id(call.id), None)) for call in run.step.calls]
             same = {
-                call.id: made.result
+                call.id: made[1]
                 for call, made in asked
-                if made is not None and made.call.name == call.name and made.call.arguments == dict(call.arguments)
+                if made is not None and (made[0].name, made[0].arguments) == (call.name, dict(call.arguments))
             }
             if len(same) < len(asked):
                 return refused
@@ -209,8 +193,8 @@ class _Program:
 
     async def _answer(self, asked: Sequence[AskedCall]) -> dict[int, Any]:
         calls = [ToolCall(id=self._id(each.id), name=each.name, arguments=dict(each.arguments)) for each in asked]
-        results = await self.caller.call_all(self._flow, calls)
-        self.made += [_CallResult(call=call, result=result) for call, result in zip(calls, results, strict=True)]
+        results = await self.caller.call_all(self.calling.flow, calls)
+        self.made += zip(calls, results, strict=True)
         return {each.id: _answered(result) for each, result in zip(asked, results, strict=True)}
 
 
@@ -242,7 +226,7 @@ def _answered(result: ToolResult) -> Any:
 # ── telling ──
 
 
-def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made: Sequence[_CallResult]) -> ToolResult:
+def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made: Sequence[_MadeCall]) -> ToolResult:
     """What the model reads, as data: values, output and errors hold what tools found outside."""
     if isinstance(stands, ProgramLost):
         # In our own words alone: an error is not fenced.
@@ -268,31 +252,31 @@ def _program_result(stands: ProgramFinished | ProgramFailed | ProgramLost, made:
     lines += ["printed:", output.rstrip("\n")] if output else []
     is_ok = isinstance(stands, ProgramFinished)
     # What did not work, whether or not the program looked; of a program that broke off, everything that was done.
-    lines += [clip(result_text(each.result), _FAILED_TOKENS) for each in made if not each.worked]
+    lines += [clip(result_text(result), _FAILED_TOKENS) for _, result in made if not has_worked(result)]
     lines += [_done_before(made)] if made and not is_ok else []
     kept: dict[str, Json] = {
-        "ok": is_ok and all(each.worked for each in made if isinstance(each.result, Done)),
+        "ok": is_ok and all(has_worked(result) for _, result in made if isinstance(result, Done)),
         "value": value,
-        "calls": [{"id": each.call.id, "name": each.call.name, "worked": each.worked} for each in made],
+        "calls": [{"id": call.id, "name": call.name, "worked": has_worked(result)} for call, result in made],
     }
-    pictures = [each.result.picture for each in made if isinstance(each.result, Done) and each.result.picture]
+    pictures = [result.picture for _, result in made if isinstance(result, Done) and result.picture]
     picture = pictures[-1] if pictures else None
     return Done(text="\n".join(lines), value=kept | _cells(made), picture=picture, is_untrusted=True)
 
 
-def _done_before(made: Sequence[_CallResult]) -> str:
+def _done_before(made: Sequence[_MadeCall]) -> str:
     if not made:
         return "Nothing had been called."
-    names = [f"{each.call.name}{'' if each.worked else ' (failed)'}" for each in made[:_NAMED_CALLS]]
+    names = [f"{call.name}{'' if has_worked(result) else ' (failed)'}" for call, result in made[:_NAMED_CALLS]]
     more = f" and {len(made) - _NAMED_CALLS} more" if len(made) > _NAMED_CALLS else ""
     return f"Called before that, and not undone: {', '.join(names)}{more}."
 
 
-def _cells(made: Sequence[_CallResult]) -> dict[str, Json]:
+def _cells(made: Sequence[_MadeCall]) -> dict[str, Json]:
     """What became of cells, the last outcome of each: so that failures in a program are repaired like others."""
     cells: dict[str, Json] = {}
-    for each in made:
-        match each.result:
+    for _, result in made:
+        match result:
             case Done(value={"ok": bool(), "cells": list(outcomes)}):
                 found: list[Any] = outcomes  # JSON
                 cells |= {str(outcome["cell"]): outcome for outcome in found if "cell" in outcome}

@@ -129,7 +129,28 @@ class Scope:
 
     def describe(self) -> str:
         """The reach in words, for the person who answers."""
-        return _describe(self.kind, self.target)
+        target = self.target
+        match target:
+            case FileTarget():
+                return f"{TRAITS[self.kind].verb} {shown(target.path)}"
+            case HostTarget():
+                return f"connect to {shown(target.host.name)} port {target.port}"
+            case ConnectionTarget(access="read"):
+                return f"read anything from the connection {shown(target.connection)}"
+            case ConnectionTarget():
+                return f"change anything through the connection {shown(target.connection)}"
+            case PackageTarget():
+                return f"install {shown(target.name)} from {shown(target.place) or 'the configured index'}, any version"
+            case PriceTarget():
+                return f"spend {target.price}, {target.tokens} tokens"
+            case CommandTarget():
+                return f"run exactly {shown(repr(list(target.command)))} in {shown(target.folder)}"
+            case BranchTarget():
+                return f"commit anything to the branch {shown(target.branch)} of {shown(target.repository)}"
+            case ToolTarget():
+                return f"call the tool {shown(target.tool)} of {shown(target.server)} with any arguments"
+            case _:
+                assert_never(target)
 
 
 def scope_of(action: Action, project: str) -> Scope | Malformed:
@@ -208,27 +229,3 @@ def _command(action: RunShell, project: str) -> CommandTarget | Malformed:
     if not action.command or any("\0" in word for word in action.command):
         return Malformed(reason="A command has a program and no NUL.")
     return CommandTarget(command=action.command, folder=folder)
-
-
-def _describe(kind: Kind, target: Target) -> str:
-    match target:
-        case FileTarget():
-            return f"{TRAITS[kind].verb} {shown(target.path)}"
-        case HostTarget():
-            return f"connect to {shown(target.host.name)} port {target.port}"
-        case ConnectionTarget(access="read"):
-            return f"read anything from the connection {shown(target.connection)}"
-        case ConnectionTarget():
-            return f"change anything through the connection {shown(target.connection)}"
-        case PackageTarget():
-            return f"install {shown(target.name)} from {shown(target.place) or 'the configured index'}, any version"
-        case PriceTarget():
-            return f"spend {target.price}, {target.tokens} tokens"
-        case CommandTarget():
-            return f"run exactly {shown(repr(list(target.command)))} in {shown(target.folder)}"
-        case BranchTarget():
-            return f"commit anything to the branch {shown(target.branch)} of {shown(target.repository)}"
-        case ToolTarget():
-            return f"call the tool {shown(target.tool)} of {shown(target.server)} with any arguments"
-        case _:
-            assert_never(target)

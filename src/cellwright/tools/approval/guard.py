@@ -80,10 +80,6 @@ class Guard:
     asks: bool = True
     """If not, what would be asked is refused."""
 
-    def without_asking(self) -> Guard:
-        """The same where nobody is there to ask."""
-        return replace(self, asks=False)
-
     async def permit(self, flow: Flow, action: Action, who: Actor) -> ActionPermitted | ActionRefused:
         """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
         ruling = await flow.step(f"judge {action.kind}", lambda: self._rule(flow, action, who), returns=AuditTrailLine)

@@ -116,7 +116,7 @@ class Inbox:
 
     def __init__(self, records: Records, *, masker: Masker, kinds: Sequence[PlainKind] = ()) -> None:
         self.records = records
-        self._kinds = {kind.topic: kind for kind in (ApprovalKind(masker), BudgetKind(), *kinds)}
+        self._kinds = {kind.topic: kind for kind in (ApprovalKind(masker), BudgetKind(BUDGET), *kinds)}
 
     async def pending(self, run: str | None = None) -> list[InboxItem]:
         """What people should answer, oldest first."""
@@ -282,9 +282,6 @@ class ApprovalKind(PlainKind):
 
 class BudgetKind(PlainKind):
     """A limit that is reached, or a price that nobody knows."""
-
-    def __init__(self) -> None:
-        super().__init__(BUDGET)
 
     def _read(self, row: OpenQuestion) -> tuple[InboxQuestion, RecordedAnswer | None]:
         question = budget_questions.read_question(row.question.body, row.id)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pydantic_monty._monty import Monty
 
-from .program import Outcome, Program
+from .program import Outcome, Program, failed
 
 _MOST_LIVE = 16
 """Programs that wait here with their interpreter; the host has the state of all others."""
@@ -46,32 +46,19 @@ class HostConnection:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._buffer = bytearray()
+        self._requests = connection.makefile("rb", _RECEIVE_BYTES)
 
     def read(self) -> dict[str, Any] | None:
         """The host's next request; None when it is gone."""
-        head = _LENGTH.size
-        if not self._fill(head):
-            return None
-        (size,) = _LENGTH.unpack_from(self._buffer)
-        if not self._fill(head + size):
-            return None
-        body = self._buffer[head : head + size]
-        del self._buffer[: head + size]
-        return cast("dict[str, Any]", json.loads(body))
+        head = self._requests.read(_LENGTH.size)
+        size = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else None
+        body = self._requests.read(size or 0)
+        return cast("dict[str, Any]", json.loads(body)) if len(body) == size else None
 
     def write(self, message: dict[str, Any]) -> None:
         """One answer, whole."""
         body = _encode(message).encode()
         self._connection.sendall(_LENGTH.pack(len(body)) + body)
-
-    def _fill(self, size: int) -> bool:
-        while len(self._buffer) < size:
-            chunk = self._connection.recv(_RECEIVE_BYTES)
-            if not chunk:
-                return False
-            self._buffer += chunk
-        return True
 
 
 class Programs:
@@ -89,7 +76,7 @@ class Programs:
         try:
             outcome = self._carry_out(request, number)
         except Exception as error:  # noqa: BLE001 (the guest loop: a defect of ours must not end other programs)
-            outcome = _broken(error)
+            outcome = failed("crash", "InterpreterLost", f"{type(error).__name__}: {error}")
         if outcome["type"] != "paused" and (program := self._live.pop(number, None)) is not None:
             self._ended.append(program)
         return outcome
@@ -102,11 +89,9 @@ class Programs:
     def _carry_out(self, request: dict[str, Any], number: int) -> Outcome:
         match request["do"]:
             case "start":
-                program = self._new(request, number)
-                return program.start(request["program"], request["stubs"])
+                return self._new(request, number).start(request["program"], request["stubs"])
             case "load":
-                program = self._new(request, number)
-                return program.load(base64.b64decode(request["state"]))
+                return self._new(request, number).load(base64.b64decode(request["state"]))
             case "resume" if number in self._live:
                 return self._live[number].resume(request["answers"])
             case _:
@@ -118,11 +103,3 @@ class Programs:
         program = Program(self._interpreters, self._version, request["tools"], request["limits"])
         self._live[number] = program
         return program
-
-
-def _broken(error: Exception) -> Outcome:
-    message = f"{type(error).__name__}: {error}"[:2000]
-    return {
-        "type": "failed", "kind": "crash", "error": "InterpreterLost", "message": message, "line": None, "limit": None,
-        "output": "",
-    }  # fmt: skip

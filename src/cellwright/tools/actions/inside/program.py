@@ -94,7 +94,7 @@ class Program:
         except MontyTypingError as error:
             if found := find_problems(error.display(), self._tools):
                 lines = "\n".join(f"line {problem.line}: {problem.message}" for problem in found)
-                return _failed("types", found[0].rule, lines, found[0].line)
+                return failed("types", found[0].rule, lines, found[0].line)
         return self._drive(lambda: session.feed_start(code, print_callback=self._print, skip_type_check=True))
 
     def load(self, state: bytes) -> Outcome:
@@ -157,18 +157,18 @@ class Program:
         try:
             outcome = self._outcome(step())
         except _LimitExceeded as error:
-            outcome = _failed("limit", "LimitReached", str(error), limit=error.limit)
+            outcome = failed("limit", "LimitReached", str(error), limit=error.limit)
         except MontySyntaxError as error:
-            outcome = _failed("syntax", "SyntaxError", error.display("msg"), _line(error))
+            outcome = failed("syntax", "SyntaxError", error.display("msg"), _line(error))
         except MontyRuntimeError as error:
             outcome = _raised(error)
         except MontyCrashedError as error:
             limit = "seconds" if error.timed_out else None
-            outcome = _failed("limit" if limit else "crash", "InterpreterLost", str(error), limit=limit)
+            outcome = failed("limit" if limit else "crash", "InterpreterLost", str(error), limit=limit)
         if self._room < 0:
             # However it ended: it may have been done before it could be stopped.
             message = f"more than {self._limits['output_bytes']:,} bytes of output"
-            outcome = _failed("limit", "LimitReached", message, limit="output_bytes")
+            outcome = failed("limit", "LimitReached", message, limit="output_bytes")
         if outcome["type"] != "paused":
             outcome["output"] = self._output
         return outcome
@@ -250,7 +250,7 @@ class Program:
     def _finished(self, complete: MontyComplete) -> Outcome:
         if self._progress.open:
             name = next(iter(self._progress.open.values()))["name"]
-            return _failed("error", "NeverAwaited", f"{name}() was called but never awaited, so it did not happen")
+            return failed("error", "NeverAwaited", f"{name}() was called but never awaited, so it did not happen")
         most = self._limits["value_bytes"]
         try:
             value = plain(complete.output, describe, most=most)
@@ -298,7 +298,7 @@ def _raised(error: MontyRuntimeError) -> Outcome:
     described = error.display("type-msg")
     limit = next((limit for words, limit in _LIMITS.items() if described.startswith(words)), None)
     kind, _, _ = described.partition(": ")
-    return _failed("limit" if limit else "error", kind, error.display("msg"), _line(error), limit)
+    return failed("limit" if limit else "error", kind, error.display("msg"), _line(error), limit)
 
 
 def _line(error: MontyRuntimeError | MontySyntaxError) -> int | None:
@@ -307,10 +307,11 @@ def _line(error: MontyRuntimeError | MontySyntaxError) -> int | None:
 
 
 def _bad_state(why: str) -> Outcome:
-    return _failed("state", "BadState", f"The state cannot be continued: {why}.")
+    return failed("state", "BadState", f"The state cannot be continued: {why}.")
 
 
-def _failed(kind: str, error: str, message: str, line: int | None = None, limit: str | None = None) -> Outcome:
+def failed(kind: str, error: str, message: str, line: int | None = None, limit: str | None = None) -> Outcome:
+    """The answer for a program that stopped before its end."""
     return {
         "type": "failed", "kind": kind, "error": error[:200], "message": message[:_MESSAGE_CHARACTERS], "line": line,
         "limit": limit, "output": "",
