@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, assert_never
 
+from cellwright.agents import styles
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment
 from cellwright.agents.events import AgentSpoke, PersonSaid, PromptStored
@@ -27,14 +28,6 @@ from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, tim
 from cellwright.agents.prompt.prompt import Prompt, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
-from cellwright.agents.styles import (
-    FINISH,
-    ModelReply,
-    arguments_text,
-    offered_tools,
-    parse_reply,
-    reply_text,
-)
 from cellwright.journal.events import CostRecorded
 from cellwright.journal.flow import Flow
 from cellwright.journal.questions import Question
@@ -72,7 +65,7 @@ class Agent:
         self._brief = brief
         self._caller: GuardedCaller = context.caller(brief.role, flow.id, is_attended=assignment.is_attended)
         self._toolset = self._caller.toolset
-        self._offered = offered_tools(self._toolset, brief.style)
+        self._offered = styles.offered_tools(self._toolset, brief.style)
         definitions = self._offered.definitions()
         self._model_caller = ModelCaller(context=context, assignment=assignment, brief=brief, tools=definitions)
         self._turns: list[AgentTurn] = []
@@ -220,7 +213,7 @@ class Agent:
             workflow=self._flow.id,
             is_price_known=answer.microdollars is not None,
         )
-        said = reply_text(read_response(answer))
+        said = styles.reply_text(read_response(answer))
         told = [AgentSpoke(workflow=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
         step = f"{self._flow.id}#{self._step}"
         stored = PromptStored(call=step, prompt=answer.context, tokens=prompt.tokens)
@@ -232,7 +225,7 @@ class Agent:
         """Do what the model wants, and remember what came of it."""
         style = self._brief.style
         self._repaired = RepairOutcome()
-        reply = parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
+        reply = styles.parse_reply(read_response(answer), step=self._step, style=style, tools=self._offered)
         if reply.calls:
             return await self._do(reply)
         if not reply.note:
@@ -240,7 +233,7 @@ class Agent:
         self._add(said=reply.said, feedback=reply.note)
         return None
 
-    async def _do(self, actions: ModelReply) -> AgentReport | None:
+    async def _do(self, actions: styles.ModelReply) -> AgentReport | None:
         results = await self._call(actions.calls)
         did = tuple(map(_call_record, actions.calls, results))
         for result in results:
@@ -264,7 +257,7 @@ class Agent:
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
         *before, last = calls
-        if last.name != FINISH or not before:
+        if last.name != styles.FINISH or not before:
             return await self._caller.call_all(self._flow, calls)
         results = await self._caller.call_all(self._flow, before)
         if all(map(has_worked, results)):
@@ -275,7 +268,7 @@ class Agent:
         """Words alone are the answer where nothing can be called to finish, or when they come twice."""
         before = self._turns[-1] if self._turns else None
         is_second = before is not None and before.feedback == _CALL_SOMETHING and not before.did
-        if FINISH not in self._offered or is_second:
+        if styles.FINISH not in self._offered or is_second:
             self._add(said=said)
             return AgentReport(outcome="finished", summary=said, answer=said)
         self._add(said=said, feedback=_CALL_SOMETHING)
@@ -311,7 +304,7 @@ def _call_record(call: ToolCall, result: ToolResult) -> ToolCallRecord:
     return ToolCallRecord(
         id=call.id,
         name=call.name,
-        arguments=arguments_text(call),
+        arguments=styles.arguments_text(call),
         text=result_text(result),
         became="refused" if isinstance(result, Refusal) else "done" if has_worked(result) else "error",
         is_untrusted=isinstance(result, Done | ToolError) and result.is_untrusted,

@@ -39,18 +39,7 @@ from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.journal.flow import Flow
 from cellwright.journal.values import Json
 from cellwright.kernel.task_groups import unwrap_single_error
-from cellwright.models.calls import (
-    AnswerUnknown,
-    BudgetReached,
-    Cancelled,
-    Choice,
-    ModelAnswer,
-    ModelCall,
-    Outcome,
-    Payer,
-    Request,
-    call_id,
-)
+from cellwright.models import calls
 from cellwright.models.config.names import ModelName
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, UseId
 from cellwright.policy.money import Money
@@ -199,20 +188,20 @@ class ModelCaller:
         *,
         pictures: Mapping[str, bytes] = NO_PICTURES,
         again: bool,
-    ) -> ModelCall:
+    ) -> calls.ModelCall:
         """The call of this step; its id follows from the run, the step and the request alone."""
         settings: dict[str, Any] = (
             {"parallel_tool_calls": False} if self.brief.style == "one-call" and self.tools else {}
         )
         if self.brief.role.temperature is not None:
             settings["temperature"] = self.brief.role.temperature
-        request = Request(messages=messages_of(prompt, pictures), tools=tuple(self.tools), settings=settings)
+        request = calls.Request(messages=messages_of(prompt, pictures), tools=tuple(self.tools), settings=settings)
         named = tuple(ModelName.parse(name) for name in self.assignment.models)
-        return ModelCall(
-            id=call_id(run=flow.id, step=f"think-{step}", request=request),
+        return calls.ModelCall(
+            id=calls.call_id(run=flow.id, step=f"think-{step}", request=request),
             request=request,
-            choice=Choice(models=named, tier=self.brief.role.tier, private=self.assignment.is_private),
-            payer=Payer(
+            choice=calls.Choice(models=named, tier=self.brief.role.tier, private=self.assignment.is_private),
+            payer=calls.Payer(
                 run=flow.run,
                 step=f"{flow.id}#{step}",
                 role=self.brief.role.name,
@@ -224,7 +213,7 @@ class ModelCaller:
         )
 
     async def send(
-        self, flow: Flow, name: str, call: ModelCall, keep: StorePrompt, until_stopped: WaitForStop
+        self, flow: Flow, name: str, call: calls.ModelCall, keep: StorePrompt, until_stopped: WaitForStop
     ) -> ModelOutcome:
         """Ask, once: the step of this name keeps how it ended. Whoever stops the agent stops the call."""
 
@@ -234,7 +223,7 @@ class ModelCaller:
 
         return _MODEL_OUTCOME.validate_python(await flow.step(name, work))
 
-    async def _ask(self, call: ModelCall, context: str, until_stopped: WaitForStop) -> ModelOutcome:
+    async def _ask(self, call: calls.ModelCall, context: str, until_stopped: WaitForStop) -> ModelOutcome:
         thought: ModelOutcome = CallCancelled()
         stopped = ""
 
@@ -273,9 +262,9 @@ def limits_after(limits: tuple[Limit, ...], ledger: BudgetLedger, run: str, stop
     return ledger.limits or limits
 
 
-def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutcome:
+def _model_outcome(call: calls.ModelCall, outcome: calls.Outcome, context: str) -> ModelOutcome:
     match outcome:
-        case ModelAnswer():
+        case calls.ModelAnswer():
             [message] = ModelMessagesTypeAdapter.dump_python([outcome.response], mode="json")
             return AnswerReceived(
                 response=message,
@@ -286,18 +275,18 @@ def _model_outcome(call: ModelCall, outcome: Outcome, context: str) -> ModelOutc
                 microdollars=_microdollars(outcome),
                 context=context,
             )
-        case BudgetReached():
+        case calls.BudgetReached():
             return OverBudget(
                 limit=outcome.limit, party=outcome.party, question=outcome.question, call=call.id, used=outcome.used
             )
-        case AnswerUnknown():
+        case calls.AnswerUnknown():
             return AnswerLost(model=outcome.model, sent_at=outcome.sent_at)
-        case Cancelled():
+        case calls.Cancelled():
             return CallCancelled()
         case _:
             assert_never(outcome)
 
 
-def _microdollars(outcome: ModelAnswer) -> int | None:
+def _microdollars(outcome: calls.ModelAnswer) -> int | None:
     price = outcome.price
     return int(price.amount * _MICRO) if isinstance(price, Money) and price.currency == "USD" else None

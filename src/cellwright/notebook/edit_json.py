@@ -11,32 +11,19 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
+from cellwright.notebook import edits
 from cellwright.notebook.document import DEFAULT_NAME, Document
-from cellwright.notebook.edits import (
-    After,
-    AtEnd,
-    AtStart,
-    Before,
-    CellPosition,
-    ConfigureCell,
-    CreateCell,
-    DeleteCell,
-    Edit,
-    EditCell,
-    MoveCell,
-    RenameCell,
-)
 
-_KINDS: Final[dict[str, type[Edit]]] = {
-    "create": CreateCell,
-    "edit": EditCell,
-    "delete": DeleteCell,
-    "move": MoveCell,
-    "rename": RenameCell,
-    "configure": ConfigureCell,
+_KINDS: Final[dict[str, type[edits.Edit]]] = {
+    "create": edits.CreateCell,
+    "edit": edits.EditCell,
+    "delete": edits.DeleteCell,
+    "move": edits.MoveCell,
+    "rename": edits.RenameCell,
+    "configure": edits.ConfigureCell,
 }
 # Of lists, because a dataclass alone takes no configuration from here.
-_ADAPTERS: Final[dict[str, TypeAdapter[list[Edit]]]] = {
+_ADAPTERS: Final[dict[str, TypeAdapter[list[edits.Edit]]]] = {
     op: TypeAdapter(list[kind], config=ConfigDict(extra="forbid", strict=True)) for op, kind in _KINDS.items()
 }
 _PLACES: Final = ("after", "before", "at")
@@ -44,7 +31,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HINT: Final = 'For example [{"op": "create", "code": "x = 1"}].'
 
 
-def parse_edits(data: object, document: Document) -> list[Edit]:
+def parse_edits(data: object, document: Document) -> list[edits.Edit]:
     """Edits from parsed JSON; a cell may be named by its id or by its name, if only one cell has that name.
 
     ```json
@@ -85,7 +72,7 @@ class _Names:
         raise UserError(f"{where}: no cell {given!r}.", hint=f"Cells: {known or 'none yet'}.")
 
 
-def _edit(data: object, where: str, names: _Names) -> Edit:
+def _edit(data: object, where: str, names: _Names) -> edits.Edit:
     fields = dict(cast("dict[str, Any]", data)) if isinstance(data, dict) else {}
     op = fields.pop("op", None)
     if op not in _KINDS:
@@ -98,21 +85,21 @@ def _edit(data: object, where: str, names: _Names) -> Edit:
         # Any place will do while the rest is checked: JSON says in other words which one it is.
         fields["place"] = {}
     edit = _checked(op, fields, where)
-    if not isinstance(edit, CreateCell):
+    if not isinstance(edit, edits.CreateCell):
         edit = replace(edit, cell=names.find(edit.cell, f"{where}, field 'cell'"))
-    if isinstance(edit, CreateCell | MoveCell):
+    if isinstance(edit, edits.CreateCell | edits.MoveCell):
         place = _place(given, where, names)
-        if place is None and isinstance(edit, MoveCell):
+        if place is None and isinstance(edit, edits.MoveCell):
             raise UserError(f"{where}: says not where to move.", hint=f"Give one of {', '.join(_PLACES)}.")
-        edit = replace(edit, place=place or AtEnd())
-    if isinstance(edit, CreateCell) and edit.id is not None:
+        edit = replace(edit, place=place or edits.AtEnd())
+    if isinstance(edit, edits.CreateCell) and edit.id is not None:
         if _ID.fullmatch(edit.id) is None:
             raise UserError(f"{where}, field 'id': no id.", hint="Up to 64 letters, digits, `_` and `-`.")
         names.created.add(edit.id)
     return edit
 
 
-def _checked(op: str, fields: dict[str, Any], where: str) -> Edit:
+def _checked(op: str, fields: dict[str, Any], where: str) -> edits.Edit:
     try:
         # As JSON: a strict reading takes no dict for a dataclass otherwise.
         return _ADAPTERS[op].validate_json(json.dumps([fields]))[0]
@@ -124,19 +111,19 @@ def _checked(op: str, fields: dict[str, Any], where: str) -> Edit:
         raise UserError(f"{where}: cannot be written as JSON.", hint=_HINT) from error
 
 
-def _place(given: dict[str, Any], where: str, names: _Names) -> CellPosition | None:
+def _place(given: dict[str, Any], where: str, names: _Names) -> edits.CellPosition | None:
     if len(given) > 1:
         first, second, *_ = given
         raise UserError(f"{where}: has both {first!r} and {second!r}.", hint="Give one place.")
     match given:
         case {"after": str(cell)}:
-            return After(cell=names.find(cell, f"{where}, field 'after'"))
+            return edits.After(cell=names.find(cell, f"{where}, field 'after'"))
         case {"before": str(cell)}:
-            return Before(cell=names.find(cell, f"{where}, field 'before'"))
+            return edits.Before(cell=names.find(cell, f"{where}, field 'before'"))
         case {"at": "start"}:
-            return AtStart()
+            return edits.AtStart()
         case {"at": "end"}:
-            return AtEnd()
+            return edits.AtEnd()
         case _ if not given:
             return None
         case _:

@@ -12,26 +12,7 @@ from typing import assert_never
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from cellwright.policy.actions import (
-    TRAITS,
-    Access,
-    Action,
-    CallServerTool,
-    DeleteFile,
-    EditCells,
-    Fingerprint,
-    GitCommit,
-    InstallPackage,
-    Kind,
-    QueryConnection,
-    ReadFile,
-    RunCode,
-    RunShell,
-    Spend,
-    UseNetwork,
-    WriteFile,
-    fingerprint_of,
-)
+from cellwright.policy import actions
 from cellwright.policy.display_text import shown
 from cellwright.policy.hosts import Host, is_port, parse_host
 from cellwright.policy.money import Money, Price
@@ -58,7 +39,7 @@ class ConnectionTarget:
     """A named connection, to read or to write."""
 
     connection: str
-    access: Access
+    access: actions.Access
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,21 +99,21 @@ class Malformed:
 class Scope:
     """How far an answer reaches that holds for more than one action: this kind, this target."""
 
-    kind: Kind
+    kind: actions.Kind
     target: Target
 
     @property
-    def fingerprint(self) -> Fingerprint:
+    def fingerprint(self) -> actions.Fingerprint:
         """Names exactly this scope."""
         # Dataclass reprs quote their strings, so two scopes never read alike.
-        return fingerprint_of((self.kind, repr(self.target)))
+        return actions.fingerprint_of((self.kind, repr(self.target)))
 
     def describe(self) -> str:
         """The reach in words, for the person who answers."""
         target = self.target
         match target:
             case FileTarget():
-                return f"{TRAITS[self.kind].verb} {shown(target.path)}"
+                return f"{actions.TRAITS[self.kind].verb} {shown(target.path)}"
             case HostTarget():
                 return f"connect to {shown(target.host.name)} port {target.port}"
             case ConnectionTarget(access="read"):
@@ -153,35 +134,35 @@ class Scope:
                 assert_never(target)
 
 
-def scope_of(action: Action, project: str) -> Scope | Malformed:
+def scope_of(action: actions.Action, project: str) -> Scope | Malformed:
     """The reach of a lasting answer about this action."""
     target = target_of(action, project)
     return target if isinstance(target, Malformed) else Scope(kind=action.kind, target=target)
 
 
-def target_of(action: Action, project: str) -> Target | Malformed:
+def target_of(action: actions.Action, project: str) -> Target | Malformed:
     """What the action is about, in the one spelling that is judged."""
     match action:
-        case EditCells() | RunCode():
+        case actions.EditCells() | actions.RunCode():
             return _file(action.notebook, project)
-        case ReadFile() | WriteFile() | DeleteFile():
+        case actions.ReadFile() | actions.WriteFile() | actions.DeleteFile():
             return _file(action.path, project)
-        case UseNetwork():
+        case actions.UseNetwork():
             return _host(action)
-        case QueryConnection():
+        case actions.QueryConnection():
             return ConnectionTarget(connection=action.connection, access=action.access)
-        case InstallPackage():
+        case actions.InstallPackage():
             return _package(action)
-        case Spend():
+        case actions.Spend():
             return _price(action)
-        case RunShell():
+        case actions.RunShell():
             return _command(action, project)
-        case GitCommit():
+        case actions.GitCommit():
             repository = parse_path(action.repository, project)
             if repository is None:
                 return _bad_path(action.repository)
             return BranchTarget(repository=repository, branch=action.branch)
-        case CallServerTool():
+        case actions.CallServerTool():
             return ToolTarget(server=action.server, tool=action.tool)
         case _:
             assert_never(action)
@@ -196,7 +177,7 @@ def _bad_path(text: str) -> Malformed:
     return Malformed(reason=f"{shown(text)!r} names no place for sure: it is empty, or has `..` or a NUL.")
 
 
-def _host(action: UseNetwork) -> HostTarget | Malformed:
+def _host(action: actions.UseNetwork) -> HostTarget | Malformed:
     host = parse_host(action.host)
     if host is None:
         return Malformed(reason=f"{shown(action.host)!r} is no host name or address all programs agree on.")
@@ -205,7 +186,7 @@ def _host(action: UseNetwork) -> HostTarget | Malformed:
     return HostTarget(host=host, port=action.port)
 
 
-def _package(action: InstallPackage) -> PackageTarget | Malformed:
+def _package(action: actions.InstallPackage) -> PackageTarget | Malformed:
     try:
         requirement = Requirement(action.requirement)
     except (InvalidRequirement, RecursionError):
@@ -214,7 +195,7 @@ def _package(action: InstallPackage) -> PackageTarget | Malformed:
     return PackageTarget(name=canonicalize_name(requirement.name), place=place)
 
 
-def _price(action: Spend) -> PriceTarget | Malformed:
+def _price(action: actions.Spend) -> PriceTarget | Malformed:
     if isinstance(action.price, Money) and not action.price.is_sound:
         return Malformed(reason=f"{shown(str(action.price))} is no amount of money.")
     if action.tokens < 0:
@@ -222,7 +203,7 @@ def _price(action: Spend) -> PriceTarget | Malformed:
     return PriceTarget(price=action.price, tokens=action.tokens)
 
 
-def _command(action: RunShell, project: str) -> CommandTarget | Malformed:
+def _command(action: actions.RunShell, project: str) -> CommandTarget | Malformed:
     folder = parse_path(action.folder, project)
     if folder is None:
         return _bad_path(action.folder)

@@ -18,15 +18,7 @@ from pydantic import Field
 from cellwright.errors import UserError
 from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
 from cellwright.journal.values import Json
-from cellwright.kernel.functions.cell_functions import (
-    BadCall,
-    CallFailed,
-    CallOutcome,
-    CallStopped,
-    CellFunction,
-    NotebookValue,
-    Returned,
-)
+from cellwright.kernel.functions import cell_functions
 from cellwright.kernel.functions.notebook_function import NotebookAnswer, call_notebook
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -78,7 +70,9 @@ async def function_tools(notebook: OpenNotebook, *, taken: Collection[str] = (),
     return [_function_tool(notebook, function, taken, seconds) for function in found]
 
 
-def _function_tool(notebook: OpenNotebook, function: CellFunction, taken: Collection[str], seconds: float) -> Tool:
+def _function_tool(
+    notebook: OpenNotebook, function: cell_functions.CellFunction, taken: Collection[str], seconds: float
+) -> Tool:
     async def action(arguments: Any) -> Action:
         return _run_code(notebook, function.name, arguments)
 
@@ -101,7 +95,7 @@ def _function_tool(notebook: OpenNotebook, function: CellFunction, taken: Collec
     )
 
 
-def _complete(function: CellFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _complete(function: cell_functions.CellFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Whether every parameter is named; whether the values fit is for the function's own kernel to say."""
     known = function.parameters["properties"]
     strange = [name for name in arguments if name not in known]
@@ -136,16 +130,16 @@ def _definition(document: Document, name: str) -> str:
 # ── what is told ──
 
 
-def _headline(function: CellFunction) -> str:
+def _headline(function: cell_functions.CellFunction) -> str:
     if function.problem:
         return f"{function.name}: cannot be called ({function.problem})"
     words = function.description.partition("\n")[0] or "no description"
     return f"{function.name}{signature_of(function.parameters)}: {words}"
 
 
-def _call_result(outcome: CallOutcome, name: str) -> ToolResult:
+def _call_result(outcome: cell_functions.CallOutcome, name: str) -> ToolResult:
     match outcome:
-        case Returned():
+        case cell_functions.Returned():
             text = _value_text(outcome.value)
             notes = [text]
             notes += [f"printed:\n{clip(outcome.console.rstrip(), _TEXT_TOKENS // 4)}"] if outcome.console else []
@@ -153,26 +147,26 @@ def _call_result(outcome: CallOutcome, name: str) -> ToolResult:
             picture = outcome.value.preview.picture or None
             value = _value_json(outcome.value)
             return Done(text="\n".join(notes), value=value, image=picture, is_untrusted=True)
-        case CallFailed(fault=fault, cell=cell):
+        case cell_functions.CallFailed(fault=fault, cell=cell):
             line = f" (line {fault.line} of cell {cell})" if fault.line else ""
             printed = f"\nprinted:\n{clip(outcome.console.rstrip(), _TEXT_TOKENS // 4)}" if outcome.console else ""
             trace = f"\n{clip(fault.traceback, _TEXT_TOKENS // 4)}" if fault.traceback else ""
             message = f"{name} raised {fault.type}{line}: {fault.message}{trace}{printed}"
             return ToolError(kind="failed", message=message, is_untrusted=True)
-        case BadCall(message=message):
+        case cell_functions.BadCall(message=message):
             return ToolError(kind="bad-arguments", message=message)
-        case CallStopped(reason=reason, is_late=is_late, is_kernel_lost=is_lost):
+        case cell_functions.CallStopped(reason=reason, is_late=is_late, is_kernel_lost=is_lost):
             hint = "The kernel ended with it; the next call starts another and runs what had run." if is_lost else ""
             return ToolError(kind="timed-out" if is_late else "failed", message=f"{name}: {reason}", hint=hint)
         case _:
             assert_never(outcome)
 
 
-def _value_text(value: NotebookValue) -> str:
+def _value_text(value: cell_functions.NotebookValue) -> str:
     return clip(f"{value.preview.type}: {value.preview.text}", _TEXT_TOKENS)
 
 
-def _value_json(value: NotebookValue) -> Json:
+def _value_json(value: cell_functions.NotebookValue) -> Json:
     """The whole value; of what is no JSON, its type and a look at it."""
     return value.json if value.is_whole else {"type": value.preview.type, "preview": value.preview.text}
 

@@ -28,19 +28,11 @@ from cellwright.notebook.marimo_file import new_cell_id
 from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.history.live import LiveHistory
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, revision_between, was_saved
+from cellwright.tools.notebook import trials
 from cellwright.tools.notebook.alternatives import TrialCandidate, try_candidates
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.saved_notebook import EditOutcome, OnPoint, SavedNotebook
 from cellwright.tools.notebook.trial_records import TrialRecord
-from cellwright.tools.notebook.trials import (
-    BranchTrial,
-    NotCommitted,
-    commit_trial,
-    differing_text,
-    is_repair,
-    repaired_names,
-    try_edits,
-)
 
 MakeEdits = Callable[[Document], Sequence[Edit]]
 """From the document as it is when the call is at it."""
@@ -50,7 +42,7 @@ MakeEdits = Callable[[Document], Sequence[Edit]]
 class AlternativesOutcome:
     """What came of candidates that were tried side by side."""
 
-    ranked: tuple[BranchTrial, ...]
+    ranked: tuple[trials.BranchTrial, ...]
     """Best first."""
     applied: EditOutcome | None = None
     """What keeping the first did to the notebook; None: nothing was kept."""
@@ -90,7 +82,7 @@ class NotebookEditor(SavedNotebook):
             if isinstance(after, EditRefused):
                 return EditOutcome(observation=Observation(refused=after), news=self.pop_news())
             revision = self._begun(key, before, after, run)
-            if tries_repairs and run != "none" and is_repair(before, after, self.notebook.outcomes):
+            if tries_repairs and run != "none" and trials.is_repair(before, after, self.notebook.outcomes):
                 return await self._repair(revision, after, wanted, run, seconds)
             return await self._apply(revision, after, wanted, run, seconds)
 
@@ -103,7 +95,7 @@ class NotebookEditor(SavedNotebook):
             edits = [_with_ids(candidate.edits(before), before) for candidate in candidates]
             applied: list[EditOutcome] = []
 
-            async def keep_first(place: int, branch: Branch, tried: BranchTrial) -> str:
+            async def keep_first(place: int, branch: Branch, tried: trials.BranchTrial) -> str:
                 after = apply_edits(before, edits[place])
                 assert not isinstance(after, EditRefused)
                 revision = self._begun(key, before, after, "affected")
@@ -193,8 +185,8 @@ class NotebookEditor(SavedNotebook):
             except Unavailable as error:
                 self.add_news(f"It was made in the notebook without being tried in a branch first: {error.message}")
                 return await self._apply(revision, after, edits, run, seconds)
-            purpose = f"mend {repaired_names(self.notebook.document, after, self.notebook)}"
-            tried = await try_edits(branch, edits, run=run, seconds=seconds)
+            purpose = f"mend {trials.repaired_names(self.notebook.document, after, self.notebook)}"
+            tried = await trials.try_edits(branch, edits, run=run, seconds=seconds)
             record = replace(tried.record, branch=revision.key, purpose=purpose)
             if tried.record.status == "passed":
                 applied = await self._commit(branch, revision, after, tried)
@@ -203,17 +195,19 @@ class NotebookEditor(SavedNotebook):
                 return EditOutcome(observation=tried.observation, news=self.pop_news())
             return EditOutcome(observation=tried.observation, tried=(record,), is_kept=False, news=self.pop_news())
 
-    async def _commit(self, branch: Branch, revision: Revision, after: Document, tried: BranchTrial) -> EditOutcome:
+    async def _commit(
+        self, branch: Branch, revision: Revision, after: Document, tried: trials.BranchTrial
+    ) -> EditOutcome:
         """What passed in the branch, made in the notebook: a revision like any other."""
         outcomes = dict(self.notebook.outcomes)
         self.history.forget_ahead()
 
-        async def act() -> Observation | NotCommitted:
-            came = await commit_trial(branch, outcomes)
-            if isinstance(came, NotCommitted):
+        async def act() -> Observation | trials.NotCommitted:
+            came = await trials.commit_trial(branch, outcomes)
+            if isinstance(came, trials.NotCommitted):
                 return came
             self.history.name_commit(revision.key)
-            if came.differences and (otherwise := differing_text(came.differences)):
+            if came.differences and (otherwise := trials.differing_text(came.differences)):
                 self.add_news(f"Not the same in the notebook as in the branch: {otherwise}.")
             return came.observation
 
