@@ -22,8 +22,9 @@ from cellwright.agents.reading_answers import (
     worst,
 )
 from cellwright.journal.values import Json
+from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.notebook_tools import TRY
-from cellwright.tools.tool import CallContext, Caller, Done, Tool, ToolCall, ToolResult, result_text, tool
+from cellwright.tools.tool import CallContext, Done, Tool, ToolCall, ToolResult, result_text, tool
 
 MOST: Final = 6
 """So many readings are worth comparing."""
@@ -132,7 +133,7 @@ def in_scratch_cell(call: CallOwnTool) -> Evaluate:
 ASK: Final = "ask_person"
 
 
-def readings_tool(caller: Caller, *, attended: bool) -> Tool:
+def readings_tool(caller: GuardedCaller, *, attended: bool) -> Tool:
     """The tool, trying readings through the agent's own calls. Where they differ it asks, if somebody can be asked."""
 
     async def compare(

@@ -29,15 +29,8 @@ class Envelope:
     @property
     def fingerprint(self) -> Fingerprint:
         """Names exactly this envelope."""
-        return fingerprint_of(
-            (
-                "envelope",
-                self.project,
-                sorted(scope.fingerprint for scope in self.scopes),
-                str(self.money),
-                str(self.wall_seconds),
-            )
-        )
+        scopes = sorted(scope.fingerprint for scope in self.scopes)
+        return fingerprint_of(("envelope", self.project, scopes, str(self.money), str(self.wall_seconds)))
 
     def describe(self) -> str:
         """The whole envelope for the person who is to agree, grouped by what is touched."""

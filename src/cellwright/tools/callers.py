@@ -31,7 +31,6 @@ from cellwright.tools.result_images import ResultImage, is_showable, size_of
 from cellwright.tools.text_store import TextStore, cut
 from cellwright.tools.tool import (
     CallContext,
-    Caller,
     Done,
     Refusal,
     Tool,
@@ -61,7 +60,7 @@ def standard(
     """What agents call: nothing runs before it was judged, nothing runs twice, nothing secret or endless comes back."""
 
     fit = ResultFit(masker, tokens=tokens, kept=kept)
-    return GuardedCaller(RecordedCaller(PlainCaller(toolset), toolset, fit), toolset, guard=guard, who=who)
+    return GuardedCaller(RecordedCaller(PlainCaller(toolset), fit), toolset, guard=guard, who=who)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +145,13 @@ class ResultFit:
 class RecordedCaller:
     """Makes each call one journal step: its result is kept, and on recovery only read. An effect happens once."""
 
-    inner: Caller
-    toolset: Toolset
+    inner: PlainCaller
     fit: ResultFit
     """What is found in the world after a crash is made fit like any other result."""
 
     async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
         """The result, from the record if there is one."""
-        prepared = prepare(self.toolset, call)
+        prepared = prepare(self.inner.toolset, call)
         if isinstance(prepared, ToolError):
             return prepared
         calling, tool = CallContext(call=call, flow=flow), prepared.tool
@@ -200,7 +198,7 @@ class RecordedCaller:
 class GuardedCaller:
     """Asks policy, and where policy says so a person, before a call; records afterwards what came of it."""
 
-    inner: Caller
+    inner: RecordedCaller
     toolset: Toolset
     guard: Guard
     who: Actor

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, assert_never, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -163,14 +163,6 @@ class CallContext:
     def key(self) -> str:
         """Names this call in all the world, after a crash too: fit for an idempotency key."""
         return f"{self.flow.id}/{self.call.id}"
-
-
-class Caller(Protocol):
-    """Answers tool calls."""
-
-    async def call(self, flow: Flow, call: ToolCall) -> ToolResult:
-        """The call's result; expected failures are values."""
-        ...
 
 
 # ── tools ──

@@ -186,13 +186,8 @@ def _earlier(turns: Sequence[AgentTurn], nonce: str, budget_tokens: int) -> Prom
     # What tools answered is among it: all of it is data, but not what people said.
     body = fence("\n".join(_merged(digests)), nonce=nonce, source="earlier steps")
     first, last = turns[0].number, turns[-1].number
-    return PromptPart(
-        name=f"steps {first}-{last} in short",
-        text=f"What you did in steps {first} to {last}, in short:\n{heard}{note}{body}",
-        rank=Rank.HISTORY,
-        weight=Weight.NEEDED,
-        group="earlier",
-    )
+    text = f"What you did in steps {first} to {last}, in short:\n{heard}{note}{body}"
+    return _part(name=f"steps {first}-{last} in short", text=text, group="earlier")
 
 
 def _merged(digests: dict[int, str]) -> list[str]:

@@ -92,7 +92,7 @@ class LiveHistory:
                     self.forget_ahead()
                     edits = restore_edits(before, move.document)
                     return await self._notebook.apply(edits, run="affected", seconds=seconds)
-                return self._observed(restored, revision)
+                return restored.observation if restored.by == "replay" else self._saved.outcomes_of(revision)
 
             made = await self._saved.make(revision, move.document, act)
             return replace(made, back_by=by[0]) if by else made
@@ -122,7 +122,7 @@ class LiveHistory:
                 if rewound.again:
                     again = ", ".join(self._notebook.state.name_of(each) for each in rewound.again)
                     self._saved.add_news(f"These were quick and ran again on the way: {again}.")
-                return self._observed(RestoredState(by="checkpoint", observation=Observation()), revision)
+                return self._saved.outcomes_of(revision)
 
             made = await self._saved.make(
                 revision, after, act, lambda: fingerprint(self._notebook.document) == revision.left
@@ -261,14 +261,6 @@ class LiveHistory:
         known = {cell.id: cell.name for cell in wanted.cells}
         had_run = {cell: CellOutcome(id=cell, name=known[cell], status="ok") for cell in ran if cell in known}
         return RestoredState(by="replay", observation=await self._notebook.checkpoints.rewind(wanted, had_run))
-
-    def _observed(self, restored: RestoredState, revision: Revision) -> Observation:
-        """What there is now of the cells that went back."""
-        if restored.by == "replay":
-            return restored.observation
-        known = self._notebook.outcomes
-        there = [change.id for change in revision.changes if change.after is not None and change.id in known]
-        return Observation(cells=tuple(known[cell] for cell in there))
 
     def _earlier_state(self, cell: str) -> tuple[CellId, Document] | MoveRefused:
         """The state before this cell, known by id or name, last ran in a call, if going there costs nobody's work."""

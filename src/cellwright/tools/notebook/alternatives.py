@@ -49,8 +49,7 @@ def rank(tried: Sequence[BranchTrial]) -> list[int]:
 
     def key(place: int) -> tuple[float, int, int, float]:
         each, cells = tried[place].record, tried[place].observation.cells
-        held = sum(check.has_passed for check in each.checks)
-        share = held / len(each.checks) if each.checks else float(each.status == "passed")
+        share = each.checks_passed / len(each.checks) if each.checks else float(each.status == "passed")
         is_none = each.status in {"refused", "lost"}
         failures = sum(cell.status in {"failed", "interrupted", "cancelled", "lost"} for cell in cells)
         return -share, is_none, failures, each.ms

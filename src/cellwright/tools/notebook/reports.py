@@ -125,10 +125,7 @@ def revision_finder(editor: NotebookEditor) -> Find:
         revision = editor.done(calling.key)
         if revision is None:
             return EffectNotFound()
-        known = editor.notebook.outcomes
-        wanted = [change.id for change in revision.changes if change.after is not None and change.id in known]
-        observation = Observation(cells=tuple(known[cell] for cell in wanted))
-        made = EditOutcome(observation=observation, news=editor.pop_news())
+        made = EditOutcome(observation=editor.outcomes_of(revision), news=editor.pop_news())
         return EffectFound(result=result_json(edit_result(editor, made)))
 
     return find

@@ -129,6 +129,12 @@ class SavedNotebook:
         """The cells whose results the kernel holds."""
         return tuple(cell for cell, outcome in self.notebook.outcomes.items() if outcome.status == "ok")
 
+    def outcomes_of(self, revision: Revision) -> Observation:
+        """What there is now of the cells that the revision made or changed."""
+        known = self.notebook.outcomes
+        there = [change.id for change in revision.changes if change.after is not None and change.id in known]
+        return Observation(cells=tuple(known[cell] for cell in there))
+
     # ── what the agent was not told yet ──
 
     def add_news(self, text: str) -> None:

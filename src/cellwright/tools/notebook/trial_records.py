@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from cellwright.journal.events import FormerFact, QuestionAnswered, QuestionAsked, Recorded, RoomEvent
+from cellwright.journal.events import FormerFact, QuestionAnswered, QuestionAsked, RoomEvent
 from cellwright.journal.flow import Flow
 from cellwright.journal.names import stream_of
 from cellwright.journal.questions import Question
@@ -192,26 +192,16 @@ async def ask_which(flow: Flow, tried: Sequence[TrialRecord]) -> Decision:
     """What a person decides, however long it takes; survives restarts."""
     said: Any = await flow.ask(choice_question(tried))
     answer = said.get("choice") if isinstance(said, dict) else said
-
-    async def look() -> Json:
-        by, dropped = await _who_decided(flow.read, flow.run, flow.id)
-        return {"by": by, "dropped": dropped}
-
-    who: Any = await flow.step("who decided", look)
+    who: Any = await flow.step("who decided", lambda: _who_decided(flow))
     return Decision(accepted=choices_of(tried).get(str(answer), ""), by=who["by"], dropped=who["dropped"])
 
 
-async def _who_decided(
-    read: Callable[[str], AsyncIterable[Recorded]], run: str, workflow: str
-) -> tuple[str, dict[str, str]]:
+async def _who_decided(flow: Flow) -> Json:
     """Who answered the last such question of this workflow, and who dropped single branches."""
-    question, by, dropped = "", "", dict[str, str]()
-    async for recorded in read(stream_of(run)):
+    ours, question, by, dropped = (BRANCH_CHOICE, flow.id), "", "", dict[str, Json]()
+    async for recorded in flow.read(stream_of(flow.run)):
         match recorded.event:
-            case QuestionAsked(topic=topic, workflow=asking, question=asked) if (topic, asking) == (
-                BRANCH_CHOICE,
-                workflow,
-            ):
+            case QuestionAsked(topic=topic, workflow=asking, question=asked) if (topic, asking) == ours:
                 question = asked
             case QuestionAnswered(question=answered, by=person) if answered == question:
                 by = person
@@ -219,4 +209,4 @@ async def _who_decided(
                 dropped[branch] = person
             case _:
                 pass
-    return by, dropped
+    return {"by": by, "dropped": dropped}
