@@ -197,7 +197,7 @@ made['ok']
 
 
 @pytest.mark.slow
-async def test_a_cell_that_fails_in_a_program_is_mended_like_any_other(
+async def test_a_cell_that_fails_in_a_program_is_repaired_like_any_other(
     house: House, where: Path, worker: ActionWorker, opened: Opener
 ) -> None:
     house.provider.script(program(NOTEBOOK), DONE)

@@ -146,7 +146,7 @@ async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(ho
 
 
 @pytest.mark.slow
-async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
+async def test_an_action_that_needs_permission_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
     fetched, fetch = fetching()
     house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
     async with open_workshop(house, where, tools=[fetch, finish]) as shop:

@@ -367,7 +367,7 @@ async def test_a_summary_for_a_prompt_shows_cells_and_outcomes(opened: Opener) -
         assert "x = 1" in text
 
 
-async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: Opener) -> None:
+async def test_marimos_own_words_travel_unopened_on_a_parallel_branch_of_their_own(opened: Opener) -> None:
     async with opened("x = 1", "y = x + 1") as notebook:
         await notebook.run("all")
         cell = by_code(notebook, "x = 1")

@@ -73,7 +73,7 @@ async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cel
 
 
 @pytest.mark.slow
-async def test_what_is_kept_is_one_turn_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
+async def test_what_is_kept_is_one_revision_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
     async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
         before = names(notebook)
         asked = {"table": "sales", "measure": "revenue", "by": "region", "keep": True}
