@@ -141,7 +141,7 @@ async def test_what_the_check_finds_is_repaired_and_checked_again(
         assert [check.has_passed for check in delivery.checks] == [True]
         assert delivery.answer == "6"
         mending = factory.prompts()[3]
-        assert "Mend what the check found" in mending
+        assert "Repair what the check found" in mending
         assert "check test_total" in mending
 
 
