@@ -44,6 +44,7 @@ async def test_an_agent_writes_cells_reads_their_results_and_answers(house: Hous
         assert "total = sum(range(10))" in notebook.path.read_text()
 
 
+@pytest.mark.slow
 async def test_a_failing_cell_is_an_error_the_model_reads_and_repairs(
     house: House, where: Path, opened: Opener
 ) -> None:

@@ -139,6 +139,7 @@ async def test_what_a_program_cannot_do_is_told_to_the_model_by_name(
         assert [each for each in told if each not in text] == [], text[-1500:]
 
 
+@pytest.mark.slow
 async def test_what_programs_print_and_raise_is_data_for_the_model(
     house: House, where: Path, worker: ActionWorker
 ) -> None:

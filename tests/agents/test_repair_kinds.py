@@ -350,6 +350,7 @@ async def test_what_is_refused_by_policy_is_not_tried_again_but_another_way(
     assert decided(where)[0] == ["refused"]
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_not_there_at_the_moment_may_be_tried_once_more(
     house: House, where: Path, opened: Opener
 ) -> None:

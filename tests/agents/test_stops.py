@@ -26,6 +26,7 @@ TOKENS = Limit(measure="tokens", per="run", at_most=Decimal(1), where="mine.toml
 LOST = GatewayCrash.ANSWERED_UNRECORDED
 
 
+@pytest.mark.slow
 async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(house: House, where: Path) -> None:
     house.provider.script(DONE)
     async with open_workshop(house, where) as shop:

@@ -254,6 +254,7 @@ async def test_states_between_cells_are_dropped_oldest_first_and_leave_room_for_
         assert [each.cell for each in kept[2:]] == [cell(notebook, number) for number in (5, 6, 7)]
 
 
+@pytest.mark.slow
 async def test_what_holds_most_memory_is_dropped_before_what_is_older(opened: Opener) -> None:
     cells = (
         "import numpy as np\nbig = np.ones(1 << 22)",

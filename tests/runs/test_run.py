@@ -165,6 +165,7 @@ async def test_what_nobody_can_repair_is_delivered_and_said(house: House, projec
         assert "random.random()" in factory.notebook()
 
 
+@pytest.mark.slow
 async def test_words_instead_of_a_plan_are_one_task(house: House, project: Path, kernels: Kernels) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     async with open_factory(house, project, kernels) as factory:

@@ -177,6 +177,7 @@ async def test_what_may_not_be_said_twice_is_told_as_lost(house: House) -> None:
         await house.until(await daemon.fork("mine"), "done")
 
 
+@pytest.mark.slow
 async def test_a_client_that_comes_while_it_closes_gets_the_next_one(house: House) -> None:
     house.hold()
     async with connect(house.settings, launch=house.launch()) as daemon:
@@ -204,6 +205,7 @@ async def test_a_second_daemon_makes_way_for_the_first(house: House) -> None:
         assert (await daemon.status()).pid == pid
 
 
+@pytest.mark.slow
 async def test_a_waiting_run_waits_on_in_the_next_daemon(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         await daemon.start(a_goal(ASK), run="mine")

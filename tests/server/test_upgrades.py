@@ -41,6 +41,7 @@ async def test_an_older_daemon_is_replaced_and_its_runs_go_on(house: House, old:
     assert house.worked("mine") == list(STEPS)
 
 
+@pytest.mark.slow
 async def test_newer_clients_that_come_at_once_replace_an_older_daemon_by_one(house: House) -> None:
     await begin_a_run(house, "1.0")
     pids = list[int]()
@@ -79,6 +80,7 @@ async def test_an_older_client_leaves_a_newer_daemon_alone(house: House) -> None
     house.until_ended()
 
 
+@pytest.mark.slow
 async def test_a_client_whose_daemon_was_replaced_says_so_instead_of_replacing_it_back(house: House) -> None:
     async with connect(house.settings, launch=house.launch("1.0")) as old:
         async with connect(house.settings, launch=house.launch("2.0")) as new:
@@ -89,6 +91,7 @@ async def test_a_client_whose_daemon_was_replaced_says_so_instead_of_replacing_i
     assert lines(house.folder / "begun.txt") == []
 
 
+@pytest.mark.slow
 async def test_a_run_of_older_steps_is_carried_over_and_that_is_told(house: House) -> None:
     await begin_a_run(house, "1.0")
     house.let_go()
