@@ -297,4 +297,4 @@ def _levelled(column: StudiedColumn) -> Codes:
     texts = compute.utf8_trim_whitespace(compute.utf8_lower(typed.texts))
     if as_mask(compute.match_substring(texts, "  ")).any():
         texts = compute.replace_substring_regex(texts, " +", " ")
-    return np.append(encode(texts).codes, -1)[typed.codes]
+    return np.append(encode(texts)[0], -1)[typed.codes]
