@@ -9,7 +9,7 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -209,14 +209,6 @@ def as_text(value: Any) -> str:
             return str(value)
 
 
-def raw_columns(table: Table, names: Sequence[str]) -> list[RawColumn]:
-    """Columns that are typed already."""
-    return [
-        RawColumn(name=name, values=column, is_text_format=False)
-        for name, column in zip(names, table.columns, strict=True)
-    ]
-
-
 def raw_table(
     source: SourceFile, reading: ReadOptions, columns: list[RawColumn], oddities: list[Oddity], *,
     rows: int, seen: int, stride: int, is_whole: bool, is_counted: bool | None = None, name: str = "",
@@ -254,10 +246,42 @@ def oddities_around(
         yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)
 
 
-def kept_or_empty(sample: RowSample, rows: int, schema: Schema) -> Table:
-    """The rows of a sample; no rows where none came."""
-    table = sample.table(rows)
-    return schema.empty_table() if table is None else table
+def sampled_table(
+    source: SourceFile,
+    reading: ReadOptions,
+    schema: Schema,
+    batches: Iterable[Batch],
+    sample: RowSample,
+    rows: int | None,
+    places: str = "",
+) -> RawTable:
+    """A table of batches that are typed already, read through the sample until the time is up.
+
+    `rows` are in the whole table; None: those that come. `places`: where they stand, if only some of them come.
+    """
+    names, is_over = unique_names(schema.names[: sample.budget.most_columns]), False
+    wanted = list(range(len(names)))
+    for batch in batches:
+        sample.offer(batch.select(wanted))
+        is_over = sample.budget.is_spent
+        if is_over:
+            break
+    kept = sample.table(sample.seen)
+    held = (schema.empty_table() if kept is None else kept).columns
+    table = raw_table(
+        source,
+        reading,
+        [RawColumn(name=name, values=values, is_text_format=False) for name, values in zip(names, held, strict=False)],
+        [],
+        rows=sample.seen if rows is None else rows,
+        seen=sample.seen,
+        stride=sample.stride,
+        is_whole=not places and not is_over,
+        is_counted=rows is not None or not is_over,
+    )
+    if places and not is_over:
+        table.sampling = f"every {ordinal(max(2, sample.stride))} of {sample.seen:,} rows in {places}"
+    return table
 
 
 def _safe(value: Any) -> Any:
