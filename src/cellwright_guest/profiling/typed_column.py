@@ -62,6 +62,11 @@ class TypedColumn:
         assert self.values is not None
         return np.append(self.values, np.nan)[self.codes]
 
+    def codes_of(self, values: Any) -> Codes:
+        """Where the different values are that are one of these."""
+        assert self.values is not None
+        return np.flatnonzero(np.isin(self.values, values))
+
     def text(self, code: Any) -> str:
         """One different value as it stands in the file."""
         return str(self.texts[int(code)].as_py())
