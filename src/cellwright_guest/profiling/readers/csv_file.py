@@ -129,7 +129,7 @@ def read_text(source: SourceFile, budget: ReadBudget, *, head: bytes, compressio
 
 
 def _laid_out(guess: DialectGuess, budget: ReadBudget) -> dict[str, Any]:
-    layout = find_layout(guess)
+    layout = find_layout(guess.records, guess.width)
     return {"guess": guess, "layout": layout, "width": min(layout.width, budget.most_columns)}
 
 

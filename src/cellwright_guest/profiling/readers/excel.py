@@ -14,7 +14,6 @@ import openpyxl
 from openpyxl.utils import column_index_from_string
 
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
-from cellwright_guest.profiling.readers.csv_dialect import Dialect, DialectGuess
 from cellwright_guest.profiling.readers.csv_layout import TableLayout, count_notes, find_layout
 from cellwright_guest.profiling.readers.reader_columns import (
     as_text,
@@ -229,13 +228,10 @@ def _with_merged(texts: Sequence[list[str]], merged: Sequence[Merged], grid: _Gr
 
 
 def _laid_out(grid: _Grid, texts: list[list[str]]) -> TableLayout:
-    guess = DialectGuess(dialect=Dialect(), records=texts, width=grid.width, consistency=1.0, score=1.0)
-    layout = find_layout(guess)
+    layout = find_layout(texts, grid.width)
     line = grid.rows[layout.start] if layout.first_row > layout.start else []
     is_text = all(value is None or isinstance(value, str) for value in line)
-    if layout.is_named_by_hand or is_text:
-        return layout
-    return replace(layout, is_named_by_hand=True)
+    return replace(layout, is_named_by_hand=layout.is_named_by_hand or not is_text)
 
 
 def _oddities(grid: _Grid) -> Iterator[Oddity]:
