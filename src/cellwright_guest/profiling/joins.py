@@ -279,8 +279,9 @@ def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
     there, back = (percent(100 * part, 100) for part in candidate.coverages)
     ways = f"{back} of its {len(right.there):,} the other way round"
     says = f"{there} of the {len(left.there):,} values of {one} are in {other}, {ways}"
-    lost = _unmatched(candidate)
-    says += f"; not found: {quoted(lost)}" if lost else ""
+    # A value of the left side that the right one does not have.
+    lost = np.flatnonzero(~right.holds(left.at(candidate.level)[0], candidate.level))
+    says += f"; not found: {quoted(left.studied.typed.text(left.there[lost[0]]))}" if len(lost) else ""
     needs = {"spaces": "spaces around", "case": "upper and lower case", "zeros": "leading zeros"}
     if candidate.level:
         says += f"; compared without regard for {', '.join(needs[need] for need in candidate.level)}"
@@ -296,10 +297,3 @@ def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
         says=sentence(says + "."),
         needs=candidate.level,
     )
-
-
-def _unmatched(candidate: JoinCandidate) -> str:
-    """A value of the left side that the right one does not have."""
-    found = candidate.right.holds(candidate.left.at(candidate.level)[0], candidate.level)
-    lost = np.flatnonzero(~found)
-    return candidate.left.studied.typed.text(int(candidate.left.there[lost[0]])) if len(lost) else ""

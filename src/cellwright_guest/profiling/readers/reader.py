@@ -222,12 +222,8 @@ def _budget_for(question: ProfileRequest, seconds: float, files: int) -> raw.Rea
     )
     if files == 1:
         return whole
-    return raw.ReadBudget(
-        most_rows=max(min(question.most_rows, 20_000), 2 * question.most_rows // files),
-        most_columns=question.most_columns,
-        until=whole.until,
-        most_bytes=max(whole.most_bytes // files, 8 << 20),
-    )
+    most_rows = max(min(question.most_rows, 20_000), 2 * question.most_rows // files)
+    return replace(whole, most_rows=most_rows, most_bytes=max(whole.most_bytes // files, 8 << 20))
 
 
 def _read(source: raw.SourceFile, budget: raw.ReadBudget) -> Found:
