@@ -30,7 +30,11 @@ def tables_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRe
     for table, own in tables:
         step = step_of(table) if text.is_sampled(table) else 1
         code = reading_code(table, own, step=step)
-        cells += [_about(table, own, names), CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)")]
+        about = f"## {text.shown(table.name)}\n\n" + " ".join(_sentences(table))
+        cells += [
+            text.words_cell(names.free(f"about_{own.table}"), about),
+            CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)"),
+        ]
         shows = f"{text.plain(table.name)} has the rows and columns that were found when it was looked at."
         cells.append(text.check_cell(names.free(f"check_{own.table}_reading"), shows, _check(table, own)))
     caveats = tuple(_caveats(profile, names))
@@ -50,12 +54,6 @@ def _libraries(tables: list[TableProfile], names: NotebookNames) -> CellDraft:
 
 
 # ── words ──
-
-
-def _about(table: TableProfile, own: TableNames, names: NotebookNames) -> CellDraft:
-    return text.words_cell(
-        names.free(f"about_{own.table}"), f"## {text.shown(table.name)}\n\n" + " ".join(_sentences(table))
-    )
 
 
 def _sentences(table: TableProfile) -> Iterator[str]:

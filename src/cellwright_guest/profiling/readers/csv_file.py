@@ -69,15 +69,8 @@ def _of_lines(text: TextFile, rows: Rows) -> Iterator[Oddity]:
         yield Oddity(
             kind="repeated-header", says=says, count=rows.repeated, rows=tuple(rows.repeated_rows), values=values
         )
-    yield from _of_ragged(text, rows)
-
-
-def _of_ragged(text: TextFile, rows: Rows) -> Iterator[Oddity]:
-    told: list[str] = []
-    if rows.short:
-        told.append(f"{counted(rows.short, 'row')} with fewer fields than columns (the rest is empty)")
-    if rows.long:
-        told.append(f"{counted(rows.long, 'row')} with more (what is too much is not read)")
+    told = [f"{counted(rows.short, 'row')} with fewer fields than columns (the rest is empty)"] if rows.short else []
+    told += [f"{counted(rows.long, 'row')} with more (what is too much is not read)"] if rows.long else []
     if told:
         says = f"Rows of different lengths: {', '.join(told)}."
         count = rows.short + rows.long
