@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from linecache import cache as _line_cache
 from types import FrameType, ModuleType, TracebackType
@@ -40,35 +40,30 @@ _TYPES: Final[dict[type, str]] = {
 }
 """Errors that we call otherwise than marimo does."""
 
-Names = Mapping[str, str]
-"""Cell id → the name a person gave it."""
 
-
-def raised(
-    exception: BaseException | marimo_errors.Error, *, cell: str, names: Names | None = None
-) -> report_wire.CellError:
+def raised(exception: BaseException | marimo_errors.Error, *, cell: str) -> report_wire.CellError:
     """What a cell raised while it ran, as marimo's runner hands it over. Never raises, never longer than promised."""
     if not isinstance(exception, BaseException):
-        return structural([exception], names=names)
+        return structural([exception])
     error = _unwrapped(exception)
     kind = type(error)
     return within(
         _FAULT_TIMEOUT_SECONDS,
-        lambda: _error_of(error, cell, names or {}),
+        lambda: _error_of(error, cell),
         lambda problem: report_wire.CellError(
             type=identity.qualified_name(kind), message="Its message could not be read.", line=_line(error, cell)
         ),
     )
 
 
-def structural(errors: Sequence[marimo_errors.Error], *, names: Names | None = None) -> report_wire.CellError:
+def structural(errors: Sequence[marimo_errors.Error]) -> report_wire.CellError:
     """Why marimo would not run a cell; the first error, and how many more there are."""
     if not errors:
         return report_wire.CellError(type="unknown", message="The cell could not be run.")
-    first = _structural(errors[0], names or {})
+    first = _structural(errors[0])
     if len(errors) == 1:
         return first
-    others = "; ".join(one_line(_structural(error, names or {}).message) for error in errors[1:4])
+    others = "; ".join(one_line(_structural(error).message) for error in errors[1:4])
     more = f" (+{len(errors) - 4} more)" if len(errors) > 4 else ""
     message = bounded(f"{first.message}\nAlso: {others}{more}", _MESSAGE_BYTES)
     return report_wire.CellError(type=first.type, message=message, line=first.line)
@@ -90,12 +85,12 @@ def _unwrapped(exception: BaseException) -> BaseException:
 # ── exceptions ──
 
 
-def _error_of(error: BaseException, cell: str, names: Names) -> report_wire.CellError:
+def _error_of(error: BaseException, cell: str) -> report_wire.CellError:
     return report_wire.CellError(
         type=bounded(identity.qualified_name(type(error)), 200),
         message=bounded(_message(error), _MESSAGE_BYTES),
         line=_line(error, cell),
-        traceback=bounded("\n".join(_traceback(error.__traceback__, names)), _TRACEBACK_BYTES),
+        traceback=bounded("\n".join(_traceback(error.__traceback__)), _TRACEBACK_BYTES),
     )
 
 
@@ -194,7 +189,7 @@ def _line(error: BaseException, cell: str) -> int | None:
     return line
 
 
-def _traceback(traceback: TracebackType | None, names: Names) -> list[str]:
+def _traceback(traceback: TracebackType | None) -> list[str]:
     first: list[str] = []
     last: deque[str] = deque(maxlen=_FRAMES_EACH_END)
     count = repeats = 0
@@ -208,7 +203,7 @@ def _traceback(traceback: TracebackType | None, names: Names) -> list[str]:
         if previous == (id(frame.f_code), line):
             repeats += 1
             continue
-        for entry in (*_repeated(repeats), _cell_line(frame, cell, line, names)):
+        for entry in (*_repeated(repeats), _cell_line(frame, cell, line)):
             first.append(entry) if len(first) < _FRAMES_EACH_END else last.append(entry)
             count += 1
         previous, repeats = (id(frame.f_code), line), 0
@@ -222,11 +217,11 @@ def _repeated(times: int) -> list[str]:
     return [f"  (previous line {times:,} more times)"] if times else []
 
 
-def _cell_line(frame: FrameType, cell: str, line: int, names: Names) -> str:
+def _cell_line(frame: FrameType, cell: str, line: int) -> str:
     function = exact(frame.f_code.co_name)
     within_function = "" if function == "<module>" else f" in {function[:60]}"
     source = _source(exact(frame.f_code.co_filename), line)
-    return f"cell {names.get(cell, cell)}, line {line}{within_function}{f': {source}' if source else ''}"
+    return f"cell {cell}, line {line}{within_function}{f': {source}' if source else ''}"
 
 
 def _source(filename: str, line: int) -> str:
@@ -255,28 +250,28 @@ def _library_line(frame: FrameType, line: int) -> str:
 # ── marimo's own errors ──
 
 
-def _structural(error: marimo_errors.Error, names: Names) -> report_wire.CellError:
+def _structural(error: marimo_errors.Error) -> report_wire.CellError:
     kind, message, line = _TYPES.get(type(error), str(type(error).__struct_config__.tag)), error.describe(), None
     match error:
         case marimo_errors.MarimoSyntaxError(lineno=line) | marimo_errors.ImportStarError(lineno=line):
             pass
         case marimo_errors.CycleError(edges_with_vars=edges):
-            message = f"These cells need each other: {_edges(edges, names)}."
+            message = f"These cells need each other: {_edges(edges)}."
         case marimo_errors.SetupRootError(edges_with_vars=edges):
-            message = f"The setup cell cannot use names of other cells: {_edges(edges, names)}."
+            message = f"The setup cell cannot use names of other cells: {_edges(edges)}."
         case marimo_errors.MultipleDefinitionError(name=name, cells=cells):
-            others = ", ".join(_cell_name(cell, names) for cell in cells[:5])
+            others = ", ".join(f"cell {cell!r}" for cell in cells[:5])
             message = f"{name!r} is also defined in {others}. A name has one cell."
         case marimo_errors.MarimoInterruptionError():
             message = "Interrupted."
         case marimo_errors.MarimoAncestorPreventedError(raising_cell=source):
-            message = f"{_cell_name(source, names)}, which it needs, did not run."
+            message = f"cell {source!r}, which it needs, did not run."
         case marimo_errors.MarimoAncestorStoppedError(raising_cell=source):
-            message = f"{_cell_name(source, names)}, which it needs, called mo.stop()."
+            message = f"cell {source!r}, which it needs, called mo.stop()."
         case marimo_errors.MarimoExceptionRaisedError(exception_type=kind, raising_cell=source):
-            message = message if source is None else f"{message.rstrip()} {_cell_name(source, names)}."
+            message = message if source is None else f"{message.rstrip()} cell {source!r}."
         case marimo_errors.MarimoStrictExecutionError(blamed_cell=source):
-            message = f"{message} ({_cell_name(source, names)})" if source else message
+            message = f"{message} (cell {source!r})" if source else message
         case marimo_errors.MarimoSQLError():
             message, line = _sql(error)
         case marimo_errors.MarimoInternalError():
@@ -306,13 +301,9 @@ def _last_words(message: str) -> str:
     return "\n".join(lines[start + 1 :])
 
 
-def _edges(edges: Sequence[Any], names: Names) -> str:
+def _edges(edges: Sequence[Any]) -> str:
     shown = [
-        f"{_cell_name(source, names)} gives {', '.join(variables[:5])} to {_cell_name(target, names)}"
+        f"cell {source!r} gives {', '.join(variables[:5])} to cell {target!r}"
         for source, variables, target in edges[:6]
     ]
     return "; ".join(shown) + ("; …" if len(edges) > 6 else "")
-
-
-def _cell_name(cell: str, names: Names) -> str:
-    return f"cell {names.get(cell, cell)!r}"

@@ -146,7 +146,8 @@ class _CellFunctionCall:
         except KeyboardInterrupt:
             error = _INTERRUPTED
         except BaseException as raised:  # noqa: BLE001  # SystemExit and mo.stop() too: it is one call, not the kernel
-            error = self._error(raised)
+            is_ours = isinstance(raised, asyncio.CancelledError) and self._interrupts
+            error = _INTERRUPTED if is_ours else faults.raised(raised, cell=self._cell)
         finally:
             self._is_over = True
             signal.signal(signal.SIGINT, handler)
@@ -194,11 +195,6 @@ class _CellFunctionCall:
             self._scope.loop.call_soon_threadsafe(lambda: None)
             return
         raise KeyboardInterrupt
-
-    def _error(self, raised: BaseException) -> report_wire.CellError:
-        if isinstance(raised, asyncio.CancelledError) and self._interrupts:
-            return _INTERRUPTED
-        return faults.raised(raised, cell=self._cell)
 
     def _stale_after(self, states: set[Any]) -> list[str]:
         """A state that was set makes the cells that read it stale; they do not run by themselves."""

@@ -76,7 +76,7 @@ def _fitting(data: str, rich_bytes: int) -> tuple[str, bool]:
 def _text(mimetype: str, data: Any, value: object, room: int) -> tuple[str, bool]:
     if mimetype == "application/vnd.marimo+error":
         errors: list[Any] = list(data)[:5] if type(data) in {list, tuple} else []
-        return "\n".join(faults.structural([error], names={}).message for error in errors) or "[error]", False
+        return "\n".join(faults.structural([error]).message for error in errors) or "[error]", False
     found = _by_value(value, room)
     if found is not None:
         return found, False

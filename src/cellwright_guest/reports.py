@@ -98,7 +98,7 @@ class Reporter:
         """Report cells that cannot run at all: broken syntax, cycles, names defined twice."""
         for cell_id, errors in kernel.errors.items():
             if cell_id in asked or before.get(cell_id) != errors:
-                error = faults.structural(errors, names={})
+                error = faults.structural(errors)
                 self._emit(report_wire.CellReport(cell=cell_id, status="failed", error=error))
 
     def progress(self, title: str, done: float, total: float | None) -> None:
@@ -169,7 +169,7 @@ class Reporter:
         if isinstance(exception, MarimoInterrupt):
             return _interrupted(cell, ms)
         return report_wire.CellReport(
-            cell=cell.cell_id, status="failed", ms=ms, error=faults.raised(exception, cell=cell.cell_id, names={})
+            cell=cell.cell_id, status="failed", ms=ms, error=faults.raised(exception, cell=cell.cell_id)
         )
 
     def _output(self, result: RunResult) -> report_wire.Output | None:

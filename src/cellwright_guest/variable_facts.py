@@ -15,24 +15,13 @@ import msgspec
 from marimo._plugins.ui._core.ui_element import UIElement
 from marimo._runtime.runtime import Kernel
 
-from cellwright_guest import json_values, previews, wire
-from cellwright_guest.column_arrays import array_stretch, stretches_of, text_bytes_of
-from cellwright_guest.element_scan import ScanBudget, digest_of, scan, scan_items, scan_texts, spread, token
+from cellwright_guest import element_scan, json_values, previews, report_wire, wire
 from cellwright_guest.previews import identity, tables
 from cellwright_guest.previews.columns import ColumnSource, NumpyColumn, PolarsColumn, is_array, spans_of
 from cellwright_guest.previews.plain import bounded, one_line
 from cellwright_guest.previews.preview import classify
 from cellwright_guest.previews.tables import TableSource
 from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
-from cellwright_guest.report_wire import (
-    MOST_COLUMNS,
-    MOST_TEXT,
-    MOST_VARIABLES,
-    AskFacts,
-    ColumnFacts,
-    FactsTold,
-    VariableFacts,
-)
 
 EACH_SECONDS: Final = 0.5
 ALL_SECONDS: Final = 2.0
@@ -44,34 +33,40 @@ _ROOM: Final = 240
 _SMALL_BYTES: Final = 1 << 20
 
 
-def facts_of(items: Iterable[tuple[str, object]]) -> list[VariableFacts]:
+def facts_of(items: Iterable[tuple[str, object]]) -> list[report_wire.VariableFacts]:
     """Facts of each, at most `MOST_VARIABLES`; never raises, and takes a small part of a second for gigabytes."""
-    budget = ScanBudget()
+    budget = element_scan.ScanBudget()
     with TimeLimit(seconds=ALL_SECONDS, each_seconds=EACH_SECONDS) as limit:
-        return [_limited(name, value, budget, limit) for name, value in islice(items, MOST_VARIABLES)]
+        return [_limited(name, value, budget, limit) for name, value in islice(items, report_wire.MOST_VARIABLES)]
 
 
-def _limited(name: str, value: object, budget: ScanBudget, limit: TimeLimit) -> VariableFacts:
-    name = bounded(name, MOST_TEXT)
+def _limited(name: str, value: object, budget: element_scan.ScanBudget, limit: TimeLimit) -> report_wire.VariableFacts:
+    name = bounded(name, report_wire.MOST_TEXT)
     type_name = "object"
     try:
-        type_name = bounded(identity.qualified_name(type(value)), MOST_TEXT)
+        type_name = bounded(identity.qualified_name(type(value)), report_wire.MOST_TEXT)
         if limit.start():
             found = _facts(name, type_name, value, budget)
         else:
-            found = VariableFacts(name=name, kind="object", type=type_name, problem="there was no time left to look")
+            found = report_wire.VariableFacts(
+                name=name, kind="object", type=type_name, problem="there was no time left to look"
+            )
         limit.deadline = NEVER
     except TimeUp:
         limit.deadline = NEVER
-        return VariableFacts(name=name, kind="object", type=type_name, problem="looking at it took too long")
+        return report_wire.VariableFacts(
+            name=name, kind="object", type=type_name, problem="looking at it took too long"
+        )
     except BaseException as error:  # noqa: BLE001  # a library or the value itself may raise anything
         limit.deadline = NEVER
         raised = identity.qualified_name(type(error))
-        return VariableFacts(name=name, kind="object", type=type_name, problem=f"looking at it raised {raised}")
+        return report_wire.VariableFacts(
+            name=name, kind="object", type=type_name, problem=f"looking at it raised {raised}"
+        )
     return found
 
 
-def _facts(name: str, type_name: str, value: Any, budget: ScanBudget) -> VariableFacts:
+def _facts(name: str, type_name: str, value: Any, budget: element_scan.ScanBudget) -> report_wire.VariableFacts:
     kind: type = type(value)
     if kind in _SCALARS:
         return _scalar(name, type_name, value)
@@ -86,41 +81,43 @@ def _facts(name: str, type_name: str, value: Any, budget: ScanBudget) -> Variabl
         return _array(name, type_name, value, budget)
     found, text = classify(value, kind, _ROOM)
     shape = [int(size) for size in tuple(value.shape)[:8]] if is_array(kind, packages) else []
-    return VariableFacts(
-        name=name, kind=found, type=type_name, shape=shape or None, text=bounded(one_line(text), MOST_TEXT)
+    return report_wire.VariableFacts(
+        name=name, kind=found, type=type_name, shape=shape or None, text=bounded(one_line(text), report_wire.MOST_TEXT)
     )
 
 
 # ── single values, lists, dicts ──
 
 
-def _scalar(name: str, type_name: str, value: Any) -> VariableFacts:
-    text = bounded(token(value, MOST_TEXT), MOST_TEXT)
+def _scalar(name: str, type_name: str, value: Any) -> report_wire.VariableFacts:
+    text = bounded(element_scan.token(value, report_wire.MOST_TEXT), report_wire.MOST_TEXT)
     if value is None or type(value) not in {str, bytes, bytearray}:
         kind = "none" if value is None else "bool" if type(value) is bool else "number"
-        return VariableFacts(name=name, kind=kind, type=type_name, text=text)
-    digest = digest_of(value) if type(value) is str and len(value) <= _LONG_TEXT else ""
-    values = ColumnFacts(digest=digest)
-    return VariableFacts(name=name, kind="text", type=type_name, shape=[len(value)], values=values, text=text)
+        return report_wire.VariableFacts(name=name, kind=kind, type=type_name, text=text)
+    digest = element_scan.digest_of(value) if type(value) is str and len(value) <= _LONG_TEXT else ""
+    values = report_wire.ColumnFacts(digest=digest)
+    return report_wire.VariableFacts(
+        name=name, kind="text", type=type_name, shape=[len(value)], values=values, text=text
+    )
 
 
-def _items(name: str, type_name: str, value: Any) -> VariableFacts:
+def _items(name: str, type_name: str, value: Any) -> report_wire.VariableFacts:
     count = len(value)
     if type(value) in _SETS:
         # A set has no order that two processes share: only what it holds may count.
-        taken = sorted(islice(value, spread(count)[0][1]), key=token)
+        taken = sorted(islice(value, element_scan.spread(count)[0][1]), key=element_scan.token)
     else:
-        taken = [item for start, stop in spread(count) for item in value[start:stop]]
+        taken = [item for start, stop in element_scan.spread(count) for item in value[start:stop]]
     held = {type(item) for item in taken}
     names = sorted(identity.qualified_name(each) for each in held)
-    values = scan_items(taken, rows=count, type_name=" | ".join(names[:4]))
+    values = element_scan.scan_items(taken, rows=count, type_name=" | ".join(names[:4]))
     kind = "set" if type(value) in _SETS else type_name
-    return VariableFacts(name=name, kind=kind, type=type_name, shape=[count], values=values)
+    return report_wire.VariableFacts(name=name, kind=kind, type=type_name, shape=[count], values=values)
 
 
-def _dict(name: str, value: dict[Any, Any]) -> VariableFacts:
-    shown = [_entry(key, held) for key, held in islice(value.items(), MOST_COLUMNS)]
-    return VariableFacts(
+def _dict(name: str, value: dict[Any, Any]) -> report_wire.VariableFacts:
+    shown = [_entry(key, held) for key, held in islice(value.items(), report_wire.MOST_COLUMNS)]
+    return report_wire.VariableFacts(
         name=name,
         kind="dict",
         type="dict",
@@ -130,41 +127,43 @@ def _dict(name: str, value: dict[Any, Any]) -> VariableFacts:
     )
 
 
-def _entry(key: Any, held: Any) -> ColumnFacts:
-    label = key if type(key) is str else token(key)
-    text = token(held, MOST_TEXT)
-    return ColumnFacts(
-        name=bounded(one_line(label[:MOST_TEXT]), MOST_TEXT),
-        type=bounded(identity.qualified_name(type(held)), MOST_TEXT),
-        text=bounded(one_line(text), MOST_TEXT),
-        digest=digest_of(held if type(held) is str and len(held) <= _LONG_TEXT else text),
-        is_exact=len(text) < MOST_TEXT,
+def _entry(key: Any, held: Any) -> report_wire.ColumnFacts:
+    label = key if type(key) is str else element_scan.token(key)
+    text = element_scan.token(held, report_wire.MOST_TEXT)
+    return report_wire.ColumnFacts(
+        name=bounded(one_line(label[: report_wire.MOST_TEXT]), report_wire.MOST_TEXT),
+        type=bounded(identity.qualified_name(type(held)), report_wire.MOST_TEXT),
+        text=bounded(one_line(text), report_wire.MOST_TEXT),
+        digest=element_scan.digest_of(held if type(held) is str and len(held) <= _LONG_TEXT else text),
+        is_exact=len(text) < report_wire.MOST_TEXT,
     )
 
 
 # ── arrays and tables ──
 
 
-def _array(name: str, type_name: str, value: Any, budget: ScanBudget) -> VariableFacts:
+def _array(name: str, type_name: str, value: Any, budget: element_scan.ScanBudget) -> report_wire.VariableFacts:
     shape = [int(size) for size in value.shape]
-    stretch = array_stretch(value)
+    stretch = element_scan.array_stretch(value)
     if stretch is not None:
-        values = scan([stretch], type_name=str(value.dtype), budget=budget)
+        values = element_scan.scan([stretch], type_name=str(value.dtype), budget=budget)
     else:
         flat = value.flat
-        taken = [item for start, stop in spread(int(value.size)) for item in flat[start:stop].tolist()]
-        values = scan_items(taken, rows=int(value.size), type_name=str(value.dtype))
-    return VariableFacts(name=name, kind="array", type=type_name, shape=shape[:8], values=values)
+        taken = [item for start, stop in element_scan.spread(int(value.size)) for item in flat[start:stop].tolist()]
+        values = element_scan.scan_items(taken, rows=int(value.size), type_name=str(value.dtype))
+    return report_wire.VariableFacts(name=name, kind="array", type=type_name, shape=shape[:8], values=values)
 
 
-def _table(name: str, type_name: str, found: tuple[str, TableSource], budget: ScanBudget) -> VariableFacts:
+def _table(
+    name: str, type_name: str, found: tuple[str, TableSource], budget: element_scan.ScanBudget
+) -> report_wire.VariableFacts:
     kind, table = found
     rows = -1 if table.rows is None else table.rows
-    width = min(table.width, MOST_COLUMNS)
+    width = min(table.width, report_wire.MOST_COLUMNS)
     columns = [_column(table, index, budget) for index in range(width)]
     if table.is_series:
-        return VariableFacts(name=name, kind=kind, type=type_name, shape=[rows], values=columns[0])
-    return VariableFacts(
+        return report_wire.VariableFacts(name=name, kind=kind, type=type_name, shape=[rows], values=columns[0])
+    return report_wire.VariableFacts(
         name=name,
         kind=kind,
         type=type_name,
@@ -174,30 +173,30 @@ def _table(name: str, type_name: str, found: tuple[str, TableSource], budget: Sc
     )
 
 
-def _column(table: TableSource, index: int, budget: ScanBudget) -> ColumnFacts:
+def _column(table: TableSource, index: int, budget: element_scan.ScanBudget) -> report_wire.ColumnFacts:
     name, source = table.source(index)
-    name = bounded(name, MOST_TEXT)
+    name = bounded(name, report_wire.MOST_TEXT)
     if isinstance(source, str):
-        return ColumnFacts(name=name, type=bounded(source, MOST_TEXT))
-    if (stretches := stretches_of(source)) is not None:
-        facts = scan(stretches, type_name=source.dtype, budget=budget)
-    elif (texts := text_bytes_of(source)) is not None:
-        facts = scan_texts(texts[0], nulls=texts[1], type_name=source.dtype, budget=budget)
+        return report_wire.ColumnFacts(name=name, type=bounded(source, report_wire.MOST_TEXT))
+    if (stretches := element_scan.stretches_of(source)) is not None:
+        facts = element_scan.scan(stretches, type_name=source.dtype, budget=budget)
+    elif (texts := element_scan.text_bytes_of(source)) is not None:
+        facts = element_scan.scan_texts(texts[0], nulls=texts[1], type_name=source.dtype, budget=budget)
     else:
         facts = _by_library(source, table.rows or 0)
     return msgspec.structs.replace(facts, name=name)
 
 
-def _by_library(source: ColumnSource, rows: int) -> ColumnFacts:
+def _by_library(source: ColumnSource, rows: int) -> report_wire.ColumnFacts:
     """What only the library itself can read: objects, decimals, nested values, polars' texts."""
-    spans = spread(rows) if type(source) is NumpyColumn else spans_of(rows)
+    spans = element_scan.spread(rows) if type(source) is NumpyColumn else spans_of(rows)
     nulls = source.nulls(0, rows)
     taken: list[Any] = []
     for start, stop in spans:
         taken += source.sample(start, stop) or _small_span(source, start, stop)
     if not taken:
-        return ColumnFacts(type=bounded(one_line(source.dtype), MOST_TEXT), nulls=nulls)
-    return scan_items(taken, rows=rows, type_name=source.dtype, nulls=nulls)
+        return report_wire.ColumnFacts(type=bounded(one_line(source.dtype), report_wire.MOST_TEXT), nulls=nulls)
+    return element_scan.scan_items(taken, rows=rows, type_name=source.dtype, nulls=nulls)
 
 
 def _small_span(source: ColumnSource, start: int, stop: int) -> list[Any]:
@@ -229,11 +228,11 @@ def take(asked: wire.TakeValues, variables: dict[str, Any]) -> wire.Taken:
     return wire.Taken(request=asked.request, values=found)
 
 
-def facts(asked: AskFacts, variables: dict[str, Any]) -> FactsTold:
+def facts(asked: report_wire.AskFacts, variables: dict[str, Any]) -> report_wire.FactsTold:
     """Facts to compare variables by; of a `mo.ui` element, of what it is set to."""
     held = _held(variables, asked.names)
     plain = [(name, value.value if isinstance(value, UIElement) else value) for name, value in held]
-    return FactsTold(request=asked.request, facts=facts_of(plain))
+    return report_wire.FactsTold(request=asked.request, facts=facts_of(plain))
 
 
 def _held(variables: dict[str, Any], names: Iterable[str]) -> list[tuple[str, Any]]:

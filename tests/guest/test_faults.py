@@ -23,13 +23,13 @@ def run(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) 
 def failure(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) -> report_wire.CellError:
     with pytest.raises(MarimoRuntimeException) as caught:
         run(code, cell, variables)
-    return faults.raised(caught.value, cell=cell, names={"Hbol": "load"})
+    return faults.raised(caught.value, cell=cell)
 
 
 def test_an_error_names_its_line_in_the_cell() -> None:
     assert failure("x = 1\n\ny = x / 0") == snapshot(
         report_wire.CellError(
-            type="ZeroDivisionError", message="division by zero", line=3, traceback="cell load, line 3: y = x / 0"
+            type="ZeroDivisionError", message="division by zero", line=3, traceback="cell Hbol, line 3: y = x / 0"
         )
     )
 
@@ -45,7 +45,7 @@ def test_a_function_of_another_cell_shows_both_cells_and_blames_the_line_here() 
     assert error.line == 2
     assert error.traceback == snapshot(
         """\
-cell load, line 2: divide(z, 0)
+cell Hbol, line 2: divide(z, 0)
 cell MJUe, line 2 in divide: return a / b\
 """
     )
@@ -54,7 +54,7 @@ cell MJUe, line 2 in divide: return a / b\
 def test_the_last_library_frame_is_shown_without_the_path_before_it() -> None:
     error = failure("import json\njson.loads('{')")
     assert error.type == "json.JSONDecodeError"
-    assert error.traceback.splitlines()[0] == "cell load, line 2: json.loads('{')"
+    assert error.traceback.splitlines()[0] == "cell Hbol, line 2: json.loads('{')"
     assert error.traceback.splitlines()[1].startswith("json/decoder.py, line ")
     assert sys.prefix not in error.traceback
     pandas = failure("import pandas\npandas.DataFrame({'a': [1]})['b']")
@@ -171,23 +171,23 @@ STRUCTURAL: list[marimo_errors.Error] = [
 
 
 def test_marimos_own_errors_are_told_in_our_words() -> None:
-    told = [faults.structural([error], names={"Hbol": "load"}) for error in STRUCTURAL]
+    told = [faults.structural([error]) for error in STRUCTURAL]
     assert [(error.type, error.message, error.line) for error in told] == snapshot(
         [
             ("syntax", "line 2\n  x =\nSyntaxError: invalid syntax", 2),
             (
                 "cycle",
-                "These cells need each other: cell 'load' gives x to cell 'MJUe'; cell 'MJUe' gives y to cell 'load'.",
+                "These cells need each other: cell 'Hbol' gives x to cell 'MJUe'; cell 'MJUe' gives y to cell 'Hbol'.",
                 None,
             ),
             ("multiple-definition", "'x' is also defined in cell 'MJUe'. A name has one cell.", None),
             ("import-star", "`import *` is not allowed", 1),
-            ("setup-refs", "The setup cell cannot use names of other cells: cell 'load' gives x to cell 'MJUe'.", None),
+            ("setup-refs", "The setup cell cannot use names of other cells: cell 'Hbol' gives x to cell 'MJUe'.", None),
             ("interruption", "Interrupted.", None),
-            ("ancestor-prevented", "cell 'load', which it needs, did not run.", None),
-            ("ancestor-stopped", "cell 'load', which it needs, called mo.stop().", None),
-            ("NameError", "No `x`. In cell 'load'.", None),
-            ("strict-execution", "not here (cell 'load')", None),
+            ("ancestor-prevented", "cell 'Hbol', which it needs, did not run.", None),
+            ("ancestor-stopped", "cell 'Hbol', which it needs, called mo.stop().", None),
+            ("NameError", "No `x`. In cell 'Hbol'.", None),
+            ("strict-execution", "not here (cell 'Hbol')", None),
             ("sql", "no such column\nin line 2 of the SQL: nope\nOr x?", None),
             ("unknown", "KeyError: 'x'", None),
         ]
@@ -195,7 +195,7 @@ def test_marimos_own_errors_are_told_in_our_words() -> None:
 
 
 def test_several_structural_errors_are_one_message() -> None:
-    told = faults.structural(STRUCTURAL[1:4], names={})
+    told = faults.structural(STRUCTURAL[1:4])
     assert told.type == "cycle"
     assert "Also: 'x' is also defined in" in told.message
 

@@ -62,7 +62,8 @@ def _fitting(tables: Sequence[TableProfile], tokens: int) -> list[str]:
     texts = [table_text(table, Detail.HEAD) for table in tables]
     costs = [estimate_tokens(text) + 1 for text in texts]
     if sum(costs) > tokens:
-        return _first(texts, costs, tokens)
+        fitting = sum(end <= tokens - _COUNT_TOKENS for end in itertools.accumulate(costs))
+        return [*texts[:fitting], f"and {profile_view.many(len(texts) - fitting, 'more table')}"]
     spent = sum(costs)
     for detail in list(Detail)[1:]:
         for index, table in enumerate(tables):
@@ -72,13 +73,6 @@ def _fitting(tables: Sequence[TableProfile], tokens: int) -> list[str]:
                 spent += cost - costs[index]
                 texts[index], costs[index] = text, cost
     return texts
-
-
-def _first(texts: Sequence[str], costs: Sequence[int], tokens: int) -> list[str]:
-    """The first ones, and how many there are besides."""
-    ends = list(itertools.accumulate(costs))
-    fitting = sum(end <= tokens - _COUNT_TOKENS for end in ends)
-    return [*texts[:fitting], f"and {profile_view.many(len(texts) - fitting, 'more table')}"]
 
 
 def _tail(profile: Profile) -> list[str]:

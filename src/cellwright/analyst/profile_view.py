@@ -23,7 +23,9 @@ _LARGE: Final = 1e15
 def column_cells(column: ColumnProfile, rows: int) -> tuple[str, str, str, str, str]:
     """All that is shown of a column, of so many rows looked at: name, what it is, missing, values, a histogram."""
     missing = share(column.nulls, rows) if column.nulls else ""
-    shape = bars(column.numbers.histogram) if column.numbers else _common_bars(column)
+    is_counted = column.meaning in {"category", "flag"} and len(column.common) > 1
+    counts = [common.count for common in column.common] if is_counted else []
+    shape = bars(column.numbers.histogram if column.numbers else counts)
     return one_line(column.name), what_words(column), missing, value_words(column, rows), shape
 
 
@@ -137,11 +139,6 @@ def _gathered(counts: list[int], width: int) -> list[int]:
         return counts
     edges = [round(index * len(counts) / width) for index in range(width + 1)]
     return [sum(counts[low:high]) for low, high in itertools.pairwise(edges)]
-
-
-def _common_bars(column: ColumnProfile) -> str:
-    is_counted = column.meaning in {"category", "flag"} and len(column.common) > 1
-    return bars([common.count for common in column.common]) if is_counted else ""
 
 
 # ── small words ──

@@ -50,7 +50,7 @@ def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, TableSour
     if "pyarrow" in packages:
         return _arrow(value, kind)
     if packages & {"duckdb", "_duckdb"} and kind.__name__ == "DuckDBPyRelation":
-        return "dataframe", _duckdb(value)
+        return _unread(list(zip(value.columns, value.types, strict=True)), "not executed")
     return None
 
 
@@ -170,21 +170,19 @@ def _polars(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "polars", "Series"):
         return _series(value.len(), _label(value.name or "values"), columns.PolarsColumn(value))
     if identity.is_kind(kind, "polars", "LazyFrame"):
-        return "dataframe", _lazy(value)
+        if polars_has_started():
+            return _unread(list(value.collect_schema().items()), "lazy, not collected")
+        return _unread([], "lazy; its schema is known after the first collect() or collect_schema() in this notebook")
     return None
 
 
-def _lazy(value: Any) -> TableSource:
-    if not polars_has_started():
-        note = "lazy; its schema is known after the first collect() or collect_schema() in this notebook"
-        return TableSource(rows=None, width=0, source=lambda _: ("", ""), note=note)
-    schema = list(value.collect_schema().items())
-    return TableSource(
-        rows=None,
-        width=len(schema),
-        source=lambda index: (_label(schema[index][0]), str(schema[index][1])[: columns.CELL_ROOM]),
-        note="lazy, not collected",
-    )
+def _unread(named: list[tuple[Any, Any]], note: str) -> tuple[str, TableSource]:
+    """Of which only the columns' names and types are known."""
+
+    def source(index: int) -> tuple[str, str]:
+        return _label(named[index][0]), str(named[index][1])[: columns.CELL_ROOM]
+
+    return "dataframe", TableSource(rows=None, width=len(named), source=source, note=note)
 
 
 def polars_has_started() -> bool:
@@ -196,7 +194,7 @@ def polars_has_started() -> bool:
     return any(name.startswith(("tokio-rt", "polars-0")) for name in names)
 
 
-# ── arrow, duckdb ──
+# ── arrow ──
 
 
 def _arrow(value: Any, kind: type) -> tuple[str, TableSource] | None:
@@ -210,13 +208,3 @@ def _arrow(value: Any, kind: type) -> tuple[str, TableSource] | None:
     if identity.is_kind(kind, "pyarrow", "Array") or identity.is_kind(kind, "pyarrow", "ChunkedArray"):
         return _series(len(value), "values", columns.ArrowColumn(value))
     return None
-
-
-def _duckdb(relation: Any) -> TableSource:
-    names, types = relation.columns, relation.types
-    return TableSource(
-        rows=None,
-        width=len(names),
-        source=lambda index: (_label(names[index]), str(types[index])[: columns.CELL_ROOM]),
-        note="not executed",
-    )

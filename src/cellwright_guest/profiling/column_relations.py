@@ -34,7 +34,8 @@ def missing_together(columns: Sequence[StudiedColumn]) -> tuple[tuple[str, ...],
 
 def null_patterns(columns: Sequence[StudiedColumn], *, is_sampled: bool) -> dict[str, str]:
     """For each column with a pattern in its gaps: the pattern in words."""
-    groups = [column for column in columns if _is_grouping(column)][:_MOST_CATEGORIES]
+    kinds = [column for column in columns if column.column.meaning in ("category", "flag", "code")]
+    groups = [column for column in kinds if 2 <= column.column.distinct <= _MOST_LABELS][:_MOST_CATEGORIES]
     found: dict[str, str] = {}
     for column in columns:
         if column.column.nulls >= _FEWEST and column.column.count:
@@ -43,11 +44,6 @@ def null_patterns(columns: Sequence[StudiedColumn], *, is_sampled: bool) -> dict
             if pattern:
                 found[column.column.name] = pattern
     return found
-
-
-def _is_grouping(column: StudiedColumn) -> bool:
-    is_kind = column.column.meaning in ("category", "flag", "code")
-    return is_kind and 2 <= column.column.distinct <= _MOST_LABELS
 
 
 def _by_place(nulls: Mask, *, is_sampled: bool) -> str:
@@ -157,25 +153,23 @@ def _has_equal_values(first: StudiedColumn, second: StudiedColumn) -> bool:
 
 # ── one number from the other ──
 
+_Numbers = tuple[StudiedColumn, Floats]
+"""A column with the value of each row."""
+
 
 def _linear(columns: Sequence[StudiedColumn], ignored: Mask) -> list[Repeat]:
-    groups: dict[bytes, list[tuple[StudiedColumn, Floats]]] = defaultdict(list)
+    groups: dict[bytes, list[_Numbers]] = defaultdict(list)
     numeric = [column for column in columns if column.column.kind in ("integer", "number")]
     for column in [column for column in numeric if column.column.distinct >= 5][:_MOST_NUMBERS]:
         values = column.typed.row_values()[~ignored]
         groups[np.isfinite(values).tobytes()].append((column, values))
     found: list[Repeat] = []
     for group in groups.values():
-        for (first, one), (second, other) in _candidates(group):
-            repeat = _multiple(first, one, second, other)
-            if repeat is not None:
-                found.append(repeat)
+        found += [repeat for pair in _candidates(group) if (repeat := _multiple(*pair[0], *pair[1])) is not None]
     return found
 
 
-def _candidates(
-    group: Sequence[tuple[StudiedColumn, Floats]],
-) -> list[tuple[tuple[StudiedColumn, Floats], tuple[StudiedColumn, Floats]]]:
+def _candidates(group: Sequence[_Numbers]) -> list[tuple[_Numbers, _Numbers]]:
     """Pairs that go together in a sample."""
     known = np.flatnonzero(np.isfinite(group[0][1]))
     if len(group) < 2 or len(known) < _FEWEST_ROWS:

@@ -18,12 +18,18 @@ _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_SHORT_MONTHS: Final = tuple(month[:3] for month in _MONTHS)
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TOKENS: Final = {
+    **dict.fromkeys(_MONTHS, "%B"),
+    **{month[:3]: "%b" for month in _MONTHS},
+    **dict.fromkeys(_DAYS, "%A"),
+    **{day[:3]: "%a" for day in _DAYS},
+    **dict.fromkeys(("am", "pm"), "%p"),
+}
 _LONGEST: Final = 40
+_LONGEST_CLOCK: Final = 29
 _MOST_SHAPES: Final = 400
 _MOST_FORMATS: Final = 8
-_WORD: Final = re.compile(r"[A-Za-z]+")
 _TIME: Final = re.compile(
     r"(?P<join>T| +)99?:99(?P<seconds>:99(?P<fraction>\.9{1,9})?)?(?P<half> ?%p)?(?P<zone> ?(?:%z|UTC|GMT))?$"
 )
@@ -85,51 +91,43 @@ class _Shape:
 
 def read_dates(texts: Any, counts: Codes, *, is_day_first: bool | None = None) -> DateText | None:
     """The texts (trimmed, a pyarrow array) as dates; None where hardly any is one."""
-    shapes = _sampled_shapes(texts)
+    # A cheap look at a few before all are taken apart.
+    shapes = [_shape_of(text) for text in _nines(texts.take(pa.array(spread(len(texts), 200))), _LONGEST).to_pylist()]
     if sum(shape is not None for shape in shapes) * 4 < len(shapes):
         return None
-    alike = _read_alike(texts, counts, shapes)
-    if alike is not None:
+    if (alike := _read_alike(texts, counts, shapes)) is not None:
         return alike
-    encoded = encode(
-        compute.replace_substring_regex(compute.utf8_slice_codeunits(texts, 0, _LONGEST + 1), "[0-9]", "9")
-    )
-    if len(encoded.distinct) > _MOST_SHAPES:
+    written, distinct = encode(_nines(texts, _LONGEST))
+    if len(distinct) > _MOST_SHAPES:
         return None
-    shapes = [_shape_of(text) for text in encoded.distinct.to_pylist()]
     groups: dict[_Shape, list[int]] = {}
-    for code, shape in enumerate(shapes):
-        if shape is not None:
+    for code, text in enumerate(distinct.to_pylist()):
+        if (shape := _shape_of(text)) is not None:
             groups.setdefault(shape, []).append(code)
-    if not groups:
-        return None
     found = DateText(seconds=np.full(len(texts), np.nan), looks=np.zeros(len(texts), bool))
     for shape, codes in groups.items():
-        _read_shape(found, shape, np.isin(encoded.codes, codes), texts, counts, is_day_first)
+        _read_shape(found, shape, np.isin(written, codes), texts, counts, is_day_first)
     return found if found.counts else None
 
 
-def read_clock(texts: Any) -> Floats | None:
-    """Times of day in seconds since midnight, where each text is one."""
-    some = texts.take(pa.array(spread(len(texts), 100))).to_pylist()
-    if sum(_CLOCK.match(_with_words(re.sub("[0-9]", "9", text[:30]))) is not None for text in some) * 2 < len(some):
-        return None
-    shapes = encode(compute.replace_substring_regex(compute.utf8_slice_codeunits(texts, 0, 30), "[0-9]", "9"))
-    if len(shapes.distinct) > 24:
-        return None
-    tokens = [_CLOCK.match(_with_words(text)) for text in shapes.distinct.to_pylist()]
+def read_clock(texts: Any) -> Floats:
+    """Times of day in seconds since midnight; not-a-number where a text is none, or hardly any is one."""
     seconds = np.full(len(texts), np.nan)
+    some = _nines(texts.take(pa.array(spread(len(texts), 100))), _LONGEST_CLOCK).to_pylist()
+    if sum(_CLOCK.match(_with_words(text)) is not None for text in some) * 2 < len(some):
+        return seconds
+    written, distinct = encode(_nines(texts, _LONGEST_CLOCK))
+    tokens = [_CLOCK.match(_with_words(text)) for text in distinct.to_pylist()] if len(distinct) <= 24 else []
     for code, token in enumerate(tokens):
         if token is not None:
-            of_shape = shapes.codes == code
+            of_shape = written == code
             seconds[of_shape] = _parse(texts.filter(pa.array(of_shape)), _clock_format(token)) % 86400
-    return seconds if np.isfinite(seconds).any() else None
+    return seconds
 
 
-def _sampled_shapes(texts: Any) -> list[_Shape | None]:
-    """A cheap look at a few before all are taken apart."""
-    some = texts.take(pa.array(spread(len(texts), 200))).to_pylist()
-    return [_shape_of(re.sub("[0-9]", "9", text[: _LONGEST + 1])) for text in some]
+def _nines(texts: Any, longest: int) -> Any:
+    """The beginnings of texts, by one sign longer than any of use, with each digit as a 9."""
+    return compute.replace_substring_regex(compute.utf8_slice_codeunits(texts, 0, longest + 1), "[0-9]", "9")
 
 
 def _read_alike(texts: Any, counts: Codes, shapes: Sequence[_Shape | None]) -> DateText | None:
@@ -147,21 +145,8 @@ def _read_alike(texts: Any, counts: Codes, shapes: Sequence[_Shape | None]) -> D
 
 def _with_words(shape: str) -> str:
     """Names of months as `%b` or `%B`, halves of the day as `%p`, zones as `%z`; names of days as `%a` or `%A`."""
-
-    def token(match: re.Match[str]) -> str:
-        word = match[0].lower()
-        if word in _SHORT_MONTHS:
-            return "%b"
-        if word in _MONTHS:
-            return "%B"
-        if word in ("am", "pm"):
-            return "%p"
-        if word in _DAYS:
-            return "%A"
-        return "%a" if word in {day[:3] for day in _DAYS} else match[0]
-
     named = re.sub(r"(?<=\d)Z$", "%z", re.sub(r"( ?)[+-]99:?99$", r"\1%z", shape) if ":" in shape else shape)
-    return re.sub(r"(?<![%A-Za-z])[A-Za-z]+", token, named)
+    return re.sub(r"(?<![%A-Za-z])[A-Za-z]+", lambda match: _TOKENS.get(match[0].lower(), match[0]), named)
 
 
 def _shape_of(text: str) -> _Shape | None:
@@ -222,23 +207,15 @@ def _read_shape(
 def _which_first(
     shape: _Shape, texts: Any, day_first: Floats, month_first: Floats, is_day_first: bool | None
 ) -> tuple[bool, str]:
+    """Day first or not, and why where every value could be both; deterministic."""
     only_day = int((np.isnan(month_first) & ~np.isnan(day_first)).sum())
     only_month = int((np.isnan(day_first) & ~np.isnan(month_first)).sum())
     if only_day and only_month:
         words = "day first" if only_day >= only_month else "month first"
         why = f"some can only be read day first and some only month first; the others were read {words}"
         return only_day >= only_month, why
-    if only_day or only_month:
-        return bool(only_day), ""
-    return _by_clues(shape, texts, day_first, month_first, is_day_first)
-
-
-def _by_clues(
-    shape: _Shape, texts: Any, day_first: Floats, month_first: Floats, is_day_first: bool | None
-) -> tuple[bool, str]:
-    """Day first or not where every value could be both, and why; deterministic."""
-    if "." in shape.formats[0]:
-        return True, ""
+    if only_day or only_month or "." in shape.formats[0]:
+        return not only_month, ""
     if is_day_first is not None:
         words = "day first" if is_day_first else "month first"
         return is_day_first, f"every value could be both; another column of the table settles it: {words}"

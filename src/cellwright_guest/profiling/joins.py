@@ -69,7 +69,8 @@ def _pairs(able: Sequence[StudiedColumn], ignored: Mask, rows: int) -> tuple[tup
 
 Hashes = npt.NDArray[np.uint64]
 Need = Literal["spaces", "case", "zeros"]
-_LEVELS: Final[tuple[tuple[Need, ...], ...]] = (
+Level = tuple[Need, ...]
+_LEVELS: Final[tuple[Level, ...]] = (
     (), ("spaces",), ("spaces", "case"), ("zeros",), ("spaces", "case", "zeros"),
 )  # fmt: skip
 _GENERIC: Final = frozenset(
@@ -94,26 +95,24 @@ class JoinSide:
     studied: StudiedColumn
     there: npt.NDArray[np.intp]
     """Codes that occur."""
-    hashes: dict[tuple[Need, ...], Hashes] = field(default_factory=dict[tuple[Need, ...], Hashes])
-    in_order: dict[tuple[Need, ...], Hashes] = field(default_factory=dict[tuple[Need, ...], Hashes])
+    hashes: dict[Level, tuple[Hashes, Hashes]] = field(default_factory=dict[Level, tuple[Hashes, Hashes]])
 
     @property
     def name(self) -> str:
         """The column's name."""
         return self.studied.column.name
 
-    def at(self, level: tuple[Need, ...]) -> Hashes:
-        """One number for each different value, levelled so far."""
+    def at(self, level: Level) -> tuple[Hashes, Hashes]:
+        """One number for each different value, levelled so far: as they come, and in their own order."""
         if level not in self.hashes:
             texts = level_texts(self.studied.typed.texts.take(self.there), level)
-            self.hashes[level] = hash_array(np.array(texts.to_pylist(), dtype=object), categorize=False)
+            hashes = hash_array(np.array(texts.to_pylist(), dtype=object), categorize=False)
+            self.hashes[level] = hashes, np.sort(hashes)
         return self.hashes[level]
 
-    def holds(self, wanted: Hashes, level: tuple[Need, ...]) -> Mask:
+    def holds(self, wanted: Hashes, level: Level) -> Mask:
         """Which of the wanted are among its values."""
-        if level not in self.in_order:
-            self.in_order[level] = np.sort(self.at(level))
-        known = self.in_order[level]
+        known = self.at(level)[1]
         return known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
 
     def is_unique(self) -> bool:
@@ -128,7 +127,7 @@ class JoinSide:
         return numbers.greatest - numbers.least + 1 <= 3 * len(self.there) or numbers.greatest < 1000
 
 
-def level_texts(texts: Any, level: tuple[Need, ...]) -> Any:
+def level_texts(texts: Any, level: Level) -> Any:
     """Texts (a pyarrow array) without what is to be levelled."""
     if "spaces" in level:
         texts = compute.utf8_trim_whitespace(texts)
@@ -143,18 +142,16 @@ class JoinCandidate:
 
     left: JoinSide
     right: JoinSide
-    level: tuple[Need, ...]
-    left_coverage: float
-    right_coverage: float
+    level: Level
+    coverages: tuple[float, float]
     likeness: float
     """Of the names: 0 to 1."""
 
     def score(self) -> float:
         """The better the higher."""
-        overlap = self.left_coverage * len(self.left.there)
+        overlap = self.coverages[0] * len(self.left.there)
         is_one = self.left.is_unique() or self.right.is_unique()
-        coverage = max(self.left_coverage, self.right_coverage)
-        return self.likeness + coverage + (0.7 if is_one else 0.0) + 0.1 * math.log10(1 + overlap)
+        return self.likeness + max(self.coverages) + (0.7 if is_one else 0.0) + 0.1 * math.log10(1 + overlap)
 
 
 def find_joins(tables: Sequence[tuple[str, Sequence[StudiedColumn]]], *, is_sampled: bool) -> tuple[Join, ...]:
@@ -242,16 +239,12 @@ def _fit(left: JoinSide, right: JoinSide) -> JoinCandidate | None:
     for level in _LEVELS:
         reached = _coverages(left, right, level)
         if min(reached[0] - full[0], reached[1] - full[1]) > -0.01:
-            there, back = reached
-            return JoinCandidate(
-                left=left, right=right, level=level, left_coverage=there, right_coverage=back, likeness=likeness
-            )
+            return JoinCandidate(left=left, right=right, level=level, coverages=reached, likeness=likeness)
     return None
 
 
-def _coverages(left: JoinSide, right: JoinSide, level: tuple[Need, ...]) -> tuple[float, float]:
-    one, other = left.at(level), right.at(level)
-    return float(right.holds(one, level).mean()), float(left.holds(other, level).mean())
+def _coverages(left: JoinSide, right: JoinSide, level: Level) -> tuple[float, float]:
+    return float(right.holds(left.at(level)[0], level).mean()), float(left.holds(right.at(level)[0], level).mean())
 
 
 def _may_overlap(left: JoinSide, right: JoinSide, likeness: float) -> bool:
@@ -260,7 +253,7 @@ def _may_overlap(left: JoinSide, right: JoinSide, likeness: float) -> bool:
         return False
     if likeness < 0.8 and not (left.is_unique() or right.is_unique()):
         return False
-    one, other = left.at(_LEVELS[-1]), right.at(_LEVELS[-1])
+    one, other = left.at(_LEVELS[-1])[0], right.at(_LEVELS[-1])[0]
     some, more = one[spread(len(one), _FIRST_LOOK)], other[spread(len(other), _FIRST_LOOK)]
     return max(right.holds(some, _LEVELS[-1]).mean(), left.holds(more, _LEVELS[-1]).mean()) >= 0.05
 
@@ -283,11 +276,12 @@ def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
     left, right = candidate.left, candidate.right
     one = f"{named(left.table)}.{named(left.name)}"
     other = f"{named(right.table)}.{named(right.name)}"
-    there, back = (percent(100 * part, 100) for part in (candidate.left_coverage, candidate.right_coverage))
+    there, back = (percent(100 * part, 100) for part in candidate.coverages)
     ways = f"{back} of its {len(right.there):,} the other way round"
     says = f"{there} of the {len(left.there):,} values of {one} are in {other}, {ways}"
-    lost = _unmatched(candidate)
-    says += f"; not found: {quoted(lost)}" if lost else ""
+    # A value of the left side that the right one does not have.
+    lost = np.flatnonzero(~right.holds(left.at(candidate.level)[0], candidate.level))
+    says += f"; not found: {quoted(left.studied.typed.text(left.there[lost[0]]))}" if len(lost) else ""
     needs = {"spaces": "spaces around", "case": "upper and lower case", "zeros": "leading zeros"}
     if candidate.level:
         says += f"; compared without regard for {', '.join(needs[need] for need in candidate.level)}"
@@ -297,16 +291,9 @@ def _told(candidate: JoinCandidate, *, is_sampled: bool) -> Join:
         left_column=left.name,
         right=right.table,
         right_column=right.name,
-        left_coverage=round(candidate.left_coverage, 6),
-        right_coverage=round(candidate.right_coverage, 6),
+        left_coverage=round(candidate.coverages[0], 6),
+        right_coverage=round(candidate.coverages[1], 6),
         relation=_RELATIONS[left.is_unique(), right.is_unique()],
         says=sentence(says + "."),
         needs=candidate.level,
     )
-
-
-def _unmatched(candidate: JoinCandidate) -> str:
-    """A value of the left side that the right one does not have."""
-    found = candidate.right.holds(candidate.left.at(candidate.level), candidate.level)
-    lost = np.flatnonzero(~found)
-    return candidate.left.studied.typed.text(int(candidate.left.there[lost[0]])) if len(lost) else ""

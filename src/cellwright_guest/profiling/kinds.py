@@ -17,16 +17,7 @@ from cellwright_guest.profiling.odd_rows import TOTAL_WORDS
 from cellwright_guest.profiling.oddities import notation as writing
 from cellwright_guest.profiling.raw import RawColumn
 from cellwright_guest.profiling.records import Conversion, Kind
-from cellwright_guest.profiling.typed_column import (
-    NULL,
-    Codes,
-    EncodedColumn,
-    Floats,
-    Mask,
-    TypedColumn,
-    compute,
-    encode,
-)
+from cellwright_guest.profiling.typed_column import NULL, Codes, Floats, Mask, TypedColumn, compute, count_codes, encode
 
 ALWAYS: Final = frozenset({
     "", "n/a", "n.a.", "#n/a", "#na", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "null", "<na>", "<null>",
@@ -42,8 +33,8 @@ AMONG_OTHERS: Final = ALWAYS | frozenset({
 """Among numbers or dates these are no values either."""
 
 
-def stand_for_nothing(trimmed: Any, words: frozenset[str]) -> Mask:
-    """Which of the texts (trimmed, a pyarrow array) are null words."""
+def _are_words(trimmed: Any, words: frozenset[str]) -> Mask:
+    """Which of the texts (trimmed, a pyarrow array) are these words, in whatever case."""
     return as_mask(compute.is_in(compute.utf8_lower(trimmed), value_set=pa.array(sorted(words), trimmed.type)))
 
 
@@ -76,11 +67,11 @@ def type_column(column: RawColumn, hints: Hints = Hints()) -> TypedColumn:  # no
     if pa.types.is_nested(kind) or _is_binary(kind):
         return _nested(column)
     if not _is_supported(kind):
-        return _from_text(column, encode(column.values.cast(pa.string())), hints)
-    encoded = encode(column.values)
-    if pa.types.is_string(encoded.distinct.type) or pa.types.is_large_string(encoded.distinct.type):
-        return _from_text(column, encoded, hints)
-    return _from_values(column, encoded)
+        return _from_text(column, *encode(column.values.cast(pa.string())), hints)
+    codes, distinct = encode(column.values)
+    if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
+        return _from_text(column, codes, distinct, hints)
+    return _from_values(column, codes, distinct)
 
 
 def _is_binary(kind: Any) -> bool:
@@ -108,10 +99,8 @@ def _nested(column: RawColumn) -> TypedColumn:
     return TypedColumn(name=column.name, kind="nested", codes=codes, texts=pa.array([*shown, "…"], pa.string()))
 
 
-def _from_values(column: RawColumn, encoded: EncodedColumn) -> TypedColumn:
-    distinct = encoded.distinct
+def _from_values(column: RawColumn, codes: Codes, distinct: Any) -> TypedColumn:
     kind, values = _values_of(distinct)
-    codes = encoded.codes
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
         codes = np.where(np.isin(codes, missing), NULL, codes)
@@ -159,59 +148,75 @@ class _TextColumn:
     """A column of text on its way to a kind."""
 
     column: RawColumn
-    encoded: EncodedColumn
+    codes: Codes
+    distinct: Any
     trimmed: Any
     counts: Codes
     exempt: Mask
     """Labels of total rows and repeated headers: they say nothing about the kind."""
+    nothing: Mask
+    """What stands for nothing among values of another kind."""
+    kept: Codes
+    """Where the others are."""
 
-    def typed(self, kind: Kind, *, nothing: Mask, values: Floats | None = None, **more: Any) -> TypedColumn:
+    def typed(self, kind: Kind, *, nothing: Mask | None = None, **more: Any) -> TypedColumn:
         """The answer; what stands for nothing becomes nothing."""
-        codes = self.encoded.codes
-        if nothing.any():
-            codes = np.where(np.append(nothing, False)[codes], NULL, codes)
+        gone = self.nothing if nothing is None else nothing
         result = TypedColumn(
             name=self.column.name,
             kind=kind,
-            codes=codes,
-            texts=self.encoded.distinct,
-            values=values,
+            codes=np.where(np.append(gone, False)[self.codes], NULL, self.codes) if gone.any() else self.codes,
+            texts=self.distinct,
             is_text_format=self.column.is_text_format,
             is_stored_as_text=True,
             **more,
         )
-        result.oddities += writing.placeholders(result, self.counts, nothing)
+        result.oddities += writing.placeholders(result, self.counts, gone)
         return result
 
-    def is_enough(self, fits: Mask, nothing: Mask) -> bool:
+    def of_all(self, of_kept: Any, otherwise: float | bool) -> Any:
+        """For each different text what was made out of those kept."""
+        every = np.full(len(self.nothing), otherwise)
+        every[self.kept] = of_kept
+        return every
+
+    def is_enough(self, fits: Mask) -> bool:
         """Whether so many fit that the column is of a kind."""
-        judged = ~nothing & ~self.exempt
+        judged = ~self.nothing & ~self.exempt
         fitting, all_there = int(self.counts[fits & judged].sum()), int(self.counts[judged].sum())
         return fitting > 0 and (fitting >= _ENOUGH * all_there or (fitting >= 4 and all_there - fitting <= 1))
 
+    def unfit(self, fits: Mask) -> Codes:
+        """Those that do not fit, though they should."""
+        return np.flatnonzero(~fits & ~self.nothing & ~self.exempt)
 
-def _from_text(column: RawColumn, encoded: EncodedColumn, hints: Hints) -> TypedColumn:
-    trimmed = compute.utf8_trim_whitespace(_heads(encoded.distinct))
-    lowered = compute.utf8_lower(trimmed)
-    ours = pa.array(sorted({*TOTAL_WORDS, column.name.strip().lower()}), lowered.type)
-    exempt = as_mask(compute.is_in(lowered, value_set=ours))
-    text = _TextColumn(column=column, encoded=encoded, trimmed=trimmed, counts=encoded.counts(), exempt=exempt)
-    nothing = stand_for_nothing(trimmed, AMONG_OTHERS)
+
+def _from_text(column: RawColumn, codes: Codes, distinct: Any, hints: Hints) -> TypedColumn:
+    trimmed = compute.utf8_trim_whitespace(_heads(distinct))
+    nothing = _are_words(trimmed, AMONG_OTHERS)
+    text = _TextColumn(
+        column=column,
+        codes=codes,
+        distinct=distinct,
+        trimmed=trimmed,
+        counts=count_codes(codes, len(distinct)),
+        exempt=_are_words(trimmed, TOTAL_WORDS | {column.name.strip().lower()}),
+        nothing=nothing,
+        kept=np.flatnonzero(~nothing),
+    )
     if nothing.all():
-        words = nothing if stand_for_nothing(trimmed, ALWAYS).all() else np.zeros_like(nothing)
+        words = nothing if _are_words(trimmed, ALWAYS).all() else np.zeros_like(nothing)
         return text.typed("empty" if words.all() else "text", nothing=words)
-    kept = np.flatnonzero(~nothing)
-    found = _boolean(text, nothing)
-    if found is not None:
+    if (found := _boolean(text)) is not None:
         return found
-    kept_texts, kept_counts = trimmed.take(pa.array(kept)), text.counts[kept]
+    kept_texts, kept_counts = trimmed.take(pa.array(text.kept)), text.counts[text.kept]
     numbers = read_numbers(kept_texts, kept_counts, has_decimal_comma=hints.has_decimal_comma)
-    found = _number(text, nothing, kept, numbers) if numbers is not None else None
-    if found is not None:
+    if numbers is not None and (found := _number(text, kept_texts, numbers)) is not None:
         return found
     dates = read_dates(kept_texts, kept_counts, is_day_first=hints.is_day_first)
-    found = _date(text, nothing, kept, dates) if dates is not None else None
-    return found or _clock(text, nothing, kept) or _words(text, kept, numbers, dates)
+    if dates is not None and text.is_enough(text.of_all(dates.looks, False)) and np.isfinite(dates.seconds).any():
+        return _dated(text, dates)
+    return _clock(text, kept_texts) or _words(text, numbers, dates)
 
 
 def _heads(texts: Any) -> Any:
@@ -221,34 +226,28 @@ def _heads(texts: Any) -> Any:
     return compute.utf8_slice_codeunits(texts, 0, _LONGEST_READ) if is_long else texts
 
 
-def _boolean(text: _TextColumn, nothing: Mask) -> TypedColumn | None:
+def _boolean(text: _TextColumn) -> TypedColumn | None:
     if len(text.trimmed) > 40:
         return None
-    words = [
-        (str(word), bool(skip)) for word, skip in zip(text.trimmed.to_pylist(), nothing | text.exempt, strict=True)
-    ]
-    told = [word for word, skip in words if not skip]
+    words = [str(word) for word in text.trimmed.to_pylist()]
+    told = [word for word, skip in zip(words, text.nothing | text.exempt, strict=True) if not skip]
     true = [word for word in told if word.lower() in _TRUE]
     false = [word for word in told if word.lower() in _FALSE]
     if len(true) + len(false) != len(told) or not true or not false:
         return None
-    values = np.array([1.0 if word in true else 0.0 if word in false else np.nan for word, _ in words])
+    values = np.array([1.0 if word in true else 0.0 if word in false else np.nan for word in words])
     conversion = Conversion(kind="boolean", true_words=tuple(true), false_words=tuple(false))
-    return text.typed("boolean", nothing=nothing, values=values, conversion=conversion)
+    return text.typed("boolean", values=values, conversion=conversion)
 
 
-def _number(text: _TextColumn, nothing: Mask, kept: Codes, read: NumberText) -> TypedColumn | None:
-    fits = np.zeros(len(nothing), bool)
-    fits[kept] = read.fits
-    if not text.is_enough(fits, nothing):
+def _number(text: _TextColumn, texts: Any, read: NumberText) -> TypedColumn | None:
+    fits, values = text.of_all(read.fits, False), text.of_all(read.values, np.nan)
+    if not text.is_enough(fits):
         return None
-    values = np.full(len(nothing), np.nan)
-    values[kept] = read.values
-    day = _eight_digits(text, nothing, kept)
-    if day is not None:
+    if (day := _eight_digits(text, texts)) is not None:
         return day
     if not read.has_decimals and _has_leading_zeros(text, fits):
-        result = text.typed("text", nothing=stand_for_nothing(text.trimmed, ALWAYS), has_leading_zeros=True)
+        result = text.typed("text", nothing=_are_words(text.trimmed, ALWAYS), has_leading_zeros=True)
         result.oddities += writing.leading_zeros(result)
         return result
     finite = values[np.isfinite(values)]
@@ -256,15 +255,13 @@ def _number(text: _TextColumn, nothing: Mask, kept: Codes, read: NumberText) -> 
     is_integer = is_whole and bool((np.abs(finite) < _MOST_EXACT).all()) and read.conversion.scale == 1.0
     result = text.typed(
         "integer" if is_integer else "number",
-        nothing=nothing,
         values=values,
         conversion=read.conversion,
         unit=read.unit,
         is_ambiguous=read.is_ambiguous,
-        unfit=np.flatnonzero(~fits & ~nothing & ~text.exempt),
+        unfit=text.unfit(fits),
     )
-    result.oddities += writing.of_numbers(result, read)
-    result.oddities += writing.mixed_types(result, "numbers")
+    result.oddities += writing.of_numbers(result, read) + writing.mixed_types(result, "numbers")
     return result
 
 
@@ -273,60 +270,41 @@ def _has_leading_zeros(text: _TextColumn, fits: Mask) -> bool:
     return int(zeros.sum()) * 100 >= max(int(fits.sum()), 1) and bool(zeros.any())
 
 
-def _eight_digits(text: _TextColumn, nothing: Mask, kept: Codes) -> TypedColumn | None:
+def _eight_digits(text: _TextColumn, texts: Any) -> TypedColumn | None:
     """`20240131` in each row is a day, though it is a number as well."""
-    texts = text.trimmed.take(pa.array(kept))
-    judged = ~text.exempt[kept]
+    judged = ~text.exempt[text.kept]
     if int(judged.sum()) < 3 or not has_eight_digits(texts)[judged].all():
         return None
-    read = read_dates(texts, text.counts[kept])
+    read = read_dates(texts, text.counts[text.kept])
     if read is None or not ((read.seconds > _FIRST_DAY) & (read.seconds < _LAST_DAY))[judged].all():
         return None
-    return _dated(text, nothing, kept, read)
+    return _dated(text, read)
 
 
-def _date(text: _TextColumn, nothing: Mask, kept: Codes, read: DateText) -> TypedColumn | None:
-    fits = np.zeros(len(nothing), bool)
-    fits[kept] = read.looks
-    if not text.is_enough(fits, nothing) or not np.isfinite(read.seconds).any():
-        return None
-    return _dated(text, nothing, kept, read)
-
-
-def _dated(text: _TextColumn, nothing: Mask, kept: Codes, read: DateText) -> TypedColumn:
-    seconds = np.full(len(nothing), np.nan)
-    seconds[kept] = read.seconds
-    looks = np.zeros(len(nothing), bool)
-    looks[kept] = read.looks
-    conversion = Conversion(kind="date", formats=tuple(form for form, _ in read.formats))
+def _dated(text: _TextColumn, read: DateText) -> TypedColumn:
+    seconds, looks = text.of_all(read.seconds, np.nan), text.of_all(read.looks, False)
     result = text.typed(
         "datetime" if read.has_times else "date",
-        nothing=nothing,
         values=seconds,
-        conversion=conversion,
-        unfit=np.flatnonzero(~looks & ~nothing & ~text.exempt),
+        conversion=Conversion(kind="date", formats=tuple(form for form, _ in read.formats)),
+        unfit=text.unfit(looks),
         impossible=np.flatnonzero(looks & np.isnan(seconds)),
     )
-    result.oddities += writing.of_dates(result, read)
-    result.oddities += writing.mixed_types(result, "dates")
+    result.oddities += writing.of_dates(result, read) + writing.mixed_types(result, "dates")
     return result
 
 
-def _clock(text: _TextColumn, nothing: Mask, kept: Codes) -> TypedColumn | None:
-    read = read_clock(text.trimmed.take(pa.array(kept)))
-    if read is None:
+def _clock(text: _TextColumn, texts: Any) -> TypedColumn | None:
+    seconds = text.of_all(read_clock(texts), np.nan)
+    if not text.is_enough(np.isfinite(seconds)):
         return None
-    seconds = np.full(len(nothing), np.nan)
-    seconds[kept] = read
-    if not text.is_enough(np.isfinite(seconds), nothing):
-        return None
-    return text.typed("time", nothing=nothing, values=seconds, unfit=np.flatnonzero(np.isnan(seconds) & ~nothing))
+    return text.typed("time", values=seconds, unfit=np.flatnonzero(np.isnan(seconds) & ~text.nothing))
 
 
-def _words(text: _TextColumn, kept: Codes, numbers: NumberText | None, dates: DateText | None) -> TypedColumn:
-    result = text.typed("text", nothing=stand_for_nothing(text.trimmed, ALWAYS))
+def _words(text: _TextColumn, numbers: NumberText | None, dates: DateText | None) -> TypedColumn:
+    result = text.typed("text", nothing=_are_words(text.trimmed, ALWAYS))
     if numbers is not None:
-        result.oddities += writing.partly(result, kept[numbers.fits], "numbers")
+        result.oddities += writing.partly(result, text.kept[numbers.fits], "numbers")
     if dates is not None:
-        result.oddities += writing.partly(result, kept[dates.looks], "dates")
+        result.oddities += writing.partly(result, text.kept[dates.looks], "dates")
     return result

@@ -93,7 +93,9 @@ _SPACES: Final = " \u00a0\u2009\u202f"
 _APOSTROPHES: Final = "'’"
 _BODY: Final = rf"[0-9][0-9.,{_APOSTROPHES}{_SPACES}]*|[.,][0-9]+"
 _MOST_TRIED: Final = 600
-_MOST_SUFFIXES: Final = 4
+_MOST_AFFIXES: Final = 4
+_Matched = tuple[re.Match[str], int]
+"""How a text is written, and in how many rows."""
 _SIGNS: Final = "|".join(
     re.escape(sign) for sign in sorted({*CURRENCY_SIGNS, *CURRENCY_CODES}, key=lambda sign: (-len(sign), sign))
 )
@@ -158,9 +160,7 @@ def read_numbers(texts: Any, counts: Codes, *, has_decimal_comma: bool = False) 
         return None
     if not matched:
         return _plain_numbers(texts, plain, sample)
-    affixes = _Affixes.of(matched)
-    dialect, is_ambiguous = _choose_dialect(matched, has_decimal_comma)
-    return _apply(texts, counts, affixes, dialect, is_ambiguous)
+    return _apply(texts, counts, matched, *_choose_dialect(matched, has_decimal_comma))
 
 
 def as_mask(answers: Any) -> Mask:
@@ -190,42 +190,30 @@ def _plain_numbers(texts: Any, plain: Mask, sample: Sequence[str]) -> NumberText
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Affixes:
-    prefixes: tuple[tuple[str, int], ...]
-    suffixes: tuple[tuple[str, int], ...]
-    has_parentheses: bool
+def _affixes(matched: Sequence[_Matched]) -> tuple[list[str], list[str]]:
+    """What stands before the numbers and what behind them, the commonest first, a few of each.
 
-    @staticmethod
-    def of(matched: Sequence[tuple[re.Match[str], int]]) -> _Affixes:
-        prefixes, suffixes = Counter[str](), Counter[str]()
-        for shape, count in matched:
-            prefixes[(shape["prefix"] or "").strip()] += count
-            spaces = " " if shape["body"][-1].isspace() else ""
-            suffixes[(spaces + shape["suffix"]).rstrip() if shape["suffix"] else ""] += count
-        has_parentheses = any(shape["open"] and shape["close"] for shape, _ in matched)
-        total = sum(count for _, count in matched)
-        return _Affixes(
-            prefixes=_ranked(prefixes), suffixes=_sound_suffixes(suffixes, total), has_parentheses=has_parentheses
-        )
-
-
-def _ranked(counter: Counter[str]) -> tuple[tuple[str, int], ...]:
-    named = [(text, count) for text, count in counter.items() if text]
-    return tuple(sorted(named, key=lambda pair: (-pair[1], pair[0])))
-
-
-def _sound_suffixes(suffixes: Counter[str], total: int) -> tuple[tuple[str, int], ...]:
-    """Units that are known, and few words that stand behind nearly every number with a space between."""
+    Behind them: units that are known, or few words that follow nearly every number with a space between.
+    """
+    prefixes, suffixes = Counter[str](), Counter[str]()
+    for shape, count in matched:
+        prefixes[(shape["prefix"] or "").strip()] += count
+        spaces = " " if shape["body"][-1].isspace() else ""
+        suffixes[(spaces + shape["suffix"]).rstrip() if shape["suffix"] else ""] += count
     ranked = _ranked(suffixes)
-    known = tuple((suffix, count) for suffix, count in ranked if is_unit(suffix))
-    words = [(suffix, count) for suffix, count in ranked if not is_unit(suffix) and suffix[0].isspace()]
-    if not known and 0 < len(words) <= 2 and sum(count for _, count in words) >= 0.9 * total:
-        return tuple(words)
-    return known[:_MOST_SUFFIXES]
+    sound = [suffix for suffix in ranked if is_unit(suffix)]
+    words = [suffix for suffix in ranked if not is_unit(suffix) and suffix[0].isspace()]
+    if not sound and 0 < len(words) <= 2 and sum(suffixes[word] for word in words) >= 0.9 * suffixes.total():
+        sound = words
+    behind = dict.fromkeys(suffix.strip() for suffix in sound[:_MOST_AFFIXES])
+    return _ranked(prefixes)[:_MOST_AFFIXES], list(behind)
 
 
-def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_comma: bool) -> tuple[NumberFormat, bool]:
+def _ranked(counter: Counter[str]) -> list[str]:
+    return [text for text in sorted(counter, key=lambda text: (-counter[text], text)) if text]
+
+
+def _choose_dialect(matched: Sequence[_Matched], has_decimal_comma: bool) -> tuple[NumberFormat, bool]:
     """The way of writing that fits most bodies; of equals the plainest."""
     bodies = Counter[str]()
     for shape, count in matched:
@@ -244,9 +232,10 @@ def _choose_dialect(matched: Sequence[tuple[re.Match[str], int]], has_decimal_co
 
 
 def _apply(
-    texts: Any, counts: Codes, affixes: _Affixes, dialect: NumberFormat, is_ambiguous: bool
+    texts: Any, counts: Codes, matched: Sequence[_Matched], dialect: NumberFormat, is_ambiguous: bool
 ) -> NumberText | None:
-    parts = compute.extract_regex(texts, _extraction(affixes, dialect))
+    prefixes, suffixes = _affixes(matched)
+    parts = compute.extract_regex(texts, _extraction(prefixes, suffixes, dialect))
     fits = as_mask(compute.is_valid(parts))
     if not fits.any():
         return None
@@ -259,65 +248,55 @@ def _apply(
     values = compute.cast(numbers, pa.float64()).to_numpy(zero_copy_only=False).astype(float)
     signs = [compute.struct_field(parts, part) for part in ("sign", "inner", "open")]
     minus = np.logical_or.reduce([as_mask(compute.is_in(sign, value_set=pa.array(["-", "−", "("]))) for sign in signs])
-    values = np.where(minus, -values, values)
-    conversion, unit = _conversion(affixes, dialect, texts)
-    values = _in_one_unit(values, parts, conversion, affixes)
+    prefix, suffix = next(iter(prefixes), ""), next(iter(suffixes), "")
+    unit = currency_of(prefix) or currency_of(suffix) or suffix
+    conversion = Conversion(
+        kind="number",
+        decimal=dialect.decimal,
+        thousands=_commonest_mark(texts, dialect.thousands),
+        prefix=prefix,
+        suffix=suffix,
+        scale=0.01 if suffix == "%" else 1.0,
+        has_parentheses=any(shape["open"] and shape["close"] for shape, _ in matched),
+        other_suffixes=tuple((other, factor_between(other, suffix)) for other in suffixes[1:]),
+    )
     return NumberText(
-        values=values * conversion.scale,
+        values=_in_one_unit(np.where(minus, -values, values), parts, conversion, prefixes) * conversion.scale,
         fits=fits,
         conversion=conversion,
-        unit=unit,
+        unit="" if unit == "%" else unit,
         has_decimals=bool(as_mask(compute.match_substring(bodies, ".")).any()),
         is_ambiguous=is_ambiguous,
         units=_units(parts, counts, fits),
     )
 
 
-def _extraction(affixes: _Affixes, dialect: NumberFormat) -> str:
+def _extraction(prefixes: Sequence[str], suffixes: Sequence[str], dialect: NumberFormat) -> str:
     """One expression that takes a number of this way of writing apart."""
-    prefixes = "|".join(re.escape(prefix) for prefix, _ in affixes.prefixes[:_MOST_SUFFIXES])
-    suffixes = "|".join(dict.fromkeys(re.escape(suffix.strip()) for suffix, _ in affixes.suffixes))
+    before, behind = "|".join(map(re.escape, prefixes)), "|".join(map(re.escape, suffixes))
     return (
-        rf"^(?P<open>\(?)\s*(?P<sign>[-+−]?)\s*(?P<prefix>(?:{prefixes})?)\s*(?P<inner>[-+−]?)\s*"
+        rf"^(?P<open>\(?)\s*(?P<sign>[-+−]?)\s*(?P<prefix>(?:{before})?)\s*(?P<inner>[-+−]?)\s*"
         rf"(?P<body>{dialect.pattern()})(?P<exponent>(?:[eE][-+]?[0-9]{{1,3}})?)"
-        rf"[{_SPACES}]*(?P<suffix>(?:{suffixes})?)\s*\)?$"
+        rf"[{_SPACES}]*(?P<suffix>(?:{behind})?)\s*\)?$"
     )
 
 
-def _conversion(affixes: _Affixes, dialect: NumberFormat, texts: Any) -> tuple[Conversion, str]:
-    prefix = affixes.prefixes[0][0] if affixes.prefixes else ""
-    suffix = affixes.suffixes[0][0].strip() if affixes.suffixes else ""
-    others = dict.fromkeys(other.strip() for other, _ in affixes.suffixes[1:])
-    conversion = Conversion(
-        kind="number",
-        decimal=dialect.decimal,
-        thousands=_commonest_mark(texts, dialect.thousands) if dialect.thousands else "",
-        prefix=prefix,
-        suffix=suffix,
-        scale=0.01 if suffix == "%" else 1.0,
-        has_parentheses=affixes.has_parentheses,
-        other_suffixes=tuple((other, factor_between(other, suffix)) for other in others if other != suffix),
-    )
-    unit = currency_of(prefix) or currency_of(suffix) or suffix
-    return conversion, "" if unit == "%" else unit
-
-
-def _in_one_unit(values: Floats, parts: Any, conversion: Conversion, affixes: _Affixes) -> Floats:
+def _in_one_unit(values: Floats, parts: Any, conversion: Conversion, prefixes: Sequence[str]) -> Floats:
     """Other units turned into the commonest; not-a-number where nothing turns them, as with other currencies."""
     suffixes = compute.utf8_trim_whitespace(compute.struct_field(parts, "suffix"))
     for suffix, factor in conversion.other_suffixes:
         of_unit = as_mask(compute.equal(suffixes, suffix))
         values = np.where(of_unit, values * factor if factor else np.nan, values)
-    prefixes = compute.struct_field(parts, "prefix")
-    for prefix, _ in affixes.prefixes[1:]:
+    found = compute.struct_field(parts, "prefix")
+    for prefix in prefixes[1:]:
         if currency_of(prefix) != currency_of(conversion.prefix):
-            values = np.where(as_mask(compute.equal(prefixes, prefix)), np.nan, values)
+            values = np.where(as_mask(compute.equal(found, prefix)), np.nan, values)
     return values
 
 
 def _commonest_mark(texts: Any, marks: str) -> str:
     """Which of several marks for thousands is in use."""
-    if len(marks) == 1:
+    if len(marks) < 2:
         return marks
     seen = {mark: int(as_mask(compute.match_substring(texts, mark)).sum()) for mark in marks}
     return max(marks, key=lambda mark: seen[mark]) if any(seen.values()) else ""

@@ -89,11 +89,8 @@ def _rows_that_add_up(
         last = 0
         for row in rows:
             value = values[row]
-            since, all_before = running[row] - running[last], running[row]
-            if np.isfinite(value) and value and row - last >= _FEWEST_SUMMED:
-                if _is_close(value, since) or _is_close(value, all_before):
-                    found.add(int(row))
-            elif np.isfinite(value) and value and _is_close(value, all_before):
+            is_since = row - last >= _FEWEST_SUMMED and _is_close(value, running[row] - running[last])
+            if np.isfinite(value) and value and (is_since or _is_close(value, running[row])):
                 found.add(int(row))
             last = int(row) + 1
     return found
@@ -176,12 +173,11 @@ def odd_rows(columns: Sequence[StudiedColumn], ignored: Mask) -> list[Oddity]:
         return []
     codes = [column.typed.codes[rows] for column in usable]
     is_key = [_is_key(column, len(rows)) for column in usable]
-    others = [
-        one
+    # Where some column that is no text has a different value in each row, no two rows are alike.
+    if any(
+        not skip and column.column.kind != "text" and int(one.max()) + 1 == len(one) and int(one.min()) == 0
         for one, column, skip in zip(codes, usable, is_key, strict=True)
-        if not skip and column.column.kind != "text"
-    ]
-    if _name_each_row(others):
+    ):
         return []
     levelled = [_levelled(column)[rows] for column in usable]
     exact = hash_rows(codes)
@@ -190,12 +186,7 @@ def odd_rows(columns: Sequence[StudiedColumn], ignored: Mask) -> list[Oddity]:
     if any(int(new.max()) < int(old.max()) for new, old in zip(levelled, codes, strict=True)):
         alike = hash_rows(levelled)
         found += _but_for_spelling(exact, alike, rows)
-    return found + _but_for_key(usable, levelled, alike, rows)
-
-
-def _name_each_row(columns: Sequence[Codes]) -> bool:
-    """Whether some column that is no text has a different value in each row, so that no two rows are alike."""
-    return any(int(codes.max()) + 1 == len(codes) and int(codes.min()) == 0 for codes in columns)
+    return found + _but_for_key(usable, is_key, levelled, alike, rows)
 
 
 def hash_rows(columns: Sequence[Codes]) -> Hashes:
@@ -259,15 +250,14 @@ def _but_for_spelling(exact: Hashes, levelled: Hashes, rows: Codes) -> list[Oddi
     return [_told("near-duplicate-rows", "but for case or spaces.", rows[again])]
 
 
-def _but_for_key(columns: Sequence[StudiedColumn], codes: Sequence[Codes], alike: Hashes, rows: Codes) -> list[Oddity]:
-    is_key = [_is_key(column, len(rows)) for column in columns]
+def _but_for_key(
+    columns: Sequence[StudiedColumn], is_key: Sequence[bool], codes: Sequence[Codes], alike: Hashes, rows: Codes
+) -> list[Oddity]:
     rest = [one for one, skip in zip(codes, is_key, strict=True) if not skip]
     if not any(is_key) or len(rest) < _FEWEST_COLUMNS or expected_pairs(rest) > _CHANCE:
         return []
-    hashes = hash_rows(rest)
-    again = repeated(hashes) & ~repeated(alike)
     is_empty = np.logical_and.reduce([one < 0 for one in rest])
-    again &= ~is_empty
+    again = repeated(hash_rows(rest)) & ~repeated(alike) & ~is_empty
     count = int(again.sum())
     if not count or count > 0.2 * len(rows):
         return []
@@ -297,4 +287,4 @@ def _levelled(column: StudiedColumn) -> Codes:
     texts = compute.utf8_trim_whitespace(compute.utf8_lower(typed.texts))
     if as_mask(compute.match_substring(texts, "  ")).any():
         texts = compute.replace_substring_regex(texts, " +", " ")
-    return np.append(encode(texts).codes, -1)[typed.codes]
+    return np.append(encode(texts)[0], -1)[typed.codes]

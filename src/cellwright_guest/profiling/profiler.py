@@ -73,7 +73,7 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
             msgspec.structs.replace(one.column, null_pattern=cut(patterns.get(one.column.name, ""), 200))
             for one in columns
         ),
-        oddities=_in_order([*table.oddities, *_without_rows(oddities, table)]),
+        oddities=_in_order(table, oddities),
         keys=find_keys(columns, ignored),
         repeats=find_repeats(columns, ignored),
         missing_together=missing_together(columns),
@@ -117,18 +117,12 @@ def _is_doubtful(one: TypedColumn, hints: Hints) -> bool:
     return hints.is_day_first is not None and any(oddity.kind == "ambiguous-dates" for oddity in one.oddities)
 
 
-def _without_rows(oddities: Sequence[Oddity], table: RawTable) -> list[Oddity]:
-    """In a sample the place of a row says nothing about its place in the file."""
-    if not table.sampling:
-        return list(oddities)
-    return [msgspec.structs.replace(oddity, rows=()) for oddity in oddities]
-
-
-def _in_order(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:
-    """The gravest first, names bounded."""
+def _in_order(table: RawTable, found: Sequence[Oddity]) -> tuple[Oddity, ...]:
+    """The gravest first, names bounded. In a sample the place of a row says nothing about its place in the file."""
+    placed = [msgspec.structs.replace(oddity, rows=()) for oddity in found] if table.sampling else found
+    oddities = [*table.oddities, *placed]
     named = [msgspec.structs.replace(oddity, column=cut(oddity.column, LONGEST_NAME)) for oddity in oddities]
-    ranked = sorted(named, key=lambda oddity: _SEVERITIES.index(oddity.severity))
-    return tuple(ranked[:_MOST_ODDITIES])
+    return tuple(sorted(named, key=lambda oddity: _SEVERITIES.index(oddity.severity))[:_MOST_ODDITIES])
 
 
 def time_column(columns: Sequence[StudiedColumn]) -> str:

@@ -29,20 +29,6 @@ _MOST_ROWS: Final = 20
 
 
 @dataclass(slots=True, kw_only=True)
-class EncodedColumn:
-    """A column by its different values."""
-
-    codes: Codes
-    """For each row the place of its value in `distinct`, in the order of first sight; -1: nothing there."""
-    distinct: Any
-    """A pyarrow array without nulls."""
-
-    def counts(self) -> Codes:
-        """How often each different value occurs."""
-        return count_codes(self.codes, len(self.distinct))
-
-
-@dataclass(slots=True, kw_only=True)
 class TypedColumn:
     """A column whose kind is known."""
 
@@ -75,6 +61,11 @@ class TypedColumn:
         """The value of each row; not-a-number where there is none."""
         assert self.values is not None
         return np.append(self.values, np.nan)[self.codes]
+
+    def codes_of(self, values: Any) -> Codes:
+        """Where the different values are that are one of these."""
+        assert self.values is not None
+        return np.flatnonzero(np.isin(self.values, values))
 
     def text(self, code: Any) -> str:
         """One different value as it stands in the file."""
@@ -120,8 +111,12 @@ def count_codes(codes: Codes, size: int) -> Codes:
     return np.bincount(codes + 1, minlength=size + 1)[1:].astype(np.int64)
 
 
-def encode(values: Any) -> EncodedColumn:
-    """A pyarrow array or chunked array by its different values; dictionaries are looked through."""
+def encode(values: Any) -> tuple[Codes, Any]:
+    """A pyarrow array or chunked array by its different values: where each row's is among them, and the values.
+
+    They are in the order of first sight, a pyarrow array without nulls; -1: nothing there. Dictionaries are looked
+    through.
+    """
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(whole, pa.ChunkedArray):  # it stays so beyond 2 GB
         kind = pa.large_string() if pa.types.is_string(whole.type) else whole.type
@@ -132,7 +127,7 @@ def encode(values: Any) -> EncodedColumn:
         whole = whole.cast(pa.large_string())
     encoded = whole.dictionary_encode()
     codes = compute.fill_null(encoded.indices, NULL).to_numpy(zero_copy_only=False).astype(np.int64)
-    return EncodedColumn(codes=codes, distinct=encoded.dictionary)
+    return codes, encoded.dictionary
 
 
 def spread(size: int, most: int) -> Codes:

@@ -151,8 +151,9 @@ _ROWS: Final = ("count:Q", "rows", ",")
 
 
 def finding_chart(finding: ReportedFinding) -> str:
-    """The code of one cell that draws it."""
-    return _drawing(finding)[0](finding)
+    """The code of one cell that draws it, under what its test says; while that does not hold, under its topic."""
+    title = f"_title = chart_headline({finding.variable}, {literal(capital(finding.topic))})"
+    return f"{title}\n{_drawing(finding)[0](finding).strip()}"
 
 
 def chart_functions(finding: ReportedFinding) -> tuple[str, ...]:
@@ -166,79 +167,65 @@ def _drawing(finding: ReportedFinding) -> _Drawing:
     return _DRAWINGS[finding.row.kind]
 
 
-def _headline(finding: ReportedFinding) -> str:
-    """The code of the chart's title; while the finding does not hold, its topic."""
-    return f"chart_headline({finding.variable}, {literal(capital(finding.topic))})"
-
-
 def _difference(finding: ReportedFinding) -> str:
-    measure, group = literal(finding.y_label), literal(finding.x_label)
     titles = {"median:Q": "median", "low:Q": "median, 95 % interval from", "high:Q": "to"}
     medians = [(field, title, ",.4~r") for field, title in titles.items()]
     return f"""
-_title = {_headline(finding)}
 _shown = group_summary({finding.arguments})
 _base = alt.Chart(_shown, title=_title).encode(
-    y=alt.Y("group:N", sort=None, title={group}, axis=alt.Axis(labelLimit=220)),
+    y=alt.Y("group:N", sort=None, title={literal(finding.x_label)}, axis=alt.Axis(labelLimit=220)),
 {tooltips(("group:N", finding.x_label), _ROWS, *medians)}
 )
-_x = alt.X("quarter:Q", title={measure}, scale=alt.Scale(zero=False))
+_x = alt.X("quarter:Q", title={literal(finding.y_label)}, scale=alt.Scale(zero=False))
 _middle_half = _base.mark_bar(size=14, opacity=0.3, color="{BLUE}").encode(x=_x, x2="three_quarters:Q")
 _interval = _base.mark_rule(strokeWidth=4, color="{BLUE}").encode(x="low:Q", x2="high:Q")
 _median = _base.mark_point(filled=True, size=90, color="{VERMILION}").encode(x="median:Q")
 (_middle_half + _interval + _median).properties(width="container", height=alt.Step(28))
-""".strip()
+"""
 
 
 def _association(finding: ReportedFinding) -> str:
-    value, group = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {_headline(finding)}
 _shown = shares_by_group({finding.arguments})
 _colours = alt.Scale(range={list(OKABE_ITO)})
 alt.Chart(_shown, title=_title).mark_bar().encode(
-    y=alt.Y("group:N", title={group}, axis=alt.Axis(labelLimit=220)),
+    y=alt.Y("group:N", title={literal(finding.x_label)}, axis=alt.Axis(labelLimit=220)),
     x=alt.X("share:Q", title="share of the rows", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-    color=alt.Color("value:N", title={value}, scale=_colours),
+    color=alt.Color("value:N", title={literal(finding.y_label)}, scale=_colours),
     order=alt.Order("value:N"),
 {tooltips(("group:N", finding.x_label), ("value:N", finding.y_label), ("share:Q", "share", ".1%"), _ROWS)}
 ).properties(width="container", height=alt.Step(28))
-""".strip()
+"""
 
 
 def _correlation(finding: ReportedFinding) -> str:
-    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {_headline(finding)}
 _base = alt.Chart(title=_title).encode(
-    x=alt.X("x:Q", title={x}, scale=alt.Scale(zero=False)),
-    y=alt.Y("y:Q", title={y}, scale=alt.Scale(zero=False)),
+    x=alt.X("x:Q", title={literal(finding.x_label)}, scale=alt.Scale(zero=False)),
+    y=alt.Y("y:Q", title={literal(finding.y_label)}, scale=alt.Scale(zero=False)),
 {tooltips(("x:Q", finding.x_label, ",.4~r"), ("y:Q", finding.y_label, ",.4~r"))}
 )
 _points = _base.mark_circle(size=30, opacity=0.35, color="{BLUE}").properties(data=drawn_pairs({finding.arguments}))
 _line = _base.mark_line(strokeWidth=3, color="{VERMILION}").properties(data=middle_line({finding.arguments}))
 (_points + _line).properties(width="container", height=320).interactive()
-""".strip()
+"""
 
 
 def _density(finding: ReportedFinding) -> str:
-    y, x = literal(finding.y_label), literal(finding.x_label)
     return f"""
-_title = {_headline(finding)}
 alt.Chart(density_of_pairs({finding.arguments}), title=_title).mark_rect().encode(
-    x=alt.X("x:Q", title={x}, scale=alt.Scale(zero=False)),
+    x=alt.X("x:Q", title={literal(finding.x_label)}, scale=alt.Scale(zero=False)),
     x2="x_end:Q",
-    y=alt.Y("y:Q", title={y}, scale=alt.Scale(zero=False)),
+    y=alt.Y("y:Q", title={literal(finding.y_label)}, scale=alt.Scale(zero=False)),
     y2="y_end:Q",
     color=alt.Color("count:Q", title="rows", scale=alt.Scale(scheme="cividis", type="sqrt")),
 {tooltips(("x:Q", finding.x_label, ",.4~r"), ("y:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=320)
-""".strip()
+"""
 
 
 def _line(finding: ReportedFinding) -> str:
     """The course of a measure; of a change with its two spans in colours of their own."""
-    y, x = literal(finding.y_label), literal(finding.x_label)
     how, points, mark = "mean", f"points_over_time({finding.arguments})", f'color="{BLUE}", point=len(_shown) <= 60'
     spans = colours = ""
     if finding.row.kind == "change":
@@ -251,32 +238,30 @@ def _line(finding: ReportedFinding) -> str:
     detail="stretch:N",
 """
     return f"""
-_title = {_headline(finding)}
 {spans}_shown = {points}
 _step = _shown["step"].iloc[0] if len(_shown) else "day"
 _scale = alt.Scale(domain=usual_range(_shown["value"]))
 alt.Chart(_shown, title=_title).mark_line({mark}, clip=True).encode(
-    x=alt.X("time:T", title={x}),
-    y=alt.Y("value:Q", title=f"{how} per {{_step}}: " + {y}, scale=_scale),
+    x=alt.X("time:T", title={literal(finding.x_label)}),
+    y=alt.Y("value:Q", title=f"{how} per {{_step}}: " + {literal(finding.y_label)}, scale=_scale),
 {colours}{tooltips(("time:T", finding.x_label), ("value:Q", finding.y_label, ",.4~r"), _ROWS)}
 ).properties(width="container", height=280).interactive(bind_y=False)
-""".strip()
+"""
 
 
 def _season(finding: ReportedFinding) -> str:
-    y, unit = literal(finding.y_label), finding.row.test.rpartition(" ")[2]
+    unit = finding.row.test.rpartition(" ")[2]
     return f"""
-_title = {_headline(finding)}
 _shown = season_profile({finding.arguments}, {literal(unit)})
 _base = alt.Chart(_shown, title=_title).encode(
     x=alt.X("name:N", sort=None, title={literal(unit)}, axis=alt.Axis(labelAngle=0)),
 {tooltips(("name:N", unit), ("value:Q", "mean", ",.4~r"), _ROWS)}
 )
-_y = alt.Y("quarter:Q", title={y}, scale=alt.Scale(zero=False))
+_y = alt.Y("quarter:Q", title={literal(finding.y_label)}, scale=alt.Scale(zero=False))
 _middle_half = _base.mark_bar(size=12, opacity=0.3, color="{BLUE}").encode(y=_y, y2="three_quarters:Q")
 _mean = _base.mark_line(color="{VERMILION}", point=True).encode(y="value:Q")
 (_middle_half + _mean).properties(width="container", height=280)
-""".strip()
+"""
 
 
 _Drawing = tuple[Callable[[ReportedFinding], str], tuple[str, ...]]

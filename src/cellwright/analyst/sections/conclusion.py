@@ -9,22 +9,11 @@ from cellwright.analyst.drafts import CellDraft, Section, TestKind, TestRow
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile, TableProfile
+from cellwright.analyst.sections import text
 from cellwright.analyst.sections.answer import answer_cells, not_understood
 from cellwright.analyst.sections.columns import Columns
 from cellwright.analyst.sections.findings import reported_findings
 from cellwright.analyst.sections.selection import ReportedFindings
-from cellwright.analyst.sections.text import (
-    capital,
-    check_cell,
-    code_of,
-    counted,
-    is_sampled,
-    listed,
-    percent,
-    plain,
-    shown,
-    words_cell,
-)
 
 MAX_QUESTIONS: Final = 5
 _NOTICED_NULLS: Final = 0.05
@@ -137,8 +126,8 @@ def conclusion_section(
     caveats = tuple(_caveats(profile, names, wanted, findings))[:_MAX_CAVEATS]
     asked = follow_up_questions(profile, columns, wanted, tests)
     cells = [
-        words_cell(names.free("what_to_keep_in_mind"), _list("What to keep in mind", caveats)),
-        words_cell(names.free("what_to_ask_next"), _list("What to ask next", asked)),
+        text.words_cell(names.free("what_to_keep_in_mind"), _list("What to keep in mind", caveats)),
+        text.words_cell(names.free("what_to_ask_next"), _list("What to ask next", asked)),
         *answer_cells(profile, names, wanted, columns, findings),
         *_checks(names, findings),
     ]
@@ -146,7 +135,7 @@ def conclusion_section(
 
 
 def _list(title: str, sentences: Sequence[str]) -> str:
-    return f"## {title}\n\n" + "\n".join(f"- {shown(each, 400)}" for each in sentences)
+    return f"## {title}\n\n" + "\n".join(f"- {text.shown(each, 400)}" for each in sentences)
 
 
 # ── caveats ──
@@ -169,33 +158,34 @@ def _caveats(
         "Only pairs of columns, and measures over time, were tested. Relations of three columns or more, and of free "
         "text, were not looked at."
     )
-    unread = [plain(table.name) for table in profile.tables if not names.is_read(table.name)]
+    unread = [text.plain(table.name) for table in profile.tables if not names.is_read(table.name)]
     if unread:
-        yield f"Not read, because there are too many tables: {listed(unread)}."
+        yield f"Not read, because there are too many tables: {text.listed(unread)}."
     if profile.skipped:
-        yield f"Left out: {listed([f'{plain(each.path)} ({plain(each.why, 90)})' for each in profile.skipped], 3)}."
+        skipped = [f"{text.plain(each.path)} ({text.plain(each.why, 90)})" for each in profile.skipped]
+        yield f"Left out: {text.listed(skipped, 3)}."
 
 
 def _about_table(table: TableProfile) -> Iterator[str]:
-    name = plain(table.name)
-    if is_sampled(table):
-        part = f"{counted(table.looked_at, 'row')}, {percent(table.looked_at, table.rows)} of it"
+    name = text.plain(table.name)
+    if text.is_sampled(table):
+        part = f"{text.counted(table.looked_at, 'row')}, {text.percent(table.looked_at, table.rows)} of it"
         yield f"Of {name}, a sample was used: {part}. Rare things may be missed."
     if table.rows < _FEW_ROWS:
-        yield f"{name} has {counted(table.rows, 'row')} only: weak relations cannot be seen in it."
+        yield f"{name} has {text.counted(table.rows, 'row')} only: weak relations cannot be seen in it."
 
 
 def _missing_values(tables: Sequence[TableProfile]) -> Iterator[str]:
     for table in tables:
         lacking = [
-            f"{plain(column.name)} ({percent(column.nulls, column.nulls + column.count)})"
+            f"{text.plain(column.name)} ({text.percent(column.nulls, column.nulls + column.count)})"
             for column in table.columns
             if column.count and column.nulls / (column.nulls + column.count) >= _MANY_NULLS
         ]
         if lacking:
             yield (
-                f"Missing in {plain(table.name)}: {listed(lacking)}. Tests use the rows that are there; if what is "
-                "missing is not missing by chance, they are off."
+                f"Missing in {text.plain(table.name)}: {text.listed(lacking)}. Tests use the rows that are there; if "
+                "what is missing is not missing by chance, they are off."
             )
 
 
@@ -204,7 +194,7 @@ def _about_assumptions(findings: ReportedFindings) -> Iterator[str]:
     worth = ("unequal", "not a straight", "many ties", "since ")
     noticed = [each for each in findings if each.row.is_finding and any(word in each.row.checked for word in worth)]
     for each in noticed[:2]:
-        yield f"{capital(each.topic)}: the test noticed {plain(each.row.checked, 160)}."
+        yield f"{text.capital(each.topic)}: the test noticed {text.plain(each.row.checked, 160)}."
 
 
 # ── checks ──
@@ -214,8 +204,8 @@ def _checks(names: NotebookNames, findings: ReportedFindings) -> Iterator[CellDr
     tests = names.fixed("tests")
     answer = names.fixed("answer_text")
     rows = [[each.row.kind, each.row.table, each.row.y, each.row.x] for each in findings]
-    keys = "".join(f"        {code_of(row)},\n" for row in rows)
-    yield check_cell(
+    keys = "".join(f"        {text.code_of(row)},\n" for row in rows)
+    yield text.check_cell(
         names.free("check_that_claims_have_tests"),
         "Every claim in the notebook rests on a test in the table.",
         f"""
@@ -229,7 +219,7 @@ def test_every_claim_has_its_test():
     assert all(row is None or [row["kind"], row["table"], row["y"], row["x"]] in made for row in found)
 """,
     )
-    yield check_cell(
+    yield text.check_cell(
         names.free("check_that_there_is_an_answer"),
         "The answer is there in words.",
         f"""

@@ -10,37 +10,26 @@ from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
 from cellwright.analyst.profile import ColumnProfile, Oddity, Profile, TableProfile
+from cellwright.analyst.sections import text
 from cellwright.analyst.sections.readers import read_tables
 from cellwright.analyst.sections.repair_cells import counts_of, functions_of, repair_cells
 from cellwright.analyst.sections.repairs import repair_of, repairs_for
-from cellwright.analyst.sections.text import (
-    check_cell,
-    code_of,
-    counted,
-    is_sampled,
-    listed,
-    live_words_cell,
-    percent,
-    plain,
-    rows_of,
-    shown,
-    words_cell,
-    wrapped,
-)
 from cellwright.notebook.source_text import literal
 
 
 def join_cells(joint: JoinedNames, names: NotebookNames) -> Iterator[CellDraft]:
     """The joined table, below it how many rows found a partner, and a test that no row was lost or doubled."""
     yield CellDraft(name=joint.variable, code="\n".join(_code(joint)))
-    yield live_words_cell(names.free(f"about_{joint.variable}"), _about(joint))
-    shows = f"Joining {plain(joint.join.left)} with {plain(joint.join.right)} neither loses nor doubles a row."
+    yield text.live_words_cell(names.free(f"about_{joint.variable}"), _about(joint))
+    shows = (
+        f"Joining {text.plain(joint.join.left)} with {text.plain(joint.join.right)} neither loses nor doubles a row."
+    )
     assertion = f"    assert len({joint.variable}) == len({joint.left.table})"
     yield _check(f"{joint.variable}_has_every_row_once", shows, [assertion], names)
 
 
 def _check(what: str, shows: str, assertions: Sequence[str], names: NotebookNames) -> CellDraft:
-    return check_cell(names.free(f"check_{what}"), shows, "\n".join([f"def test_{what}():", *assertions]))
+    return text.check_cell(names.free(f"check_{what}"), shows, "\n".join([f"def test_{what}():", *assertions]))
 
 
 def _code(joint: JoinedNames) -> Iterator[str]:
@@ -49,12 +38,12 @@ def _code(joint: JoinedNames) -> Iterator[str]:
     renamed = {column: name for column, name in names.items() if column != name}
     if joint.join.needs:
         levelled = {"spaces": "spaces around them", "case": "upper and lower case", "zeros": "leading zeros"}
-        yield f"# The keys are compared without {listed([levelled[need] for need in joint.join.needs])}."
+        yield f"# The keys are compared without {text.listed([levelled[need] for need in joint.join.needs])}."
     yield f"_left = {left}.assign({by}={_key(left, joint.left_key, joint)})"
     right_key = literal(joint.right_key.name)
     yield f"_right = {right}.assign({by}={_key(right, joint.right_key, joint)}).drop(columns={right_key})"
     if renamed:
-        yield f"_right = _right.rename(columns={wrapped(renamed)})"
+        yield f"_right = _right.rename(columns={text.wrapped(renamed)})"
     yield "# One row per key on the right, so that no row on the left is counted twice."
     yield f'_right = _right.dropna(subset="{by}").drop_duplicates("{by}")'
     yield f'{joint.variable} = _left.merge(_right, how="left", on="{by}", validate="many_to_one")'
@@ -86,10 +75,10 @@ def _key(table: str, key: ColumnProfile, joint: JoinedNames) -> str:
 def _about(joint: JoinedNames) -> str:
     join = joint.join
     return (
-        f"## {shown(join.left)} with {shown(join.right)}\n\n"
-        f"Joined by {shown(join.left_column, 40)} = {shown(join.right_column, 40)}: "
+        f"## {text.shown(join.left)} with {text.shown(join.right)}\n\n"
+        f"Joined by {text.shown(join.left_column, 40)} = {text.shown(join.right_column, 40)}: "
         f"{{{joint.found}:.1%}} of {{len({joint.variable}):,}} rows found a partner; of the others, what "
-        f"{shown(join.right)} would say is missing."
+        f"{text.shown(join.right)} would say is missing."
     )
 
 
@@ -102,7 +91,9 @@ def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisR
     del wanted  # trust is a matter of the whole table
     tables = read_tables(profile, names)
     needed = {function for table, _ in tables for function in functions_of(table)}
-    cells: list[CellDraft] = [words_cell(names.free("how_far_to_trust_it"), _trust([table for table, _ in tables]))]
+    cells: list[CellDraft] = [
+        text.words_cell(names.free("how_far_to_trust_it"), _trust([table for table, _ in tables]))
+    ]
     cells += conversion_cells(each for each in ("as_number", "as_date", "as_flag") if each in needed)
     for table, own in tables:
         cells += _problem_cells(table, own, names)
@@ -122,8 +113,8 @@ def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisR
 
 
 def _trust(tables: Sequence[TableProfile]) -> str:
-    text = "## How far to trust the data\n\n"
-    return text + "\n\n".join(f"**{shown(table.name)}.** {' '.join(_judgement(table))}" for table in tables)
+    judged = [f"**{text.shown(table.name)}.** {' '.join(_judgement(table))}" for table in tables]
+    return "\n\n".join(["## How far to trust the data", *judged])
 
 
 def _judgement(table: TableProfile) -> Iterator[str]:
@@ -132,45 +123,46 @@ def _judgement(table: TableProfile) -> Iterator[str]:
     cells = table.looked_at * len(table.columns)
     missing = sum(column.nulls for column in table.columns)
     if grave:
-        lesser = f" and {counted(len(minor), 'lesser one')}" if minor else ""
-        yield f"Use it with care: {counted(len(grave), 'serious problem')}{lesser}, listed below."
+        lesser = f" and {text.counted(len(minor), 'lesser one')}" if minor else ""
+        yield f"Use it with care: {text.counted(len(grave), 'serious problem')}{lesser}, listed below."
     elif minor:
-        yield f"Usable once {counted(len(minor), 'problem')} below {'is' if len(minor) == 1 else 'are'} dealt with."
+        are = "is" if len(minor) == 1 else "are"
+        yield f"Usable once {text.counted(len(minor), 'problem')} below {are} dealt with."
     else:
         yield "No problem was found that would distort results."
-    yield f"{percent(missing, cells)} of its values are missing." if missing else "No value is missing."
-    empty = [shown(column.name, 40) for column in table.columns if not column.count]
+    yield f"{text.percent(missing, cells)} of its values are missing." if missing else "No value is missing."
+    empty = [text.shown(column.name, 40) for column in table.columns if not column.count]
     if empty:
-        yield f"Nothing at all stands in {listed(empty)}."
+        yield f"Nothing at all stands in {text.listed(empty)}."
     patterns = [
-        f"{shown(column.name, 40)} ({shown(column.null_pattern, 100)})"
+        f"{text.shown(column.name, 40)} ({text.shown(column.null_pattern, 100)})"
         for column in table.columns
         if column.null_pattern and column.count
     ]
     if patterns:
-        yield f"Values are not missing by chance in {listed(patterns, 3)}: what is left may not stand for all."
+        yield f"Values are not missing by chance in {text.listed(patterns, 3)}: what is left may not stand for all."
     if table.looked_at < 30:
-        yield f"With {rows_of(table)}, hardly anything can be told from chance."
-    if is_sampled(table):
-        yield f"Only a sample was looked at: {shown(table.sampling, 120)}."
+        yield f"With {text.rows_of(table)}, hardly anything can be told from chance."
+    if text.is_sampled(table):
+        yield f"Only a sample was looked at: {text.shown(table.sampling, 120)}."
 
 
 # ── problems ──
 
 
 def _problem_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
-    heading = f"### Problems of {shown(table.name)}"
+    heading = f"### Problems of {text.shown(table.name)}"
     oddities = sorted(table.oddities, key=lambda each: (_ORDER[each.severity], -each.count))
     if not oddities:
-        yield words_cell(names.free(f"{own.table}_quality"), f"{heading}\n\nNone was found.")
+        yield text.words_cell(names.free(f"{own.table}_quality"), f"{heading}\n\nNone was found.")
         return
     left_out = len(oddities) - _MAX_PROBLEMS
     more = f" The {_MAX_PROBLEMS} gravest of {len(oddities):,} are listed." if left_out > 0 else ""
     words = f"{heading}\n\nWhat was found in the file, the gravest first, and what could be done about it.{more}"
-    yield words_cell(names.free(f"{own.table}_quality"), words)
+    yield text.words_cell(names.free(f"{own.table}_quality"), words)
     variable = names.free(f"{own.table}_problems")
-    lines = [f"    {code_of(_problem(each, table))}," for each in oddities[:_MAX_PROBLEMS]]
-    columns = code_of(["how grave", "column", "what", "how many", "repair"])
+    lines = [f"    {text.code_of(_problem(each, table))}," for each in oddities[:_MAX_PROBLEMS]]
+    columns = text.code_of(["how grave", "column", "what", "how many", "repair"])
     code = f"{variable} = pd.DataFrame(\n    [\n" + "".join(f"    {line}\n" for line in lines)
     code += f"    ],\n    columns={columns},\n)\n"
     code += f'mo.ui.table({variable}, selection=None, wrapped_columns=["what"], show_column_summaries=False)'
@@ -179,8 +171,14 @@ def _problem_cells(table: TableProfile, own: TableNames, names: NotebookNames) -
 
 def _problem(oddity: Oddity, table: TableProfile) -> list[str | int]:
     repair = repair_of(oddity, table)
-    said = plain(oddity.says, 240)
-    return [oddity.severity, plain(oddity.column), said, oddity.count, f"switch: {repair}" if repair else "know of it"]
+    said = text.plain(oddity.says, 240)
+    return [
+        oddity.severity,
+        text.plain(oddity.column),
+        said,
+        oddity.count,
+        f"switch: {repair}" if repair else "know of it",
+    ]
 
 
 # ── repairs ──
@@ -188,7 +186,7 @@ def _problem(oddity: Oddity, table: TableProfile) -> list[str | int]:
 
 def _repair_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
     repairs = repairs_for(table)
-    yield words_cell(names.free(f"{own.table}_repairs_explained"), _explained(table))
+    yield text.words_cell(names.free(f"{own.table}_repairs_explained"), _explained(table))
     switches = "".join(
         f"        {literal(each.name)}: mo.ui.switch(value={each.is_on}, label={literal(each.says)}),\n"
         for each in repairs
@@ -203,13 +201,14 @@ def _repair_cells(table: TableProfile, own: TableNames, names: NotebookNames) ->
 def _explained(table: TableProfile) -> str:
     repairs = repairs_for(table)
     if not repairs:
-        return f"### Repairs of {shown(table.name)}\n\nNone is needed. Columns are read as what they hold."
+        return f"### Repairs of {text.shown(table.name)}\n\nNone is needed. Columns are read as what they hold."
     on = [each.name for each in repairs if each.is_on]
     off = [each.name for each in repairs if not each.is_on]
-    text = f"### Repairs of {shown(table.name)}\n\nEach is a switch: turn one, and everything below is computed again."
-    text += f" On from the start, because they are certain: {listed(on, 20)}." if on else ""
-    text += f" Off, because they are a matter of judgement: {listed(off, 20)}." if off else ""
-    return text
+    words = f"### Repairs of {text.shown(table.name)}\n\n"
+    words += "Each is a switch: turn one, and everything below is computed again."
+    words += f" On from the start, because they are certain: {text.listed(on, 20)}." if on else ""
+    words += f" Off, because they are a matter of judgement: {text.listed(off, 20)}." if off else ""
+    return words
 
 
 def _log_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> Iterator[CellDraft]:
@@ -218,7 +217,7 @@ def _log_cells(table: TableProfile, own: TableNames, names: NotebookNames) -> It
         f"Of {{len({own.as_read}):,}} rows as read, {{len({own.table}):,}} are used: {dropped} dropped. "
         "What each repair touches, whether it is on or off:"
     )
-    yield live_words_cell(names.free(f"{own.table}_rows_used"), words)
+    yield text.live_words_cell(names.free(f"{own.table}_rows_used"), words)
     counts = counts_of(table, own)
     merged = "{\n" + "".join(f"    **{each},\n" for each in counts) + "}" if counts else "{}"
     code = f"""
@@ -243,23 +242,24 @@ def _checks(table: TableProfile, own: TableNames, names: NotebookNames) -> Itera
     assertions.append(f"    assert len({own.table}) <= len({own.as_read})")
     if not any(repair.stage == "rows" for repair in repairs_for(table)):
         assertions.append(f"    assert len({own.table}) == len({own.as_read})")
-    shows = f"Every repair of {plain(table.name)} is in the log, and no row vanished beside it."
+    shows = f"Every repair of {text.plain(table.name)} is in the log, and no row vanished beside it."
     yield _check(f"{own.table}_repairs_are_counted", shows, assertions, names)
     keys = [key for key in table.keys if len(key) == 1]
-    if keys and not is_sampled(table):
+    if keys and not text.is_sampled(table):
         assertion = f"    assert not {own.table}[{literal(keys[0][0])}].dropna().duplicated().any()"
-        shows = f"{plain(keys[0][0])} names each row of {plain(table.name)} once."
+        shows = f"{text.plain(keys[0][0])} names each row of {text.plain(table.name)} once."
         yield _check(f"{own.table}_key_is_unique", shows, [assertion], names)
 
 
 def _caveats(tables: Sequence[TableProfile], joined: Sequence[JoinedNames]) -> Iterator[str]:
     for table in tables:
-        grave = [plain(oddity.says, 200) for oddity in table.oddities if oddity.severity == "problem"]
+        grave = [text.plain(oddity.says, 200) for oddity in table.oddities if oddity.severity == "problem"]
         for each in grave[:3]:
-            yield f"{plain(table.name)}: {each}"
+            yield f"{text.plain(table.name)}: {each}"
     for joint in joined:
         if joint.join.left_coverage < 1:
             yield (
-                f"{percent(1 - joint.join.left_coverage, 1)} of the values of {plain(joint.join.left_column)} in "
-                f"{plain(joint.join.left)} have no partner in {plain(joint.join.right)}."
+                f"{text.percent(1 - joint.join.left_coverage, 1)} of the values of "
+                f"{text.plain(joint.join.left_column)} in {text.plain(joint.join.left)} have no partner in "
+                f"{text.plain(joint.join.right)}."
             )

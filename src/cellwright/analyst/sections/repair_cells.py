@@ -39,9 +39,9 @@ def repair_cells(table: TableProfile, names: TableNames) -> tuple[CellDraft, ...
         ("values", _values, names.table),
     ]
     for stage, write, after in stages:
-        lines = list(write(table, names, [each for each in repairs if each.stage == stage], before, after))
-        if lines:
-            made.append((after, "\n".join(lines)))
+        chosen = [each for each in repairs if each.stage == stage]
+        if chosen or (stage == "reading" and has_reading(table)):
+            made.append((after, "\n".join(write(table, names, chosen, before, after))))
             before = after
     if not made:
         code = f"# Nothing needs repair: the table is used as it was read.\n{names.table} = {names.as_read}"
@@ -64,8 +64,6 @@ def counts_of(table: TableProfile, names: TableNames) -> tuple[str, ...]:
 
 
 def _rows(table: TableProfile, names: TableNames, repairs: Sequence[Repair], before: str, after: str) -> Iterator[str]:
-    if not repairs:
-        return
     chosen = {repair.name for repair in repairs}
     if chosen - {"footnotes"}:
         # The columns of the file as text; where a row comes from is none of them.
@@ -119,8 +117,6 @@ def _total_mask(oddity: Oddity) -> str:
 
 
 def _texts(table: TableProfile, names: TableNames, repairs: Sequence[Repair], before: str, after: str) -> Iterator[str]:
-    if not repairs:
-        return
     chosen: dict[RepairName, Repair] = {repair.name: repair for repair in repairs}
     yield f"{after} = {before}.copy()"
     yield f"{names.text_counts} = dict.fromkeys({code_of([repair.name for repair in repairs])}, 0)"
@@ -129,20 +125,22 @@ def _texts(table: TableProfile, names: TableNames, repairs: Sequence[Repair], be
         columns = list(chosen["spaces around text"].columns) or texts
         yield f"for _column in {columns_code(table, columns, before)}:"
         yield f"    _texts = {before}[_column].astype(str).str.strip()"
-        yield from _count(names.text_counts, "spaces around text", f"(_texts != {before}[_column]) & _texts.notna()")
-        yield f'    if {names.repairs}.value["spaces around text"]:'
-        yield f"        {after}[_column] = _texts"
+        yield _count(names.text_counts, "spaces around text", f"(_texts != {before}[_column]) & _texts.notna()")
+        yield _switched(names, "spaces around text", after, "_texts")
     if "words for nothing" in chosen:
         words = {each.name: _null_words(each, table) for each in table.columns if _null_words(each, table)}
         yield f"for _column, _words in {pairs_code(table, words, before)}:"
         yield f"    _found = {before}[_column].astype(str).str.strip().isin(_words)"
-        yield from _count(names.text_counts, "words for nothing", "_found")
-        yield f'    if {names.repairs}.value["words for nothing"]:'
-        yield f"        {after}[_column] = {after}[_column].mask(_found)"
+        yield _count(names.text_counts, "words for nothing", "_found")
+        yield _switched(names, "words for nothing", after, f"{after}[_column].mask(_found)")
 
 
-def _count(counts: str, name: RepairName, mask: str) -> Iterator[str]:
-    yield f"    {counts}[{literal(name)}] += int({f'({mask})' if ' ' in mask else mask}.sum())"
+def _count(counts: str, name: RepairName, mask: str) -> str:
+    return f"    {counts}[{literal(name)}] += int({f'({mask})' if ' ' in mask else mask}.sum())"
+
+
+def _switched(names: TableNames, name: RepairName, after: str, value: str) -> str:
+    return f"    if {names.repairs}.value[{literal(name)}]:\n        {after}[_column] = {value}"
 
 
 def _null_words(column: ColumnProfile, table: TableProfile) -> list[str]:
@@ -173,8 +171,6 @@ def functions_of(table: TableProfile) -> tuple[str, ...]:
 def _reading(
     table: TableProfile, names: TableNames, repairs: Sequence[Repair], before: str, after: str
 ) -> Iterator[str]:
-    if not has_reading(table):
-        return
     yield "# Text becomes numbers, dates and flags. What cannot be read is missing, and counted."
     yield f"{after} = {before}.copy()"
     named = [*(repair.name for repair in repairs), "could not be read"]
@@ -205,7 +201,7 @@ def _special_numbers(table: TableProfile, names: TableNames, before: str, after:
         return
     yield f"for _column, _how in {pairs_code(table, how, before)}:"
     yield f"    _plain, _read = as_number({before}[_column]), as_number({before}[_column], **_how)"
-    yield from _count(names.read_counts, "numbers as text", "_read.notna() & (_read != _plain)")
+    yield _count(names.read_counts, "numbers as text", "_read.notna() & (_read != _plain)")
     yield f'    {after}[_column] = _read if {names.repairs}.value["numbers as text"] else _plain'
 
 
@@ -230,7 +226,7 @@ def _dates(table: TableProfile, names: TableNames, before: str, after: str) -> I
     if several:
         yield f"for _column, _formats in {pairs_code(table, several, before)}:"
         yield f"    _plain, _read = as_date({before}[_column], _formats[:1]), as_date({before}[_column], _formats)"
-        yield from _count(names.read_counts, "dates in several formats", "_read.notna() & _plain.isna()")
+        yield _count(names.read_counts, "dates in several formats", "_read.notna() & _plain.isna()")
         yield f'    {after}[_column] = _read if {names.repairs}.value["dates in several formats"] else _plain'
     one = {name: each for name, each in formats.items() if len(each) <= 1}
     if one:
@@ -244,22 +240,20 @@ def _dates(table: TableProfile, names: TableNames, before: str, after: str) -> I
 def _values(
     table: TableProfile, names: TableNames, repairs: Sequence[Repair], before: str, after: str
 ) -> Iterator[str]:
-    if not repairs:
-        return
     yield f"{after} = {before}.copy()"
     yield f"{names.value_counts} = dict.fromkeys({code_of([repair.name for repair in repairs])}, 0)"
     for repair in repairs:
         if repair.name == "similar labels":
-            yield from _labels(repair, names, before, after)
-            continue
-        yield from _mask_loop(repair, table, before)
-        yield from _count(names.value_counts, repair.name, "_found")
-        yield f"    if {names.repairs}.value[{literal(repair.name)}]:"
-        yield f"        {after}[_column] = {after}[_column].mask(_found)"
+            yield from _labels(repair, before)
+            value = f"{after}[_column].replace(_labels)"
+        else:
+            yield from _mask_loop(repair, table, before)
+            value = f"{after}[_column].mask(_found)"
+        yield _count(names.value_counts, repair.name, "_found")
+        yield _switched(names, repair.name, after, value)
 
 
 def _mask_loop(repair: Repair, table: TableProfile, before: str) -> Iterator[str]:
-    columns = columns_code(table, list(repair.columns), before)
     match repair.name:
         case "sentinels":
             yield f"for _column, _values in {pairs_code(table, _values_of(repair, table), before)}:"
@@ -267,12 +261,10 @@ def _mask_loop(repair: Repair, table: TableProfile, before: str) -> Iterator[str
                 yield f'    if {before}[_column].dtype.kind == "M":'
                 yield "        _values = pd.to_datetime(_values)"
             yield f"    _found = {before}[_column].isin(_values)"
-        case "infinities":
-            yield f"for _column in {columns}:"
-            yield f"    _found = {before}[_column].isin([np.inf, -np.inf])"
-        case "negative values":
-            yield f"for _column in {columns}:"
-            yield f"    _found = {before}[_column] < 0"
+        case "infinities" | "negative values":
+            yield f"for _column in {columns_code(table, list(repair.columns), before)}:"
+            is_so = ".isin([np.inf, -np.inf])" if repair.name == "infinities" else " < 0"
+            yield f"    _found = {before}[_column]{is_so}"
         case _:
             yield from _outlier_masks(repair, table, before)
 
@@ -296,14 +288,10 @@ def _values_of(repair: Repair, table: TableProfile) -> dict[str, Plain]:
     values: dict[str, list[str | float]] = {}
     for oddity in repair.oddities:
         column = columns[oddity.column]
-        reading = _number if column.kind in _NUMBERS else _moment if column.kind in _DATES else _text
-        read = [reading(value, column) for value in oddity.values]
+        reading = _number if column.kind in _NUMBERS else _moment if column.kind in _DATES else None
+        read = [reading(value, column) if reading else value.strip() for value in oddity.values]
         values.setdefault(oddity.column, []).extend(each for each in read if each is not None)
     return {name: list(dict.fromkeys(each)) for name, each in values.items()}
-
-
-def _text(text: str, _: ColumnProfile) -> str:
-    return text.strip()
 
 
 def _number(text: str, column: ColumnProfile) -> float | None:
@@ -327,13 +315,10 @@ def _moment(text: str, column: ColumnProfile) -> str | None:
     return None
 
 
-def _labels(repair: Repair, names: TableNames, before: str, after: str) -> Iterator[str]:
+def _labels(repair: Repair, before: str) -> Iterator[str]:
     alike: dict[str, dict[str, str]] = {}
     for oddity in repair.oddities:
         common, *others = oddity.values
         alike.setdefault(oddity.column, {}).update(dict.fromkeys(others, common))
     yield f"for _column, _labels in {wrapped(alike)}.items():"
     yield f"    _found = {before}[_column].isin(list(_labels))"
-    yield from _count(names.value_counts, repair.name, "_found")
-    yield f'    if {names.repairs}.value["similar labels"]:'
-    yield f"        {after}[_column] = {after}[_column].replace(_labels)"

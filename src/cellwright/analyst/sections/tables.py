@@ -9,20 +9,8 @@ from cellwright.analyst.drafts import CellDraft, Section
 from cellwright.analyst.goal.request import AnalysisRequest
 from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import Profile, TableProfile
+from cellwright.analyst.sections import text
 from cellwright.analyst.sections.readers import imports_of, read_tables, reading_code
-from cellwright.analyst.sections.text import (
-    capital,
-    check_cell,
-    counted,
-    is_sampled,
-    listed,
-    ordinal,
-    percent,
-    plain,
-    rows_of,
-    shown,
-    words_cell,
-)
 from cellwright.notebook.source_text import literal
 
 _LIBRARIES: Final = {
@@ -40,11 +28,15 @@ def tables_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisRe
     tables = read_tables(profile, names)
     cells: list[CellDraft] = [_libraries([table for table, _ in tables], names)]
     for table, own in tables:
-        step = step_of(table) if is_sampled(table) else 1
+        step = step_of(table) if text.is_sampled(table) else 1
         code = reading_code(table, own, step=step)
-        cells += [_about(table, own, names), CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)")]
-        shows = f"{plain(table.name)} has the rows and columns that were found when it was looked at."
-        cells.append(check_cell(names.free(f"check_{own.table}_reading"), shows, _check(table, own)))
+        about = f"## {text.shown(table.name)}\n\n" + " ".join(_sentences(table))
+        cells += [
+            text.words_cell(names.free(f"about_{own.table}"), about),
+            CellDraft(name=f"read_{own.table}", code=f"{code}\n{own.as_read}.head(5)"),
+        ]
+        shows = f"{text.plain(table.name)} has the rows and columns that were found when it was looked at."
+        cells.append(text.check_cell(names.free(f"check_{own.table}_reading"), shows, _check(table, own)))
     caveats = tuple(_caveats(profile, names))
     return Section(id="read", title="Read the data", cells=tuple(cells), caveats=caveats)
 
@@ -64,32 +56,30 @@ def _libraries(tables: list[TableProfile], names: NotebookNames) -> CellDraft:
 # ── words ──
 
 
-def _about(table: TableProfile, own: TableNames, names: NotebookNames) -> CellDraft:
-    return words_cell(names.free(f"about_{own.table}"), f"## {shown(table.name)}\n\n" + " ".join(_sentences(table)))
-
-
 def _sentences(table: TableProfile) -> Iterator[str]:
     """What it is, where it comes from, what time it covers, and how much of it is used."""
-    columns = [shown(column.name, 40) for column in table.columns]
-    yield f"{capital(rows_of(table))} and {counted(len(columns), 'column')}: {listed(columns, _MAX_NAMED)}."
+    columns = [text.shown(column.name, 40) for column in table.columns]
+    width = text.counted(len(columns), "column")
+    yield f"{text.capital(text.rows_of(table))} and {width}: {text.listed(columns, _MAX_NAMED)}."
     if keys := [key for key in table.keys if len(key) <= 2]:
-        yield f"Each row is named by {listed([shown(name, 40) for name in keys[0]])}."
+        yield f"Each row is named by {text.listed([text.shown(name, 40) for name in keys[0]])}."
     if len(table.files) > 1:
-        yield f"Read from {counted(len(table.files), 'file')} of one shape, one below the other."
+        yield f"Read from {text.counted(len(table.files), 'file')} of one shape, one below the other."
     else:
-        part = f", {shown(table.reading.part)}" if table.reading.part else ""
-        yield f"Read from {shown(table.reading.path, 120)}{part}."
+        part = f", {text.shown(table.reading.part)}" if table.reading.part else ""
+        yield f"Read from {text.shown(table.reading.path, 120)}{part}."
     when = next((column for column in table.columns if column.name == table.time_column), None)
     if when is not None and when.times is not None:
-        yield f"By {shown(when.name, 40)} it covers {shown(when.times.first, 25)} to {shown(when.times.last, 25)}."
+        first, last = text.shown(when.times.first, 25), text.shown(when.times.last, 25)
+        yield f"By {text.shown(when.name, 40)} it covers {first} to {last}."
         if when.times.missing_steps and when.times.step:
-            gaps = listed([shown(gap, 50) for gap in when.times.gaps], 3)
+            gaps = text.listed([text.shown(gap, 50) for gap in when.times.gaps], 3)
             longest = f", the longest {gaps}." if gaps else "."
-            yield f"{counted(when.times.missing_steps, when.times.step)} in between have no row{longest}"
-    if is_sampled(table):
+            yield f"{text.counted(when.times.missing_steps, when.times.step)} in between have no row{longest}"
+    if text.is_sampled(table):
         yield (
-            f"**A sample is used:** every {ordinal(step_of(table))} row, about "
-            f"{percent(table.looked_at, table.rows)} of it, so that memory and time stay bounded."
+            f"**A sample is used:** every {text.ordinal(step_of(table))} row, about "
+            f"{text.percent(table.looked_at, table.rows)} of it, so that memory and time stay bounded."
         )
 
 
@@ -104,7 +94,7 @@ def step_of(table: TableProfile) -> int:
 def _check(table: TableProfile, own: TableNames) -> str:
     lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
     lines.append(f"    assert {own.as_read}.shape[1] >= {len(table.columns)}")
-    if table.is_counted and not is_sampled(table):
+    if table.is_counted and not text.is_sampled(table):
         lines.append(f"    assert len({own.as_read}) >= {table.rows}")
     else:
         lines.append(f"    assert len({own.as_read}) > 0, {literal('the sample is empty')}")
@@ -113,15 +103,15 @@ def _check(table: TableProfile, own: TableNames) -> str:
 
 def _caveats(profile: Profile, names: NotebookNames) -> Iterator[str]:
     for table in profile.tables:
-        if names.is_read(table.name) and is_sampled(table):
+        if names.is_read(table.name) and text.is_sampled(table):
             yield (
-                f"Of {plain(table.name)}, which has {rows_of(table)}, every {ordinal(step_of(table))} row was used: "
-                "counts and sums are of that sample."
+                f"Of {text.plain(table.name)}, which has {text.rows_of(table)}, every "
+                f"{text.ordinal(step_of(table))} row was used: counts and sums are of that sample."
             )
-    left_out = [plain(table.name) for table in profile.tables if not names.is_read(table.name)]
+    left_out = [text.plain(table.name) for table in profile.tables if not names.is_read(table.name)]
     if left_out:
-        yield f"{counted(len(left_out), 'table')} had no place in this notebook: {listed(left_out)}."
+        yield f"{text.counted(len(left_out), 'table')} had no place in this notebook: {text.listed(left_out)}."
     if profile.skipped:
-        files = [f"{plain(each.path)} ({plain(each.why, 100)})" for each in profile.skipped]
-        yield f"{counted(len(files), 'file')} could not be read: {listed(files)}."
-    yield from (plain(note, 300) for note in profile.notes[:5])
+        files = [f"{text.plain(each.path)} ({text.plain(each.why, 100)})" for each in profile.skipped]
+        yield f"{text.counted(len(files), 'file')} could not be read: {text.listed(files)}."
+    yield from (text.plain(note, 300) for note in profile.notes[:5])

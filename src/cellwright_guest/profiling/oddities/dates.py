@@ -10,7 +10,7 @@ import numpy as np
 
 from cellwright_guest.profiling.distributions import iso
 from cellwright_guest.profiling.meanings import words_of
-from cellwright_guest.profiling.oddities.numbers import NumberCounts
+from cellwright_guest.profiling.oddities.numbers import NumberCounts, told_sentinels
 from cellwright_guest.profiling.records import Oddity
 from cellwright_guest.profiling.typed_column import Mask, TypedColumn
 from cellwright_guest.profiling.wording import counted, listed, named
@@ -41,7 +41,7 @@ def odd_dates(typed: TypedColumn, ignored: Mask, today: date) -> list[Oddity]:
     if len(moments.values) < 3:
         return []
     gone = _sentinels(moments)
-    found = [_told_sentinel(typed, moments, index, gone) for index in np.flatnonzero(gone)[:4]]
+    found = told_sentinels(typed, moments, gone, "dates", _day)[:4]
     rest = moments.without(gone)
     return found + _far_off(typed, rest) + _births(typed, rest, today)
 
@@ -49,7 +49,7 @@ def odd_dates(typed: TypedColumn, ignored: Mask, today: date) -> list[Oddity]:
 def _sentinels(moments: NumberCounts) -> Mask:
     gone = np.zeros(len(moments.values), bool)
     for index in (0, 1, 2, -3, -2, -1):
-        gone[index] = iso(moments.values[index], has_times=False) in _SENTINELS and moments.counts[index] >= 2
+        gone[index] = _day(moments.values[index]) in _SENTINELS and moments.counts[index] >= 2
     rest = moments.values[~gone]
     if len(rest) < 2:
         return np.zeros_like(gone)
@@ -58,15 +58,8 @@ def _sentinels(moments: NumberCounts) -> Mask:
     return gone & (distance > np.maximum(0.2 * span, 2 * _YEAR))
 
 
-def _told_sentinel(typed: TypedColumn, moments: NumberCounts, index: int, gone: Mask) -> Oddity:
-    assert typed.values is not None
-    rest = moments.without(gone).values
-    count = int(moments.counts[index])
-    codes = np.flatnonzero(typed.values == moments.values[index])
-    day, first, last = (iso(value, has_times=False) for value in (moments.values[index], rest[0], rest[-1]))
-    says = f"{named(typed.name)} holds {day} in {counted(count, 'row')}, far from all other dates ({first} to {last})."
-    texts = typed.some_texts(codes, 10)
-    return typed.oddity("sentinel", says, count, texts=texts, examples=(day,), codes=codes, severity="problem")
+def _day(seconds: float) -> str:
+    return iso(seconds, has_times=False)
 
 
 def _far_off(typed: TypedColumn, moments: NumberCounts) -> list[Oddity]:
@@ -80,7 +73,7 @@ def _far_off(typed: TypedColumn, moments: NumberCounts) -> list[Oddity]:
     if not count or count > max(3, 0.02 * moments.total()):
         return []
     usual = moments.values[~far]
-    why = f"decades from all others ({iso(usual[0], has_times=False)} to {iso(usual[-1], has_times=False)})"
+    why = f"decades from all others ({_day(usual[0])} to {_day(usual[-1])})"
     return [_impossible(typed, moments, far, why)]
 
 
@@ -96,8 +89,7 @@ def _births(typed: TypedColumn, moments: NumberCounts, today: date) -> list[Oddi
 
 
 def _impossible(typed: TypedColumn, moments: NumberCounts, wrong: Mask, why: str) -> Oddity:
-    assert typed.values is not None
-    codes = np.flatnonzero(np.isin(typed.values, moments.values[wrong]))
+    codes = typed.codes_of(moments.values[wrong])
     count = int(moments.counts[wrong].sum())
     texts = typed.some_texts(codes, 40)
     says = f"{named(typed.name)} holds dates {why}, in {counted(count, 'row')}: {listed(texts)}."

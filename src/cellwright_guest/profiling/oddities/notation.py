@@ -138,10 +138,7 @@ def of_dates(typed: TypedColumn, read: DateText) -> list[Oddity]:
     name, formats = named(typed.name), [form for form, _ in read.formats]
     if len(formats) > 1:
         told = ", ".join(f"{form} ({count:,})" for form, count in read.formats[:5])
-        says, others = (
-            f"{name} writes dates in {len(formats)} ways: {told}.",
-            sum(count for _, count in read.formats[1:]),
-        )
+        says, others = f"{name} writes dates in {len(formats)} ways: {told}.", sum(n for _, n in read.formats[1:])
         severity = "warning" if len(families_of(formats)) > 1 else "note"
         found.append(typed.oddity("mixed-date-formats", says, others, texts=formats, severity=severity))
     if read.ambiguity:

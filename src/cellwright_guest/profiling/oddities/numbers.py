@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -67,13 +68,12 @@ class NumberCounts:
 
 def odd_numbers(typed: TypedColumn, ignored: Mask, *, is_quantity: bool) -> list[Oddity]:
     """Everything odd about the numbers of a column, without the rows that are to be ignored."""
-    assert typed.values is not None
     found = _infinities(typed)
     numbers = NumberCounts.of(typed, ignored)
     if not is_quantity or len(numbers.values) < 3:
         return found
     gone = sentinels_among(numbers)
-    found += [_sentinel(typed, numbers, index, gone) for index in np.flatnonzero(gone)[:6]]
+    found += told_sentinels(typed, numbers, gone, "values", figure)[:6]
     rest = numbers.without(gone)
     negative = _wrong_signs(typed, rest)
     rest = rest.without(rest.values < 0) if negative else rest
@@ -81,14 +81,8 @@ def odd_numbers(typed: TypedColumn, ignored: Mask, *, is_quantity: bool) -> list
     return found + negative + outliers + ([] if outliers else _skew(typed, rest))
 
 
-def _codes_of(typed: TypedColumn, values: Floats) -> Codes:
-    assert typed.values is not None
-    return np.flatnonzero(np.isin(typed.values, values))
-
-
 def _infinities(typed: TypedColumn) -> list[Oddity]:
-    assert typed.values is not None
-    codes = np.flatnonzero(np.isinf(typed.values))
+    codes = typed.codes_of((-np.inf, np.inf))
     count = int(typed.counts()[codes].sum())
     if not count:
         return []
@@ -132,18 +126,21 @@ def _is_sentinel(numbers: NumberCounts, index: int, inner: NumberCounts) -> bool
     return distance > 0.5 * span or is_spike
 
 
-def _sentinel(typed: TypedColumn, numbers: NumberCounts, index: int, gone: Mask) -> Oddity:
-    value, count = numbers.values[index], int(numbers.counts[index])
+def told_sentinels(
+    typed: TypedColumn, numbers: NumberCounts, gone: Mask, things: str, show: Callable[[float], str]
+) -> list[Oddity]:
+    """What to say of each value that only says that there is none."""
     rest = numbers.without(gone).values
-    codes = _codes_of(typed, np.array([value]))
-    says = (
-        f"{named(typed.name)} holds {figure(value)} in {counted(count, 'row')}, far from all other values "
-        f"({figure(rest[0])} to {figure(rest[-1])})."
-    )
-    texts = typed.some_texts(codes, 10)
-    return typed.oddity(
-        "sentinel", says, count, texts=texts, examples=(figure(value),), codes=codes, severity="problem"
-    )
+    found: list[Oddity] = []
+    for value, count in zip(numbers.values[gone], numbers.counts[gone].tolist(), strict=True):
+        codes, shown = typed.codes_of(value), show(value)
+        says = f"{named(typed.name)} holds {shown} in {counted(count, 'row')}, far from all other {things} "
+        says += f"({show(rest[0])} to {show(rest[-1])})."
+        texts = typed.some_texts(codes, 10)
+        found.append(
+            typed.oddity("sentinel", says, count, texts=texts, examples=(shown,), codes=codes, severity="problem")
+        )
+    return found
 
 
 # ── signs, outliers, skew ──
@@ -155,7 +152,7 @@ def _wrong_signs(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
     if not count or count > 0.05 * total or not set(words_of(typed.name)) & _POSITIVE_WORDS:
         return []
     values = numbers.values[negative]
-    codes = _codes_of(typed, values)
+    codes = typed.codes_of(values)
     says = (
         f"{named(typed.name)} is negative in {counted(count, 'row')} ({figure(values[0])} to {figure(values[-1])}), "
         "though such a quantity cannot be."
@@ -170,7 +167,7 @@ def _outliers(typed: TypedColumn, numbers: NumberCounts) -> list[Oddity]:
     if not count:
         return []
     values, usual = numbers.values[far], numbers.values[~far]
-    codes = _codes_of(typed, values)
+    codes = typed.codes_of(values)
     assert typed.values is not None
     order = codes[np.argsort(-np.abs(typed.values[codes] - usual.mean()), kind="stable")]
     says = (

@@ -11,18 +11,11 @@ import pyarrow as pa
 from pyarrow import compute
 
 from cellwright_guest.profiling.raw import NotReadable, RawColumn, RawTable, ReadBudget, SourceFile, example
+from cellwright_guest.profiling.readers import reader_columns
 from cellwright_guest.profiling.readers.csv_dialect import DialectGuess, guess_dialect, judge
 from cellwright_guest.profiling.readers.csv_layout import find_layout
 from cellwright_guest.profiling.readers.csv_rows import Rows, TextFile, UnclosedQuote, stream_rows, to_batch
 from cellwright_guest.profiling.readers.formats import find_encoding, is_surely_a_table
-from cellwright_guest.profiling.readers.reader_columns import (
-    RowSample,
-    Table,
-    call,
-    oddities_around,
-    raw_table,
-    starting_stride,
-)
 from cellwright_guest.profiling.records import Oddity, ReadOptions
 from cellwright_guest.profiling.wording import counted
 
@@ -31,12 +24,12 @@ _READ_TWICE: Final = "Ã[¤¶¼Ÿ©¨ª«§±³²´®¯º¹»¸¦¡¢£¥]|â€
 """UTF-8 that somebody once took for Windows' own encoding and saved again."""
 
 
-def text_oddities(text: TextFile, rows: Rows, sample: Table) -> list[Oddity]:
+def text_oddities(text: TextFile, rows: Rows, sample: reader_columns.Table) -> list[Oddity]:
     """Everything about the file and its lines; what the values mean is for others to say."""
     return [*_of_encoding(text, sample), *_of_names(text), *_of_lines(text, rows), *_of_fields(text, sample)]
 
 
-def _of_encoding(text: TextFile, sample: Table) -> Iterator[Oddity]:
+def _of_encoding(text: TextFile, sample: reader_columns.Table) -> Iterator[Oddity]:
     encoding = text.encoding
     if encoding.is_guessed:
         says = f"Nothing in the file says how its characters are encoded; it was read as {encoding.name}."
@@ -45,8 +38,8 @@ def _of_encoding(text: TextFile, sample: Table) -> Iterator[Oddity]:
         says = f"{counted(encoding.bad_bytes, 'byte')} could not be read as {encoding.name} and stand as �."
         yield Oddity(kind="wrong-encoding", says=says, count=encoding.bad_bytes)
     for name, values in zip(text.layout.names, sample.columns, strict=False):
-        hits = call("match_substring_regex", values, options=compute.MatchSubstringOptions(_READ_TWICE))
-        if count := call("sum", hits).as_py() or 0:
+        hits = reader_columns.call("match_substring_regex", values, options=compute.MatchSubstringOptions(_READ_TWICE))
+        if count := reader_columns.call("sum", hits).as_py() or 0:
             shown = values.filter(hits)[0].as_py()
             says = f"{counted(count, 'value')} of {name!r} were saved in a wrong encoding once, "
             says += f"such as {example(shown)!r}."
@@ -67,22 +60,17 @@ def _of_names(text: TextFile) -> Iterator[Oddity]:
 
 
 def _of_lines(text: TextFile, rows: Rows) -> Iterator[Oddity]:
-    yield from oddities_around("line", text.guess.records[: text.layout.start], rows.notes, text.layout.names)
+    yield from reader_columns.oddities_around(
+        "line", text.guess.records[: text.layout.start], rows.notes, text.layout.names
+    )
     if rows.repeated:
         says = f"The line of names is repeated {counted(rows.repeated, 'time')} among the rows."
         values = tuple(example(name) for name in text.layout.header[:1])
         yield Oddity(
             kind="repeated-header", says=says, count=rows.repeated, rows=tuple(rows.repeated_rows), values=values
         )
-    yield from _of_ragged(text, rows)
-
-
-def _of_ragged(text: TextFile, rows: Rows) -> Iterator[Oddity]:
-    told: list[str] = []
-    if rows.short:
-        told.append(f"{counted(rows.short, 'row')} with fewer fields than columns (the rest is empty)")
-    if rows.long:
-        told.append(f"{counted(rows.long, 'row')} with more (what is too much is not read)")
+    told = [f"{counted(rows.short, 'row')} with fewer fields than columns (the rest is empty)"] if rows.short else []
+    told += [f"{counted(rows.long, 'row')} with more (what is too much is not read)"] if rows.long else []
     if told:
         says = f"Rows of different lengths: {', '.join(told)}."
         count = rows.short + rows.long
@@ -93,12 +81,12 @@ def _of_ragged(text: TextFile, rows: Rows) -> Iterator[Oddity]:
         yield Oddity(kind="ragged-rows", says=says, count=1)
 
 
-def _of_fields(text: TextFile, sample: Table) -> Iterator[Oddity]:
+def _of_fields(text: TextFile, sample: reader_columns.Table) -> Iterator[Oddity]:
     if text.width < text.layout.width:
         says = f"Only the first {text.width:,} of {text.layout.width:,} columns were read."
         yield Oddity(kind="not-read", says=says, count=text.layout.width - text.width)
     for name, values in zip(text.layout.names, sample.columns, strict=False):
-        longest = call("max", call("utf8_length", values)).as_py() or 0
+        longest = reader_columns.call("max", reader_columns.call("utf8_length", values)).as_py() or 0
         if longest > HUGE_CHARACTERS:
             says = f"The longest value of {name!r} has {longest:,} characters."
             yield Oddity(kind="huge-fields", says=says, column=name, count=longest)
@@ -129,12 +117,12 @@ def read_text(source: SourceFile, budget: ReadBudget, *, head: bytes, compressio
 
 
 def _laid_out(guess: DialectGuess, budget: ReadBudget) -> dict[str, Any]:
-    layout = find_layout(guess)
+    layout = find_layout(guess.records, guess.width)
     return {"guess": guess, "layout": layout, "width": min(layout.width, budget.most_columns)}
 
 
 def _read(text: TextFile, budget: ReadBudget) -> RawTable:
-    rows = stream_rows(text, RowSample(budget=budget, stride=_stride(text, budget)))
+    rows = stream_rows(text, reader_columns.RowSample(budget=budget, stride=_stride(text, budget)))
     sample = rows.sample.table(rows.rows)
     if sample is None:
         sample = pa.Table.from_batches([to_batch([], text.width)])
@@ -146,7 +134,7 @@ def _read(text: TextFile, budget: ReadBudget) -> RawTable:
         for name, values in zip(names, sample.columns, strict=True)
     ]
     reading, odd, stride = _reading(text, rows), text_oddities(text, rows, sample), rows.sample.stride
-    return raw_table(
+    return reader_columns.raw_table(
         text.source, reading, columns, odd, rows=total, seen=rows.rows, stride=stride, is_whole=rows.is_counted
     )
 
@@ -165,7 +153,7 @@ def _stride(text: TextFile, budget: ReadBudget) -> int:
     rows = int(size / (_LOOKS * _LOOK_BYTES) * lines)
     if rows < 1.5 * budget.most_rows:
         return 1
-    return starting_stride(int(rows * 1.05), budget.most_rows)
+    return reader_columns.starting_stride(int(rows * 1.05), budget.most_rows)
 
 
 def _reading(text: TextFile, rows: Rows) -> ReadOptions:

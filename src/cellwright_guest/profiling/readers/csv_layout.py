@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cellwright_guest.profiling.readers.csv_dialect import DialectGuess, are_years, is_null, is_rule, is_typed
+from cellwright_guest.profiling.readers.csv_dialect import are_years, is_null, is_rule, is_typed
 from cellwright_guest.profiling.readers.reader_columns import joined_names, numbered_names, pandas_names
 from cellwright_guest.profiling.records import LONGEST_NAME
 
@@ -35,8 +35,6 @@ class TableLayout:
     """No one line gives these names: whoever reads the file again must be told them."""
     header: list[str]
     """The last line of names as it stands, to find it again among the rows."""
-    is_cut: bool = False
-    """Most rows have more fields than are read (they are empty)."""
 
     @property
     def width(self) -> int:
@@ -44,22 +42,21 @@ class TableLayout:
         return len(self.names)
 
 
-def find_layout(guess: DialectGuess) -> TableLayout:
-    """Where the table stands, by its first records."""
-    found = guess.records
-    start = _start(found, guess.width)
+def find_layout(found: Sequence[list[str]], width: int) -> TableLayout:
+    """Where the table stands, by its first records, blank ones (empty lists) among them, and their usual width."""
+    start = _start(found, width)
     body = [record for record in found[start:] if record]
     headers = _count_headers(body)
-    if headers and guess.width > 1:
+    if headers and width > 1:
         for at in range(start - 1, max(-1, start - 3), -1):
-            if not _is_group_line(found[at], guess.width):
+            if not _is_group_line(found[at], width):
                 break
             start, headers = at, headers + 1
     first_row = start
     while headers and first_row < len(found):
         headers -= bool(found[first_row])
         first_row += 1
-    return _named(start, first_row, guess)
+    return _named(start, first_row, found, width)
 
 
 def _start(found: Sequence[list[str]], width: int) -> int:
@@ -146,29 +143,25 @@ def _goes_on(record: Sequence[str], rows: Sequence[Sequence[str]], first: Sequen
     return list(record) != list(first)
 
 
-def _named(start: int, first_row: int, guess: DialectGuess) -> TableLayout:
-    lines = [record for record in guess.records[start:first_row] if record]
-    rows = [record for record in guess.records[first_row:] if record]
+def _named(start: int, first_row: int, found: Sequence[list[str]], width: int) -> TableLayout:
+    lines = [record for record in found[start:first_row] if record]
+    rows = [record for record in found[first_row:] if record]
     if not lines:
-        names = numbered_names(guess.width)
+        names = numbered_names(width)
         return TableLayout(start=start, first_row=start, names=names, is_named_by_hand=True, header=[])
     header = lines[-1] if not is_rule(lines[-1]) else lines[0]
-    width, is_cut = max(len(line) for line in lines), False
+    width = max(len(line) for line in lines)
     fields = [len(row) for row in rows]
     usual = max(set(fields), key=fields.count) if fields else width
-    if usual > width:
-        beyond = [cell for row in rows for cell in row[width:]]
-        is_cut = not any(cell.strip() for cell in beyond)
-    if usual == width + 1 and not is_cut and len(lines) == 1:
-        lines, width = [["", *lines[0]]], usual
-    elif usual > width and not is_cut:
-        width = usual
+    # Empty fields beyond the names are not read.
+    is_wider = usual > width and any(cell.strip() for row in rows for cell in row[width:])
+    if is_wider and usual == width + 1 and len(lines) == 1:
+        lines = [["", *lines[0]]]
+    width = usual if is_wider else width
     is_plain = len(lines) == 1 and len(lines[0]) == width and header is lines[0]
     is_plain = is_plain and all(len(name) <= LONGEST_NAME for name in header)
     names = pandas_names(header) if is_plain else joined_names(lines, width)
-    return TableLayout(
-        start=start, first_row=first_row, names=names, is_named_by_hand=not is_plain, header=header, is_cut=is_cut
-    )
+    return TableLayout(start=start, first_row=first_row, names=names, is_named_by_hand=not is_plain, header=header)
 
 
 def count_notes(last: Sequence[Sequence[str]], width: int) -> int:

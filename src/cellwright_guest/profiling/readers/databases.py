@@ -97,13 +97,9 @@ def _read(source: SourceFile, budget: ReadBudget) -> Found:
     return found
 
 
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
 def _lock_down(connection: sqlite3.Connection) -> None:
     """Nothing but selecting: no attaching, no writing, no functions that a schema calls behind one's back."""
-    connection.text_factory = _decoded
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA cache_size = -16384")

@@ -9,7 +9,6 @@ from time import monotonic
 from typing import Any, Final
 
 import duckdb
-import pyarrow as pa
 
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
 from cellwright_guest.profiling.readers import reader_columns
@@ -61,26 +60,13 @@ def _table(
     deadline: float,
 ) -> RawTable:
     name, address = named
+    reading = ReadOptions(path=source.shown, format="duckdb", part=name)
     with _interrupted_at(connection, deadline):
         counted = connection.execute(f"SELECT count(*) FROM {address}").fetchall()
         total = int(counted[0][0]) if counted else 0
         sample = reader_columns.RowSample(budget=budget, stride=reader_columns.starting_stride(total, budget.most_rows))
-        is_over = False
         reader: Any = connection.sql(f"SELECT * FROM {address}").to_arrow_reader(_BATCH_ROWS)
-        wanted = list(range(min(len(reader.schema.names), budget.most_columns)))
-        schema = pa.schema([reader.schema.field(number) for number in wanted])
-        for batch in reader:
-            sample.offer(batch.select(wanted))
-            if budget.is_spent:
-                is_over = True
-                break
-    table = reader_columns.kept_or_empty(sample, sample.seen, schema)
-    columns = reader_columns.raw_columns(table, reader_columns.unique_names(schema.names))
-    reading = ReadOptions(path=source.shown, format="duckdb", part=name)
-    seen, stride = sample.seen, sample.stride
-    return reader_columns.raw_table(
-        source, reading, columns, [], rows=total, seen=seen, stride=stride, is_whole=not is_over, is_counted=True
-    )
+        return reader_columns.sampled_table(source, reading, reader.schema, reader, sample, total)
 
 
 @contextmanager

@@ -14,15 +14,8 @@ import openpyxl
 from openpyxl.utils import column_index_from_string
 
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile, example
-from cellwright_guest.profiling.readers.csv_dialect import Dialect, DialectGuess
+from cellwright_guest.profiling.readers import reader_columns
 from cellwright_guest.profiling.readers.csv_layout import TableLayout, count_notes, find_layout
-from cellwright_guest.profiling.readers.reader_columns import (
-    as_text,
-    oddities_around,
-    raw_table,
-    starting_stride,
-    typed_columns,
-)
 from cellwright_guest.profiling.records import Oddity, ReadOptions, SkippedFile
 from cellwright_guest.profiling.wording import counted
 
@@ -114,12 +107,15 @@ def _read_sheet(source: SourceFile, sheet: Any, budget: ReadBudget, *, is_only: 
     last = [_texts(row) for row in rows[-40:]]
     notes = count_notes(last, grid.width) if grid.is_whole else 0
     rows = rows[: len(rows) - notes]
-    stride = starting_stride(len(rows), budget.most_rows)
-    columns, odd = typed_columns(layout.names, rows[::stride])
+    stride = reader_columns.starting_stride(len(rows), budget.most_rows)
+    columns, odd = reader_columns.typed_columns(layout.names, rows[::stride])
     total = len(rows) if grid.is_whole else max(len(rows), min(grid.last_row, _LAST_ROW) - layout.first_row)
     reading, name = _reading(source, sheet, layout, grid, notes), source.stem if is_only else ""
-    odd += [*oddities_around("row", texts[: layout.start], last[len(last) - notes :], layout.names), *_oddities(grid)]
-    return raw_table(
+    odd += [
+        *reader_columns.oddities_around("row", texts[: layout.start], last[len(last) - notes :], layout.names),
+        *_oddities(grid),
+    ]
+    return reader_columns.raw_table(
         source, reading, columns, odd, rows=total, seen=len(rows), stride=stride, is_whole=grid.is_whole, name=name
     )
 
@@ -200,7 +196,11 @@ def _table_width(rows: Sequence[Sequence[Any]], first: int, full: int) -> int:
 
 def _texts(row: Sequence[Any]) -> list[str]:
     """A row as text, for deciding where the table stands; an empty one has no fields."""
-    return ["" if value is None else as_text(value) for value in row] if any(v is not None for v in row) else []
+    return (
+        ["" if value is None else reader_columns.as_text(value) for value in row]
+        if any(v is not None for v in row)
+        else []
+    )
 
 
 def _merged_cells(source: SourceFile, sheet: Any) -> list[Merged]:
@@ -229,13 +229,10 @@ def _with_merged(texts: Sequence[list[str]], merged: Sequence[Merged], grid: _Gr
 
 
 def _laid_out(grid: _Grid, texts: list[list[str]]) -> TableLayout:
-    guess = DialectGuess(dialect=Dialect(), records=texts, width=grid.width, consistency=1.0, score=1.0)
-    layout = find_layout(guess)
+    layout = find_layout(texts, grid.width)
     line = grid.rows[layout.start] if layout.first_row > layout.start else []
     is_text = all(value is None or isinstance(value, str) for value in line)
-    if layout.is_named_by_hand or is_text:
-        return layout
-    return replace(layout, is_named_by_hand=True)
+    return replace(layout, is_named_by_hand=layout.is_named_by_hand or not is_text)
 
 
 def _oddities(grid: _Grid) -> Iterator[Oddity]:

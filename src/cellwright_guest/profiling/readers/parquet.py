@@ -11,7 +11,7 @@ import pyarrow.parquet
 
 from cellwright_guest.profiling.raw import NotReadable, RawTable, ReadBudget, SourceFile
 from cellwright_guest.profiling.readers import reader_columns
-from cellwright_guest.profiling.records import Format, ReadOptions
+from cellwright_guest.profiling.records import ReadOptions
 
 _BATCH_ROWS: Final = 8_192
 _LONGEST_FOOTER: Final = 64 << 20
@@ -40,7 +40,6 @@ def read_parquet(source: SourceFile, budget: ReadBudget) -> RawTable:
         schema = file.schema_arrow
         if not schema.names:
             raise NotReadable("it has no columns")
-        wanted = schema.names[: budget.most_columns]
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         if any(group.total_byte_size > _LARGEST_GROUP for group in groups):
             raise NotReadable(f"one of its row groups is larger than {_LARGEST_GROUP >> 30} GB")
@@ -48,21 +47,24 @@ def read_parquet(source: SourceFile, budget: ReadBudget) -> RawTable:
         if any(size < 0 for size in sizes) or sum(sizes) != file.metadata.num_rows:
             raise NotReadable("it is a broken Parquet file: it says two different numbers of rows")
         chosen = _chosen(sizes, budget)
-        batches = _batches(file, chosen, wanted)
-        read = pa.schema([schema.field(number) for number in range(len(wanted))])
-        return _table(source, "parquet", read, batches, budget, sizes, chosen)
+        places = (
+            f"{len(chosen):,} of {len(sizes):,} row groups spread over the file" if len(chosen) < len(sizes) else ""
+        )
+        stride = reader_columns.starting_stride(sum(sizes[number] for number in chosen), budget.most_rows)
+        sample = reader_columns.RowSample(budget=budget, stride=stride)
+        reading = ReadOptions(path=source.shown, format="parquet")
+        batches = _batches(file, chosen, schema.names[: budget.most_columns])
+        return reader_columns.sampled_table(source, reading, schema, batches, sample, sum(sizes), places)
 
 
 def read_feather(source: SourceFile, budget: ReadBudget) -> RawTable:
     """The table in a Feather or Arrow file; raises `NotReadable` or arrow's own errors."""
     with pa.memory_map(str(source.path)) as mapped, pyarrow.ipc.open_file(mapped) as file:
-        schema = file.schema
-        if not schema.names:
+        if not file.schema.names:
             raise NotReadable("it has no columns")
-        wanted = list(range(min(len(schema.names), budget.most_columns)))
-        cut = pa.schema([schema.field(number) for number in wanted])
-        batches = (file.get_batch(number).select(wanted) for number in range(file.num_record_batches))
-        return _table(source, "feather", cut, batches, budget, None, [])
+        batches = (file.get_batch(number) for number in range(file.num_record_batches))
+        reading, sample = ReadOptions(path=source.shown, format="feather"), reader_columns.RowSample(budget=budget)
+        return reader_columns.sampled_table(source, reading, file.schema, batches, sample, rows=None)
 
 
 def _chosen(sizes: Sequence[int], budget: ReadBudget) -> list[int]:
@@ -80,39 +82,3 @@ def _batches(
     columns = None if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names) else list(wanted)
     for number in chosen:
         yield from file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns, use_threads=False)
-
-
-def _table(
-    source: SourceFile,
-    kind: Format,
-    schema: reader_columns.Schema,
-    batches: Iterator[reader_columns.Batch],
-    budget: ReadBudget,
-    sizes: Sequence[int] | None,
-    chosen: Sequence[int],
-) -> RawTable:
-    rows = sum(sizes) if sizes is not None else 0
-    offered = sum(sizes[number] for number in chosen) if sizes is not None else 0
-    sample = reader_columns.RowSample(budget=budget, stride=reader_columns.starting_stride(offered, budget.most_rows))
-    is_over = False
-    for batch in batches:
-        sample.offer(batch.select(list(range(len(schema.names)))))
-        is_over = budget.is_spent
-        if is_over:
-            break
-    held = reader_columns.kept_or_empty(sample, sample.seen, schema)
-    table = reader_columns.raw_table(
-        source,
-        ReadOptions(path=source.shown, format=kind),
-        reader_columns.raw_columns(held, reader_columns.unique_names(schema.names)),
-        [],
-        rows=rows if sizes is not None else sample.seen,
-        seen=sample.seen,
-        stride=sample.stride,
-        is_whole=not is_over and (sizes is None or len(chosen) == len(sizes)),
-        is_counted=sizes is not None or not is_over,
-    )
-    if sizes is not None and len(chosen) < len(sizes) and not is_over:
-        part = f"every {reader_columns.ordinal(max(2, sample.stride))} of {sample.seen:,} rows"
-        table.sampling = f"{part} in {len(chosen):,} of {len(sizes):,} row groups spread over the file"
-    return table

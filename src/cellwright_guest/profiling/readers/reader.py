@@ -23,15 +23,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from cellwright_guest.profiling.raw import (
-    NotReadable,
-    RawColumn,
-    RawTable,
-    ReadBudget,
-    SourceFile,
-    example,
-    unused_name,
-)
+from cellwright_guest.profiling import raw
 from cellwright_guest.profiling.readers.csv_file import read_text
 from cellwright_guest.profiling.readers.formats import HEAD_BYTES, recognise
 from cellwright_guest.profiling.readers.json_file import read_json, read_json_lines
@@ -39,20 +31,20 @@ from cellwright_guest.profiling.readers.reader_columns import Array, DataType
 from cellwright_guest.profiling.records import Oddity, ProfileRequest, SkippedFile
 
 
-def list_sources(paths: Sequence[str], most_files: int) -> tuple[list[SourceFile], list[SkippedFile], list[str]]:
+def list_sources(paths: Sequence[str], most_files: int) -> tuple[list[raw.SourceFile], list[SkippedFile], list[str]]:
     """The files that `paths` name; what is no file is told."""
-    sources, skipped, notes = dict[Path, SourceFile](), list[SkippedFile](), list[str]()
+    sources, skipped, notes = dict[Path, raw.SourceFile](), list[SkippedFile](), list[str]()
     for asked in dict.fromkeys(paths):
         path = Path(asked)
         try:
             status = path.stat()
         except (OSError, ValueError):
-            skipped.append(SkippedFile(path=example(asked), why="it cannot be opened"))
+            skipped.append(SkippedFile(path=raw.example(asked), why="it cannot be opened"))
             continue
         if stat.S_ISREG(status.st_mode):
-            sources.setdefault(path.absolute(), SourceFile(path=path, shown=asked, size_bytes=status.st_size))
+            sources.setdefault(path.absolute(), raw.SourceFile(path=path, shown=asked, size_bytes=status.st_size))
         else:
-            skipped.append(SkippedFile(path=example(asked), why="it is no file"))
+            skipped.append(SkippedFile(path=raw.example(asked), why="it is no file"))
     if len(sources) > most_files:
         notes.append(f"Only the first {most_files:,} of {len(sources):,} files were read.")
     return list(sources.values())[:most_files], skipped, notes
@@ -61,9 +53,9 @@ def list_sources(paths: Sequence[str], most_files: int) -> tuple[list[SourceFile
 _VARYING: Final = re.compile(r"\d+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*", re.IGNORECASE)
 
 
-def gather(tables: Sequence[RawTable], most_rows: int) -> list[RawTable]:
+def gather(tables: Sequence[raw.RawTable], most_rows: int) -> list[raw.RawTable]:
     """Tables of one shape in one folder with like names are one; those that nearly fit say so and stay apart."""
-    groups: dict[tuple[object, ...], list[RawTable]] = {}
+    groups: dict[tuple[object, ...], list[raw.RawTable]] = {}
     for table in tables:
         groups.setdefault(_shape(table), []).append(table)
     gathered = [_one(group, most_rows) if len(group) > 1 else group[0] for group in groups.values()]
@@ -71,7 +63,7 @@ def gather(tables: Sequence[RawTable], most_rows: int) -> list[RawTable]:
     return gathered
 
 
-def _shape(table: RawTable) -> tuple[object, ...]:
+def _shape(table: raw.RawTable) -> tuple[object, ...]:
     """What files must share to be one table: the folder, the pattern of the name, how they are read, the columns."""
     reading = msgspec.structs.replace(table.reading, path="", width=0)
     if table.reading.format not in ("csv", "parquet", "feather", "json", "jsonl"):
@@ -79,12 +71,12 @@ def _shape(table: RawTable) -> tuple[object, ...]:
     return (*_series(table), reading, tuple(column.name for column in table.columns))
 
 
-def _series(table: RawTable) -> tuple[str, str]:
+def _series(table: raw.RawTable) -> tuple[str, str]:
     path = Path(table.reading.path)
     return str(path.parent), _VARYING.sub("*", path.name)
 
 
-def _one(group: Sequence[RawTable], most_rows: int) -> RawTable:
+def _one(group: Sequence[raw.RawTable], most_rows: int) -> raw.RawTable:
     """One table of several files, its rows evenly of all of them."""
     first, looked_at = group[0], sum(table.looked_at for table in group)
     stride = max(1, -(-looked_at // max(1, most_rows)))
@@ -111,7 +103,7 @@ def _one(group: Sequence[RawTable], most_rows: int) -> RawTable:
     )
 
 
-def _stacked(group: Sequence[RawTable], at: int, stride: int) -> RawColumn:
+def _stacked(group: Sequence[raw.RawTable], at: int, stride: int) -> raw.RawColumn:
     column = group[0].columns[at]
     held = [table.columns[at].values for table in group]
     arrays = [chunk for each in held for chunk in (each.chunks if isinstance(each, pa.ChunkedArray) else [each])]
@@ -124,7 +116,7 @@ def _stacked(group: Sequence[RawTable], at: int, stride: int) -> RawColumn:
     values = pa.chunked_array(arrays)
     if stride > 1:
         values = values.take(pa.array(range(0, len(values), stride), type=pa.int64()))
-    return RawColumn(name=column.name, values=values, is_text_format=column.is_text_format)
+    return raw.RawColumn(name=column.name, values=values, is_text_format=column.is_text_format)
 
 
 def _cast(array: Array, kind: DataType) -> Array:
@@ -134,7 +126,7 @@ def _cast(array: Array, kind: DataType) -> Array:
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], type=pa.string())
 
 
-def _all_oddities(group: Sequence[RawTable]) -> list[Oddity]:
+def _all_oddities(group: Sequence[raw.RawTable]) -> list[Oddity]:
     """What was noticed in any of the files, with the rows counted through all of them."""
     found: dict[tuple[str, str], Oddity] = {}
     before = 0
@@ -160,7 +152,7 @@ def _together(known: Oddity, more: Oddity) -> Oddity:
     )
 
 
-def _note_near_fits(tables: Sequence[RawTable]) -> None:
+def _note_near_fits(tables: Sequence[raw.RawTable]) -> None:
     """A table whose file belongs to a series by its name but has a few other columns says which."""
     for table in tables:
         series = [other for other in tables if other.files and _series(other) == _series(table)]
@@ -179,15 +171,15 @@ def _note_near_fits(tables: Sequence[RawTable]) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(example(name)) for name in names[:3])
+    shown = ", ".join(repr(raw.example(name)) for name in names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3:,} more"
 
 
-def name_apart(tables: Sequence[RawTable]) -> list[RawTable]:
+def name_apart(tables: Sequence[raw.RawTable]) -> list[raw.RawTable]:
     """The same tables, no two with one name."""
     taken = list[str]()
     for table in tables:
-        table.name = unused_name(example(table.name) or "table", taken)
+        table.name = raw.unused_name(raw.example(table.name) or "table", taken)
         taken.append(table.name)
     return list(tables)
 
@@ -203,7 +195,7 @@ _BROKEN: Final = (
     pa.ArrowException,
 )  # fmt: skip
 
-Found = tuple[list[RawTable], list[SkippedFile], list[str]]
+Found = tuple[list[raw.RawTable], list[SkippedFile], list[str]]
 
 
 def read_tables(question: ProfileRequest) -> Found:
@@ -213,7 +205,7 @@ def read_tables(question: ProfileRequest) -> Found:
     """
     started = monotonic()
     sources, skipped, notes = list_sources(question.paths, question.most_files)
-    tables = list[RawTable]()
+    tables = list[raw.RawTable]()
     for number, source in enumerate(sources):
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
         seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
@@ -224,33 +216,31 @@ def read_tables(question: ProfileRequest) -> Found:
     return name_apart(gather(tables, question.most_rows)), skipped, notes
 
 
-def _budget_for(question: ProfileRequest, seconds: float, files: int) -> ReadBudget:
-    whole = ReadBudget(most_rows=question.most_rows, most_columns=question.most_columns, until=monotonic() + seconds)
+def _budget_for(question: ProfileRequest, seconds: float, files: int) -> raw.ReadBudget:
+    whole = raw.ReadBudget(
+        most_rows=question.most_rows, most_columns=question.most_columns, until=monotonic() + seconds
+    )
     if files == 1:
         return whole
-    return ReadBudget(
-        most_rows=max(min(question.most_rows, 20_000), 2 * question.most_rows // files),
-        most_columns=question.most_columns,
-        until=whole.until,
-        most_bytes=max(whole.most_bytes // files, 8 << 20),
-    )
+    most_rows = max(min(question.most_rows, 20_000), 2 * question.most_rows // files)
+    return replace(whole, most_rows=most_rows, most_bytes=max(whole.most_bytes // files, 8 << 20))
 
 
-def _read(source: SourceFile, budget: ReadBudget) -> Found:
+def _read(source: raw.SourceFile, budget: raw.ReadBudget) -> Found:
     try:
         return _by_format(source, budget)
-    except NotReadable as error:
+    except raw.NotReadable as error:
         why = str(error)
     except MemoryError:
         why = "it needs more memory than there is"
     except (PermissionError, FileNotFoundError):
         why = "it cannot be opened"
     except _BROKEN as error:
-        why = f"it is broken, or not what it seems to be: {example(str(error)) or type(error).__name__}"
+        why = f"it is broken, or not what it seems to be: {raw.example(str(error)) or type(error).__name__}"
     return [], [SkippedFile(path=source.shown, why=why)], []
 
 
-def _by_format(source: SourceFile, budget: ReadBudget) -> Found:
+def _by_format(source: raw.SourceFile, budget: raw.ReadBudget) -> Found:
     with source.path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
     compression = ""
@@ -266,7 +256,7 @@ def _by_format(source: SourceFile, budget: ReadBudget) -> Found:
         case "jsonl":
             return [read_json_lines(source, budget, head=head, compression=compression)], [], []
         case kind if compression:
-            raise NotReadable(f"it is a packed {kind} file; unpack it first")
+            raise raw.NotReadable(f"it is a packed {kind} file; unpack it first")
         case kind:
             return _by_library(source, budget, kind)
 
@@ -281,8 +271,8 @@ _LIBRARIES: Final = {
 """Readers whose library is loaded only when a file needs it: each takes a good part of a second."""
 
 
-def _by_library(source: SourceFile, budget: ReadBudget, kind: str) -> Found:
+def _by_library(source: raw.SourceFile, budget: raw.ReadBudget, kind: str) -> Found:
     module, name = _LIBRARIES[kind]
     read = getattr(importlib.import_module(f"cellwright_guest.profiling.readers.{module}"), name)
-    found: RawTable | Found = read(source, budget)
-    return ([found], [], []) if isinstance(found, RawTable) else found
+    found: raw.RawTable | Found = read(source, budget)
+    return ([found], [], []) if isinstance(found, raw.RawTable) else found

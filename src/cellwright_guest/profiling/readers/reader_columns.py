@@ -9,7 +9,8 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -122,14 +123,9 @@ class RowSample:
             offset += batch.num_rows
             if first < batch.num_rows:
                 thinned.append(_every(batch, first, 2))
-        self.kept = [combined(thinned)]
+        self.kept = [thinned[0] if len(thinned) == 1 else pa.concat_batches(thinned)]
         self.rows = self.kept[0].num_rows
         self.bytes = self.kept[0].nbytes
-
-
-def combined(batches: Sequence[Batch]) -> Batch:
-    """One batch of several of one schema; their own memory can go."""
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def starting_stride(rows: int, most_rows: int) -> int:
@@ -174,10 +170,8 @@ def typed_column(name: str, values: Sequence[Any]) -> tuple[RawColumn, list[Oddi
         array = _array(values)
         if array is not None:
             return RawColumn(name=name, values=array, is_text_format=False), []
-    told = sorted(kinds)
     texts = [None if value is None else as_text(value) for value in values]
-    odd = [Oddity(kind="mixed-types", says=_says_mixed(name, values, told), column=name, count=_rarer(values))]
-    return RawColumn(name=name, values=pa.array(texts, type=pa.string()), is_text_format=False), odd
+    return RawColumn(name=name, values=pa.array(texts, type=pa.string()), is_text_format=False), [_mixed(name, values)]
 
 
 def typed_columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[RawColumn], list[Oddity]]:
@@ -207,14 +201,6 @@ def as_text(value: Any) -> str:
             return value.isoformat(sep=" ")
         case _:
             return str(value)
-
-
-def raw_columns(table: Table, names: Sequence[str]) -> list[RawColumn]:
-    """Columns that are typed already."""
-    return [
-        RawColumn(name=name, values=column, is_text_format=False)
-        for name, column in zip(names, table.columns, strict=True)
-    ]
 
 
 def raw_table(
@@ -254,10 +240,42 @@ def oddities_around(
         yield Oddity(kind="unnamed-columns", says=f"{counted(unnamed, 'column')} without a name.", count=unnamed)
 
 
-def kept_or_empty(sample: RowSample, rows: int, schema: Schema) -> Table:
-    """The rows of a sample; no rows where none came."""
-    table = sample.table(rows)
-    return schema.empty_table() if table is None else table
+def sampled_table(
+    source: SourceFile,
+    reading: ReadOptions,
+    schema: Schema,
+    batches: Iterable[Batch],
+    sample: RowSample,
+    rows: int | None,
+    places: str = "",
+) -> RawTable:
+    """A table of batches that are typed already, read through the sample until the time is up.
+
+    `rows` are in the whole table; None: those that come. `places`: where they stand, if only some of them come.
+    """
+    names, is_over = unique_names(schema.names[: sample.budget.most_columns]), False
+    wanted = list(range(len(names)))
+    for batch in batches:
+        sample.offer(batch.select(wanted))
+        is_over = sample.budget.is_spent
+        if is_over:
+            break
+    kept = sample.table(sample.seen)
+    held = (schema.empty_table() if kept is None else kept).columns
+    table = raw_table(
+        source,
+        reading,
+        [RawColumn(name=name, values=values, is_text_format=False) for name, values in zip(names, held, strict=False)],
+        [],
+        rows=sample.seen if rows is None else rows,
+        seen=sample.seen,
+        stride=sample.stride,
+        is_whole=not places and not is_over,
+        is_counted=rows is not None or not is_over,
+    )
+    if places and not is_over:
+        table.sampling = f"every {ordinal(max(2, sample.stride))} of {sample.seen:,} rows in {places}"
+    return table
 
 
 def _safe(value: Any) -> Any:
@@ -293,16 +311,11 @@ def _array(values: Sequence[Any]) -> Any:
         return None
 
 
-def _rarer(values: Sequence[Any]) -> int:
-    """How many values are not of the commonest kind."""
-    kinds = [_kind(value) for value in values if value is not None]
-    return len(kinds) - max((kinds.count(kind) for kind in set(kinds)), default=0)
-
-
-def _says_mixed(name: str, values: Sequence[Any], kinds: Sequence[str]) -> str:
-    shown = [
-        example(as_text(next(value for value in values if value is not None and _kind(value) == kind)))
-        for kind in kinds
-    ]
-    what = ", ".join(f"{kind} ({text!r})" for kind, text in zip(kinds[:4], shown, strict=False))
-    return f"{name!r} holds values of {counted(len(kinds), 'kind')}: {what}."
+def _mixed(name: str, values: Sequence[Any]) -> Oddity:
+    there = [value for value in values if value is not None]
+    kinds = Counter(map(_kind, there))
+    first = {kind: next(value for value in there if _kind(value) == kind) for kind in sorted(kinds)[:4]}
+    what = ", ".join(f"{kind} ({example(as_text(value))!r})" for kind, value in first.items())
+    says = f"{name!r} holds values of {counted(len(kinds), 'kind')}: {what}."
+    rarer = kinds.total() - max(kinds.values(), default=0)
+    return Oddity(kind="mixed-types", says=says, column=name, count=rarer)
