@@ -88,11 +88,13 @@ async def keep_changes(
             return KeepReport(kept=(), refused=(), held_back=question)
     writer = await anyio.to_thread.run_sync(make_writer)
     progress.text = lambda: _how_far(writer, len(changes))
-    is_over = threading.Event()
+    is_over, claim = threading.Event(), threading.Lock()
     outcome: list[KeepReport | str] = []
 
     def work() -> None:
         # Nobody may be waiting for this thread any more when it ends.
+        if not claim.acquire(blocking=False):
+            return
         try:
             outcome.append(writer.keep(changes))
         except KeepStopped as stopped:
@@ -108,8 +110,10 @@ async def keep_changes(
     except anyio.get_cancelled_exc_class():
         # Ctrl-C: copies are taken back, but what already takes its place is brought to its end.
         writer.stop(_INTERRUPTED)
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(is_over.wait)
+        # Whoever cancels before the thread has begun would wait for ever for its end: it never begins then.
+        if not claim.acquire(blocking=False):
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(is_over.wait)
         if terms.on_progress is not None:
             was_late = any(isinstance(one, KeepReport) for one in outcome)
             terms.on_progress((_TOO_LATE if was_late else _STOPPED).format(len(changes)))
