@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import quote
@@ -99,7 +100,7 @@ def _read(source: SourceFile, budget: ReadBudget) -> Found:
 
 def _lock_down(connection: sqlite3.Connection) -> None:
     """Nothing but selecting: no attaching, no writing, no functions that a schema calls behind one's back."""
-    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA cache_size = -16384")
