@@ -21,6 +21,7 @@ from cellwright.errors import UserError
 from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
+from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
@@ -242,7 +243,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
     async with opened("x = 1") as notebook, Records.open(tmp_path / "journal.db") as records:
         editor = await NotebookEditor.open(notebook, tmp_path / "desk.json")
         project, kept = notebook.path.parent, JournalTexts(records)
-        git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier="A")
+        git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier=probe().tier)
         skill = Skill(name="s", description="d", body="b", folder=tmp_path)
         tools = [
             *notebook_tools(editor),

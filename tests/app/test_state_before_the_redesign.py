@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import shutil
 import tarfile
@@ -41,16 +42,18 @@ TOKEN = "cw_2ZwUkweN_6VcIbRPx_zvGByCaVTef-lgUNoM8_i84M8"
 def home(monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     """The state directory of then, at the path of then."""
     safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-    with FOLDER.with_suffix(".lock").open("w") as lock:
+    # On the directory itself: a file that one user makes there for it, no other could open.
+    lock = os.open(FOLDER.parent, os.O_RDONLY)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(FOLDER, ignore_errors=True)
         with tarfile.open(RECORDED) as packed:
             packed.extractall(FOLDER.parent, **safely)
         monkeypatch.chdir(FOLDER / "project")
-        try:
-            yield FOLDER / "state"
-        finally:
-            shutil.rmtree(FOLDER)
+        yield FOLDER / "state"
+    finally:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        os.close(lock)
 
 
 def parsed(home: Path, *words: str, code: int | None = 0) -> Any:

@@ -30,6 +30,7 @@ from cellwright.network import NetworkSettings
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.edits import CreateCell
 from cellwright.notebook.files import read
+from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings
 from tests.kernel.test_environment_kernels import needed_by, wheel_of
 
@@ -311,7 +312,7 @@ async def test_where_environments_are_off_nothing_is_installed(
     pool: KernelPool, write_notebook: Callable[..., Path]
 ) -> None:
     path = write_notebook("x = 1")
-    async with pool.open_notebook(path, KernelOptions(project=path.parent)) as notebook:
+    async with pool.open_notebook(path, KernelOptions(project=path.parent, tier=probe().tier)) as notebook:
         with pytest.raises(RefusedByPolicy):
             await notebook.install("loud")
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from cellwright.kernel.pool import KernelPool
+from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.tool import result_text
 from tests.sampling import spread
@@ -32,7 +33,7 @@ REAL = shutil.which("git") or GIT
 @pytest.fixture
 def agent(pool: KernelPool) -> MakeAgent:
     def make(project: Path, **options: Any) -> GitAgent:
-        return GitAgent(GitClient(project, pool.zygote, author=ADA, **options))
+        return GitAgent(GitClient(project, pool.zygote, author=ADA, **({"tier": probe().tier} | options)))
 
     return make
 

@@ -17,6 +17,7 @@ from cellwright.journal.flow import Flow, Workflow
 from cellwright.kernel.pool import KernelPool
 from cellwright.policy.actions import GitCommit, ReadFile
 from cellwright.policy.approvals import No, Yes
+from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.callers import standard
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.commit_import import Author
@@ -36,7 +37,7 @@ MakeAgent = Callable[..., GitAgent]
 @pytest.fixture
 def agent(pool: KernelPool) -> MakeAgent:
     def make(project: Path, **options: Any) -> GitAgent:
-        return GitAgent(GitClient(project, pool.zygote, author=ADA, **options))
+        return GitAgent(GitClient(project, pool.zygote, author=ADA, **({"tier": probe().tier} | options)))
 
     return make
 

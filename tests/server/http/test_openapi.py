@@ -176,7 +176,7 @@ async def test_whatever_is_sent_at_length_no_answer_is_the_servers_fault(api: Ap
     assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=30, checks=_SEEN)) == []
 
 
-def test_every_operation_says_who_it_is_and_what_it_is_for(api: Api) -> None:
+async def test_every_operation_says_who_it_is_and_what_it_is_for(api: Api) -> None:
     for found in api.schema.get_all_operations():
         said = found.ok().definition.raw
         assert said["operationId"].isidentifier()

@@ -62,7 +62,7 @@ class GitClient:
     _: KW_ONLY
     author: Author
     namespace: str = "cellwright"
-    tier: Tier = "A"
+    tier: Tier
     reveal: tuple[str, ...] = ()
     git_path: str = WHERE_GIT_IS
     clock: Callable[[], float] = time.time
