@@ -57,13 +57,13 @@ async def test_a_file_that_is_gone_is_named_and_the_others_are_told(pool: Kernel
 
 async def test_a_file_alone_that_cannot_be_read_is_an_error(pool: KernelPool, tmp_path: Path) -> None:
     gone = DataMount(source=str(tmp_path / "gone.csv"), target="gone.csv")
-    with pytest.raises(Unavailable, match="could not (be started|start)"):
+    with pytest.raises(Unavailable, match=r"could not (be started|start)"):
         await (await a_cage(pool)).profile([gone], ProfileRequest(paths=("gone.csv",)))
 
 
 async def test_where_no_cage_is_to_be_had_several_files_are_an_error_too(pool: KernelPool, tmp_path: Path) -> None:
     gone = [DataMount(source=str(tmp_path / name), target=name) for name in ("a.csv", "b.csv")]
-    with pytest.raises(Unavailable, match="could not (be started|start)"):
+    with pytest.raises(Unavailable, match=r"could not (be started|start)"):
         await (await a_cage(pool)).profile(gone, ProfileRequest(paths=("a.csv", "b.csv")))
 
 

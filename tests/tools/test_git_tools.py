@@ -37,7 +37,8 @@ MakeAgent = Callable[..., GitAgent]
 @pytest.fixture
 def agent(pool: KernelPool) -> MakeAgent:
     def make(project: Path, **options: Any) -> GitAgent:
-        return GitAgent(GitClient(project, pool.zygote, author=ADA, **({"tier": probe().tier} | options)))
+        given: dict[str, Any] = {"tier": probe().tier, **options}
+        return GitAgent(GitClient(project, pool.zygote, author=ADA, **given))
 
     return make
 
