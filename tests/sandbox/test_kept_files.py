@@ -231,6 +231,21 @@ async def test_whoever_interrupts_it_before_everything_is_copied_finds_the_proje
     assert desk.is_as_it_was()
 
 
+async def test_whoever_interrupts_it_before_it_has_begun_waits_for_nothing_and_nothing_stays_open(desk: Desk) -> None:
+    before = psutil.Process().num_fds()
+    with anyio.CancelScope() as scope:
+
+        def keeper() -> ProjectWriter:
+            scope.cancel()
+            return desk.keeper()
+
+        await keep_changes(keeper, created(MANY), KeepTerms(on_progress=desk.said.append), KeepProgress())
+    assert scope.cancelled_caught
+    assert desk.said == ["Stopped: none of the 100 changed files was kept, and the project is as it was."]
+    assert desk.is_as_it_was()
+    assert psutil.Process().num_fds() == before
+
+
 def test_what_is_stopped_while_a_large_file_is_copied_leaves_nothing(desk: Desk, tmp_path: Path) -> None:
     with (tmp_path / "left" / "big").open("wb") as file:
         file.truncate(64 << 20)

@@ -235,7 +235,7 @@ class Agent:
 
     async def _do(self, actions: styles.ModelReply) -> AgentReport | None:
         results = await self._call(actions.calls)
-        did = tuple(map(_call_record, actions.calls, results))
+        did = tuple(_call_record(call, result) for call, result in zip(actions.calls, results, strict=True))
         for result in results:
             if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
                 self._artifacts[str(result.value["artifact"])] = None

@@ -5,6 +5,7 @@ and DBOS from outside, for a door that runs no workflows. One of its doorkeepers
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -118,12 +119,13 @@ EXPECTED_OUTCOMES: Final = _Expected()
 # ── the engine from outside ──
 
 
-class WorkflowControl:
+class WorkflowControl(ABC):
     """Stops and forks workflows, through DBOS's system database."""
 
     @property
+    @abstractmethod
     def _system(self) -> Any:
-        raise NotImplementedError
+        """That database."""
 
     async def cancel(self, workflow_ids: Sequence[str]) -> None:
         """Let these take no further step; their worker notices within a second and stops the steps they are in."""

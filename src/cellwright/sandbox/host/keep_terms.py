@@ -86,7 +86,7 @@ async def keep_changes(
         progress.text = lambda: ""
         if terms.ask is None or not await terms.ask(question):
             return KeepReport(kept=(), refused=(), held_back=question)
-    writer = await anyio.to_thread.run_sync(make_writer)
+    writer = make_writer()
     progress.text = lambda: _how_far(writer, len(changes))
     is_over, claim = threading.Event(), threading.Lock()
     outcome: list[KeepReport | str] = []
@@ -110,10 +110,10 @@ async def keep_changes(
     except anyio.get_cancelled_exc_class():
         # Ctrl-C: copies are taken back, but what already takes its place is brought to its end.
         writer.stop(_INTERRUPTED)
-        # Whoever cancels before the thread has begun would wait for ever for its end: it never begins then.
-        if not claim.acquire(blocking=False):
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(is_over.wait)
+        # A thread that had not begun never will, and would be waited for for ever: then it ends here, at once.
+        work()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(is_over.wait)
         if terms.on_progress is not None:
             was_late = any(isinstance(one, KeepReport) for one in outcome)
             terms.on_progress((_TOO_LATE if was_late else _STOPPED).format(len(changes)))

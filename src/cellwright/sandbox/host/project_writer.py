@@ -86,8 +86,7 @@ class ProjectWriter:
         """How many changes are ready to take their place."""
         self.step = "copying"
         self._left = left
-        self._root = os.open(project, GIVEN_DIRECTORY)
-        self._owner = os.fstat(self._root)
+        self._project = project
         self._is_root = syscalls.is_root()
         self._since_ns = since_ns
         self._paths = ProjectPaths(hidden)
@@ -113,6 +112,8 @@ class ProjectWriter:
     def keep(self, changes: Sequence[FileChange]) -> KeepReport:
         """Copy, sync, then put everything in its place; `KeepStopped` if nothing was. Blocking."""
         plan = KeepPlan.of(changes)
+        self._root = os.open(self._project, GIVEN_DIRECTORY)
+        self._owner = os.fstat(self._root)
         self._has_many = sum(change.what == "file" for change in plan.new) > _FEW
         try:
             for change in plan.new:
