@@ -55,11 +55,9 @@ class DaemonVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonStatus:
+class DaemonStatus(DaemonVersion):
     """How the daemon is doing."""
 
-    pid: int
-    version: str
     since: str
     runs_at_work: int
     connections: int

@@ -41,9 +41,7 @@ async def resume_run(
         was_paused = await steering_commands.resume(resources.records, status.run, caller.as_person)
         return shapes.RunNote(run=status.run, note="It goes on." if was_paused else "It was not paused; it goes on.")
     if status.standing not in {"cancelled", "dead"}:
-        raise Conflict(
-            f"The status.run {status.run!r} is {status.standing} already.", hint="Retry a task of it, or fork it."
-        )
+        raise Conflict(f"The run {status.run!r} is {status.standing} already.", hint="Retry a task of it, or fork it.")
     await resources.live.resume(status.run, person=caller.person)
     return shapes.RunNote(run=status.run, note="It goes on from where it was.")
 
@@ -76,10 +74,10 @@ async def retry_run(
     if said.budget_usd is None:
         again = await resources.live.retry(status.run, said.task, person=caller.person)
     elif status.is_going:
-        raise Conflict(f"The status.run {status.run!r} is at work.", hint="Raise its cap when it asks.")
+        raise Conflict(f"The run {status.run!r} is at work.", hint="Raise its cap when it asks.")
     else:
         again = await _continued(resources, status.run, said.task, read_budget(said.budget_usd))
-    note = f"It does {said.task} again." if again == status.run else f"A new status.run continues it with {said.task}."
+    note = f"It does {said.task} again." if again == status.run else f"A new run continues it with {said.task}."
     return shapes.RunNote(run=again, note=note)
 
 
@@ -91,7 +89,7 @@ async def fork_run(
     from_step = None if said is None else said.from_step
     last = max((step.number for step in status.steps), default=0)
     if from_step is not None and from_step > last + 1:
-        raise ResourceNotFound(f"The status.run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
+        raise ResourceNotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
     forked = await resources.live.fork(status.run, from_step=from_step)
     return shapes.RunNote(run=forked, note=f"It goes on from {status.run}.")
 
