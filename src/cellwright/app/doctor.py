@@ -208,9 +208,8 @@ def _network(network: tuple[ShownSetting, ...], sources: NetworkSources) -> list
 
 def _missing(sources: NetworkSources, name: str) -> str:
     """What is wrong with a setting that names a file or a folder."""
-    if name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "NETRC"}:
-        return "" if Path(sources.found[name].value).exists() else "It is not there, so it is not used."
-    return ""
+    is_file = name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "NETRC"}
+    return "It is not there, so it is not used." if is_file and not Path(sources.found[name].value).exists() else ""
 
 
 async def _models(settings: Settings, launch: GatewayLaunch) -> list[DoctorCheck]:

@@ -19,11 +19,6 @@ from cellwright.kernel.profiler import ProfileLimits
 app = typer.Typer(help="Look at data files before anybody works with them.", no_args_is_help=True)
 
 
-@app.callback()
-def _data() -> None:
-    """Look at data files before anybody works with them."""
-
-
 @app.command()
 def profile(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Data files, or folders with data files.")],

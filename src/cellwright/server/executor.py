@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,8 +37,11 @@ class RunClient(Protocol):
         """Stop a run for good."""
         ...
 
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
-        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
+    async def retry(self, run: str, task: str, *, person: str, budget_usd: Decimal | None = None) -> RunId:
+        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards.
+
+        `budget_usd` is the new one's cap; None: as it was.
+        """
         ...
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:

@@ -26,6 +26,7 @@ from cellwright.journal.events import RunEnded
 from cellwright.journal.names import stream_of
 from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records, known_run
+from cellwright.kernel.task_groups import wait_for_any
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import delivery_of
@@ -149,7 +150,7 @@ class RunWatch:
                 self._end(WatchedDelivery(delivery=delivery, is_by_us=self._interrupts > 1))
                 return
             with anyio.move_on_after(patience):
-                await _first(news, self._over)
+                await wait_for_any(news, self._over)
 
     async def _look_for_questions(self) -> None:
         pending = await self.records.questions.pending(self.run)
@@ -303,18 +304,6 @@ def open_watch(
 async def _steering_commands() -> ModuleType:
     """What one says to a run at work loads agents, which takes a while: not before it is needed, and in a thread."""
     return await anyio.to_thread.run_sync(importlib.import_module, "cellwright.runs.execute.steering_commands")
-
-
-async def _first(one: anyio.Event, other: anyio.Event) -> None:
-    """Until either is set."""
-    async with anyio.create_task_group() as tasks:
-
-        async def wait(event: anyio.Event) -> None:
-            await event.wait()
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(wait, one)
-        tasks.start_soon(wait, other)
 
 
 # ── whoever executes runs: the daemon of this state directory, or this process if there can be none ──

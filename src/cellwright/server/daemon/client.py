@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from decimal import Decimal
 from functools import partial
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final
@@ -116,9 +117,10 @@ class DaemonClient:
         with suppress(Conflict):
             await self._call("POST", f"/runs/{_quoted(run)}/cancel", {"reason": reason[:1_000]}, is_repeatable=True)
 
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+    async def retry(self, run: str, task: str, *, person: str, budget_usd: Decimal | None = None) -> RunId:
         """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
-        return await self._run_of("POST", f"/runs/{_quoted(run)}/retry", {"task": task}, person=person)
+        body = {"task": task, "budget_usd": None if budget_usd is None else str(budget_usd)}
+        return await self._run_of("POST", f"/runs/{_quoted(run)}/retry", body, person=person)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run with the old one's steps below `from_step`."""

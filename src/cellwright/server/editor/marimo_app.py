@@ -23,6 +23,7 @@ from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import render
 from cellwright.server.editor import allowed_routes
 from cellwright.server.editor.allowed_routes import panel_routes
+from cellwright.server.editor.middleware import EditorRefusal
 from cellwright.server.editor.mirror import NotebookMirror
 from cellwright.server.editor.sessions import EditorSession, Sessions, load_assets_route
 
@@ -92,12 +93,6 @@ class _Typing(msgspec.Struct):
     cell: str
 
 
-class _RouteProblem(Exception):
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.answer = JSONResponse({"detail": why}, status_code=status)
-
-
 def editor_routes(sessions: Sessions) -> Starlette:
     """An app with these routes and no others."""
     ours = _Routes(sessions)
@@ -118,7 +113,7 @@ def editor_routes(sessions: Sessions) -> Starlette:
             *panel_routes(ours.notebook),
         ],
         exception_handlers={
-            _RouteProblem: _answer,
+            EditorRefusal: _answer,
             ClientDisconnect: lambda request, problem: Response(status_code=400),
         },
     )
@@ -143,7 +138,7 @@ class _Routes:
         if body.persist:
             problem = await mirror.save()
             if problem:
-                raise _RouteProblem(409, problem)
+                raise EditorRefusal(409, problem)
         return PlainTextResponse(render(mirror.notebook.document))
 
     async def read_code(self, request: Request) -> Response:
@@ -163,7 +158,7 @@ class _Routes:
         try:
             await mirror.notebook.restart()
         except CellwrightError as problem:
-            raise _RouteProblem(503, problem.message) from problem
+            raise EditorRefusal(503, problem.message) from problem
         return JSONResponse(_SUCCESS)
 
     def notebook(self, request: Request) -> OpenNotebook | None:
@@ -182,7 +177,7 @@ class _Routes:
         page = request.headers.get("Marimo-Session-Id", "")
         session = self._sessions.get_session(SessionId(page))
         if not isinstance(session, EditorSession) or not isinstance(session.shown, NotebookMirror):
-            raise _RouteProblem(403, "This page is connected to no notebook.")
+            raise EditorRefusal(403, "This page is connected to no notebook.")
         return page, session.shown
 
     def _editor(self, request: Request) -> tuple[str, NotebookMirror]:
@@ -190,7 +185,7 @@ class _Routes:
         page, mirror = self._page(request)
         consumer = mirror.session.room.get_consumer(ConsumerId(page))
         if consumer is None or not mirror.session.room.get_capabilities(consumer).edit:
-            raise _RouteProblem(403, _READ_ONLY)
+            raise EditorRefusal(403, _READ_ONLY)
         return page, mirror
 
 
@@ -198,9 +193,9 @@ async def _body(request: Request, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(await request.body(), type=kind)
     except (msgspec.MsgspecError, AssertionError, RecursionError) as problem:
-        raise _RouteProblem(400, f"Not understood: {str(problem)[:200]}") from problem
+        raise EditorRefusal(400, f"Not understood: {str(problem)[:200]}") from problem
 
 
 def _answer(request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, _RouteProblem)
-    return problem.answer
+    assert isinstance(problem, EditorRefusal)
+    return JSONResponse({"detail": problem.why}, status_code=problem.status)

@@ -170,6 +170,11 @@ class EditorSession(SessionImpl):
 class _KernelProxy:
     """What marimo takes for the manager of its kernel."""
 
+    pid: int | None = None
+    """Nobody's business there."""
+    profile_path: str | None = None
+    """Nothing is profiled."""
+
     def __init__(self, shown: ShownNotebook) -> None:
         self.mode = SessionMode.EDIT
         self._shown = shown
@@ -189,16 +194,6 @@ class _KernelProxy:
 
     def close_kernel(self, *, graceful: bool = False) -> None:
         """Never from here: whoever opened the notebook closes it."""
-
-    @property
-    def pid(self) -> int | None:
-        """Nobody's business there."""
-        return None
-
-    @property
-    def profile_path(self) -> str | None:
-        """Nothing is profiled."""
-        return None
 
     @property
     def kernel_connection(self) -> TypedConnection[KernelMessage]:

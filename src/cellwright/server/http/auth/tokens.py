@@ -257,10 +257,6 @@ class ActiveRequest:
     """Whether its answer goes on until somebody leaves."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
-    def end(self) -> None:
-        """Break the answer off."""
-        self.scope.cancel()
-
 
 class ActiveRequests:
     """Every request of somebody known that is being answered."""
@@ -289,7 +285,7 @@ class ActiveRequests:
         """This one will not end by itself."""
         visit.is_stream = True
         if self._is_closing:
-            visit.end()
+            visit.scope.cancel()
 
     def end_unless(self, stands: Callable[[str], bool]) -> None:
         """End those whose token does not count any more."""
@@ -297,11 +293,11 @@ class ActiveRequests:
         over = {token for token in tokens if not stands(token)}
         for visit in self._visits:
             if visit.token in over:
-                visit.end()
+                visit.scope.cancel()
 
     def end_streams(self) -> None:
         """End what would never end; the rest is answered."""
         self._is_closing = True
         for visit in self._visits:
             if visit.is_stream:
-                visit.end()
+                visit.scope.cancel()

@@ -65,7 +65,7 @@ class RunRevisions:
 
     async def move(self, run: str, target: Target, person: Person) -> HistoryOutcome:
         """Undo or redo. Raises `Conflict`, `Unavailable`."""
-        status = await status_of(self.resources.records, run)
+        status = await status_of(self.resources, run)
         if (editor := self.resources.live.editors.get(run)) is not None:
             return await move_live(editor.history, target, run=run, log=self.resources.records.log, person=person)
         if status.is_going:
@@ -139,7 +139,7 @@ async def accept_branch(
     caller: Approver, resources: Resources, run: RunName, branch: BranchName
 ) -> shapes.BranchDecided:
     """Keep a branch that waits."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     decided = await branches.accept(resources.inbox, run, branch, caller.as_person)
     return shapes.BranchDecided.model_validate(decided.json())
 
@@ -147,7 +147,7 @@ async def accept_branch(
 @branches_router.post("/runs/{run}/branches/{branch:path}/drop")
 async def drop_branch(caller: Approver, resources: Resources, run: RunName, branch: BranchName) -> shapes.BranchDecided:
     """Drop a branch that waits."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     decided = await branches.drop(resources.inbox, run, branch, caller.as_person)
     return shapes.BranchDecided.model_validate(decided.json())
 
@@ -193,7 +193,7 @@ async def review_change(
     said: shapes.VerdictBody,
 ) -> shapes.CellChangeShape:
     """Accept one cell's change, or take it back."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
     before = (await resources.views.of(run)).reviews.get((change.key, cell))
     if said.verdict == "reject":

@@ -20,7 +20,7 @@ from cellwright.journal.names import stream_of
 from cellwright.kernel.observation import Event
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.server.http import notebook_views as views
-from cellwright.server.http.auth.dependencies import KnownRun, Reader, RunName, check_run
+from cellwright.server.http.auth.dependencies import KnownRun, Reader
 from cellwright.server.http.notebook_index import Index, NotebookIndex
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.schemas.runs import RecordedEvent, Timeline
@@ -110,10 +110,9 @@ async def read_timeline(
 
 @router.get("/runs/{run}/events", response_class=StreamingResponse, responses=EVENT_STREAM_RESPONSE)
 async def follow_run(
-    _: Reader, resources: Resources, pages: Pages, run: RunName, after: After = 0, last_event_id: LastEventId = None
+    _: Reader, pages: Pages, run: KnownRun, after: After = 0, last_event_id: LastEventId = None
 ) -> StreamingResponse:
     """What happens in a run, as server-sent events."""
-    await check_run(resources.records, run)
     start = after if last_event_id is None else last_event_id
     return event_stream(pages.follow(stream_of(run), start))
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from decimal import Decimal
 from typing import Annotated
 
 from fastapi import Body
 
 from cellwright.agents import steering
-from cellwright.errors import UserError
-from cellwright.journal.names import RunId
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.goal.request import read_budget
-from cellwright.runs.plan.plan import RetryTask, edited, parse_edit
-from cellwright.runs.views.run_view import read_view
+from cellwright.runs.plan.plan import parse_edit
 from cellwright.server.http.auth.dependencies import ActiveRun, KnownStatus, Steerer
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
@@ -71,12 +66,10 @@ async def retry_run(
     caller: Steerer, resources: Resources, status: KnownStatus, said: shapes.RetryBody
 ) -> shapes.RunNote:
     """Do a task again."""
-    if said.budget_usd is None:
-        again = await resources.live.retry(status.run, said.task, person=caller.person)
-    elif status.is_going:
+    if said.budget_usd is not None and status.is_going:
         raise Conflict(f"The run {status.run!r} is at work.", hint="Raise its cap when it asks.")
-    else:
-        again = await _continued(resources, status.run, said.task, read_budget(said.budget_usd))
+    cap = None if said.budget_usd is None else read_budget(said.budget_usd)
+    again = await resources.live.retry(status.run, said.task, person=caller.person, budget_usd=cap)
     note = f"It does {said.task} again." if again == status.run else f"A new run continues it with {said.task}."
     return shapes.RunNote(run=again, note=note)
 
@@ -92,15 +85,6 @@ async def fork_run(
         raise ResourceNotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
     forked = await resources.live.fork(status.run, from_step=from_step)
     return shapes.RunNote(run=forked, note=f"It goes on from {status.run}.")
-
-
-async def _continued(resources: ApiResources, run: str, task: str, cap: Decimal) -> RunId:
-    """A new run that goes on from where an ended one stood, under another cap. Raises `UserError`."""
-    seen = await read_view(resources.records.log.read_all, run)
-    if seen.goal is None or seen.plan is None:
-        raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
-    plan = edited(seen.plan, RetryTask(task=task))
-    return await resources.live.start(replace(seen.goal, plan=plan, continues=run, budget_usd=cap))
 
 
 @router.post("/runs/{run}/say")
