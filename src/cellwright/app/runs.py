@@ -89,10 +89,8 @@ class Runs:
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
 
-    @property
-    def is_daemon(self) -> bool:
-        """Runs rest when this process ends."""
-        return False
+    is_daemon = False
+    """Runs rest when this process ends."""
 
     @property
     def records(self) -> Records:

@@ -232,11 +232,6 @@ class _WorkspaceSetup:
     has_git: bool
     data: tuple[DataFile, ...]
 
-    @property
-    def has_network(self) -> bool:
-        """Whether approved hosts, and only those, could be reached: it takes a network namespace."""
-        return self.tier in {"A", "B"}
-
 
 def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _WorkspaceSetup:
     """Raises `UserError` or `RefusedByPolicy`. Blocking."""
@@ -283,7 +278,8 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
 async def _open_network(
     stack: AsyncExitStack, setup: _WorkspaceSetup, records: Records, options: WorkspaceOptions
 ) -> NetworkAccess | None:
-    if options.is_offline or not setup.has_network:
+    # That approved hosts, and only those, can be reached takes a network namespace.
+    if options.is_offline or setup.tier not in {"A", "B"}:
         return None
     network = options.network or Network.of(options.settings)
     agreed = NetworkPolicy(rules=setup.rules, envelope=options.envelope, run=setup.run)

@@ -113,14 +113,11 @@ async def _view(models: Models) -> dict[str, Any]:
 
 async def _stop(now: bool) -> dict[str, Any]:
     home = Settings.read().home
-    pid = running_pid(home)
+    pid, connection, in_flight = running_pid(home), None, 0
     if pid is None:
         return {"was_running": False, "ended": True, "calls_in_flight": 0}
-    try:
+    with suppress(Unavailable):
         connection = await anyio.to_thread.run_sync(connect, home)
-    except Unavailable:
-        connection = None
-    in_flight = 0
     if connection is not None:
         connection.close()
         async with open_models() as models:

@@ -116,13 +116,7 @@ def is_completing() -> bool:
 
 def exit_code(problem: CellwrightError) -> int:
     """Which exit code an error deserves."""
-    match problem:
-        case UserError():
-            return 2
-        case RefusedByPolicy():
-            return 3
-        case _:
-            return 1
+    return 2 if isinstance(problem, UserError) else 3 if isinstance(problem, RefusedByPolicy) else 1
 
 
 def _end_of_group(group: BaseExceptionGroup[BaseException]) -> int:
@@ -140,6 +134,3 @@ def _end_of_group(group: BaseExceptionGroup[BaseException]) -> int:
 def _first(group: BaseExceptionGroup[CellwrightError]) -> CellwrightError:
     first = group.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
-
-
-__all__ = ["app", "main"]

@@ -30,16 +30,11 @@ def _stop_daemon(arguments: Mapping[str, str]) -> str:
     return f"`cellwright serve stop{' --kill' if arguments['how'] == 'kill' else ''}` ends it."
 
 
-def _tls_files(arguments: Mapping[str, str]) -> str:
-    match arguments["file"]:
-        case "certificate":
-            return "Give --tls-cert PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on."
-        case "key":
-            return "Give --tls-key the certificate's private key as PEM, without a password."
-        case _:
-            return "Give --tls-cert and --tls-key that were made together; the certificate comes first in its file."
-
-
+_TLS_FILES: Final = {
+    "certificate": "Give --tls-cert PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on.",
+    "key": "Give --tls-key the certificate's private key as PEM, without a password.",
+    "both": "Give --tls-cert and --tls-key that were made together; the certificate comes first in its file.",
+}
 TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "add_data": "Name {what} with --data.",
     "name_notebook": "Name {what} with --notebook.",
@@ -76,7 +71,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "open_web": "`cellwright serve` opens it.",
     "serve_with_tls": "Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks "
     "TLS; or leave --host away and use `ssh -L 8300:127.0.0.1:8300`.",
-    "give_tls_files": _tls_files,
+    "give_tls_files": lambda given: _TLS_FILES.get(given["file"], _TLS_FILES["both"]),
     "serve_without_page": "Or serve the API without it: `cellwright serve --no-page`.",
     "get_address": "`cellwright serve url` gives a fresh one.",
     "get_admitted": "`cellwright serve url` gives a fresh address, `cellwright serve tokens create` a token.",

@@ -89,10 +89,8 @@ def context(
     """Show what a model read in one step of an agent: every part, where it stands and what it cost."""
     if step is None:
         name, found = journal.read(lambda records: _steps(records, run))
-        if journal.as_json:
-            console.as_json({"run": name, "steps": found})
-        else:
-            journal_tables.raw("".join(f"{each['agent']} {each['step']}: {each['tokens']} tokens\n" for each in found))
+        listed = "".join(f"{each['agent']} {each['step']}: {each['tokens']} tokens\n" for each in found)
+        console.result({"run": name, "steps": found}, journal.as_json, lambda _: journal_tables.raw(listed))
         return
     name, text, view = journal.read(lambda records: _context(records, run, step))
     console.result(

@@ -87,6 +87,8 @@ async def runs_here_or_there(
 class DaemonClient:
     """Runs that go on whether or not this process does. `async with connect(settings) as daemon`."""
 
+    is_daemon = True
+
     def __init__(self, settings: Settings, launch: DaemonLaunch, on_note: OnNote, *, is_starting: bool) -> None:
         self._settings = settings
         self._launch = launch
@@ -95,11 +97,6 @@ class DaemonClient:
         self._connection: DaemonConnection | PredecessorConnection | None = None
         self._is_closed = False
         self._asking = anyio.Lock()
-
-    @property
-    def is_daemon(self) -> bool:
-        """Runs go on when this process ends."""
-        return True
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Begin a run; durable once it returns. An id that is taken means that run.

@@ -110,19 +110,15 @@ class ShownNotebook(Protocol):
     @property
     def notebook(self) -> OpenNotebook:
         """Which one."""
-        ...
 
     def heard(self, command: commands.CommandMessage, page: str) -> None:
         """A page asks something of the kernel."""
-        ...
 
     def joined(self, consumer: SessionConsumer, *, is_new: bool) -> None:
         """A page is connected: a new one, which will be told everything, or one that had lost its connection."""
-        ...
 
     def interrupt(self) -> None:
         """Stop what runs."""
-        ...
 
 
 class EditorSession(SessionImpl):

@@ -61,7 +61,6 @@ class EditorLinks(Protocol):
 
     async def address(self, notebook: OpenNotebook, *, person: str) -> str:
         """Where this person's browser finds the editor of this notebook, once: the credential in it is used up."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
