@@ -16,7 +16,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.agents import Assignment, Role, read_roles
+from cellwright.agents import Role, read_roles
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
@@ -30,7 +30,6 @@ from cellwright.app.notebooks import Files, contained, mounted_data, open_notebo
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
 from cellwright.data.files import DataFile, place_data
-from cellwright.journal.flow import Flow
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
 from cellwright.kernel.environments.interpreters import PythonChoice
@@ -44,7 +43,6 @@ from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rules import Rules
 from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
-from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -182,9 +180,6 @@ async def open_workspace(
                     ),
                 )
 
-        async def would_answer(goal: Goal) -> bool:
-            return await has_model(models, setup.roles, is_private=goal.is_private)
-
         async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
             return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
 
@@ -193,7 +188,7 @@ async def open_workspace(
             context=agents,
             rules=setup.rules,
             profiler=context.profiler,
-            has_model=would_answer,
+            has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
             open_branch=open_branch,
         )
@@ -206,11 +201,7 @@ def agent_context_opener(
 
     `records` are those of the journal that runs it. Open them first: work that was cut off begins at once.
     """
-
-    def open_for(flow: Flow, _: Assignment) -> AbstractAsyncContextManager[AgentContext]:
-        return open_agent_context(path, workflow=flow.id, records=records, person=person, options=options)
-
-    return open_for
+    return lambda flow, _: open_agent_context(path, workflow=flow.id, records=records, person=person, options=options)
 
 
 # ── what is known before anything is started ──

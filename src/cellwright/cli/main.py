@@ -83,7 +83,8 @@ def _root() -> None:
 def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
-        if not is_completing():
+        # Where a shell asks what could be typed next: no gateway is started and no key handed over for a Tab.
+        if _COMPLETION not in Settings.read().environment:
             _hand_over_own_keys()
         with masked_logs():
             app(standalone_mode=True)
@@ -107,11 +108,6 @@ def _hand_over_own_keys() -> None:
     hand_over_keys(settings.environment, launch.home, sys.orig_argv, warn=console.note, launch=launch)
     # Still here: it began again before, and something put a key back.
     forget_variables(found)
-
-
-def is_completing() -> bool:
-    """Whether a shell asks what could be typed next: no gateway is started and no key handed over for a Tab."""
-    return _COMPLETION in Settings.read().environment
 
 
 def exit_code(problem: CellwrightError) -> int:

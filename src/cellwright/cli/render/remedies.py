@@ -20,16 +20,6 @@ def _rerun(arguments: Mapping[str, str]) -> str:
     return f"To have them: `cellwright notebook run {shlex.quote(arguments['notebook'])}{option}`"
 
 
-def _journal(arguments: Mapping[str, str]) -> str:
-    return (
-        f"See `cellwright journal show {arguments['run']}`." if arguments["run"] else "See `cellwright journal runs`."
-    )
-
-
-def _stop_daemon(arguments: Mapping[str, str]) -> str:
-    return f"`cellwright serve stop{' --kill' if arguments['how'] == 'kill' else ''}` ends it."
-
-
 _TLS_FILES: Final = {
     "certificate": "Give --tls-cert PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on.",
     "key": "Give --tls-key the certificate's private key as PEM, without a password.",
@@ -61,12 +51,12 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "resume_run": "`cellwright runs resume {run}` tries again.",
     "see_inbox": "See `cellwright inbox`.",
     "see_grants": "See `cellwright inbox grants`.",
-    "see_journal": _journal,
+    "see_journal": lambda given: f"See `cellwright journal {'show ' + given['run'] if given['run'] else 'runs'}`.",
     "verify_journal": "Run `cellwright journal verify`.",
     "name_journal_key": "Name it with --key.",
     "replace_journal": "Replace it with --replace.",
     "start_daemon": "`cellwright serve --detach` starts one.",
-    "stop_daemon": _stop_daemon,
+    "stop_daemon": lambda given: f"`cellwright serve stop{' --kill' if given['how'] == 'kill' else ''}` ends it.",
     "stop_gateway": "`cellwright gateway stop` ends it.",
     "open_web": "`cellwright serve` opens it.",
     "serve_with_tls": "Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks "

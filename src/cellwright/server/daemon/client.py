@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from decimal import Decimal
 from functools import partial
 from http.client import HTTPException
@@ -28,13 +28,13 @@ from cellwright.server.daemon.connection import (
 )
 from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
 from cellwright.server.daemon.messages import (
+    STATUS,
     DaemonStatus,
     OpenWebBody,
     StartRunBody,
     StopDaemonBody,
     WebAddress,
     When,
-    read_status,
 )
 from cellwright.server.executor import ExecutorOpener, RunClient, open_executor
 from cellwright.server.http.addresses import WebOptions
@@ -58,12 +58,9 @@ async def connect(
     Without `start`, the one that runs, of whichever version: only `status` and `stop` are sure to be understood.
     Raises `Unavailable` if there is none or it cannot be started, `RefusedByPolicy` if it is another user's.
     """
-    daemon = DaemonClient(settings, launch or DaemonLaunch(), on_note, is_starting=start)
-    try:
+    with closing(DaemonClient(settings, launch or DaemonLaunch(), on_note, is_starting=start)) as daemon:
         await daemon.connect()
         yield daemon
-    finally:
-        daemon.close()
 
 
 @asynccontextmanager
@@ -155,7 +152,7 @@ class DaemonClient:
 
     async def status(self) -> DaemonStatus:
         """How the daemon is doing."""
-        return read_status(await self._call("GET", "/daemon", is_repeatable=True))
+        return STATUS.validate_python(await self._call("GET", "/daemon", is_repeatable=True))
 
     async def web(self, options: WebOptions | None = None) -> WebAddress:
         """A fresh address of its web server, which is opened if it is not open and there are `options`.

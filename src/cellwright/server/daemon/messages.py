@@ -67,12 +67,8 @@ class DaemonStatus(DaemonVersion):
     """Where its web server is, without a code; empty: not open."""
 
 
-_STATUS: Final = TypeAdapter(DaemonStatus)
-
-
-def read_status(said: object) -> DaemonStatus:
-    """What a daemon of any version says of itself; what this one does not know is left out. Raises `ValueError`."""
-    return _STATUS.validate_python(said)
+STATUS: Final = TypeAdapter(DaemonStatus)
+"""Reads what a daemon of any version says of itself; what this one does not know is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

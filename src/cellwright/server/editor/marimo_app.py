@@ -22,7 +22,7 @@ from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook import render
 from cellwright.server.editor import allowed_routes
-from cellwright.server.editor.allowed_routes import panel_routes
+from cellwright.server.editor.allowed_routes import panel_routes, says
 from cellwright.server.editor.middleware import EditorRefusal
 from cellwright.server.editor.mirror import NotebookMirror
 from cellwright.server.editor.sessions import EditorSession, Sessions, load_assets_route
@@ -97,10 +97,6 @@ def editor_routes(sessions: Sessions) -> Starlette:
     """An app with these routes and no others."""
     ours = _Routes(sessions)
     script = files("cellwright.server.editor").joinpath("typing.js").read_text(encoding="utf-8")
-
-    async def typing_script(request: Request) -> Response:
-        return PlainTextResponse(script, media_type="text/javascript")
-
     return Starlette(
         routes=[
             Route("/api/document/transaction", ours.change, methods=["POST"]),
@@ -109,7 +105,7 @@ def editor_routes(sessions: Sessions) -> Starlette:
             Route("/api/kernel/interrupt", ours.interrupt, methods=["POST"]),
             Route("/api/kernel/restart_session", ours.restart, methods=["POST"]),
             Route("/cellwright/typing", ours.typing, methods=["POST"]),
-            Route("/cellwright/typing.js", typing_script, methods=["GET"]),
+            Route("/cellwright/typing.js", says(PlainTextResponse(script, media_type="text/javascript"))),
             *panel_routes(ours.notebook),
         ],
         exception_handlers={

@@ -50,7 +50,11 @@ class RateLimiter:
         if left < 1:
             return (1 - left) / self._rate.per_second
         if key not in self._buckets and len(self._buckets) >= _MAX_KEYS:
-            self._forget_full(now)
+            # Those that are full again; if that is not half of them, the oldest: a flood must not cost a look at each.
+            kept = [
+                (each, found) for each, found in self._buckets.items() if self._left(each, now) < self._rate.at_once
+            ]
+            self._buckets = dict(kept[-_MAX_KEYS // 2 :])
         self._buckets[key] = (left - 1, now)
         return 0
 
@@ -60,11 +64,6 @@ class RateLimiter:
     def _left(self, key: str, now: float) -> float:
         left, then = self._buckets.get(key, (self._rate.at_once, now))
         return min(self._rate.at_once, left + (now - then) * self._rate.per_second)
-
-    def _forget_full(self, now: float) -> None:
-        """Those that are full again; if that is not half of them, the oldest: a flood must not cost a look at each."""
-        kept = [(key, found) for key, found in self._buckets.items() if self._left(key, now) < self._rate.at_once]
-        self._buckets = dict(kept[-_MAX_KEYS // 2 :])
 
 
 API_VERSION: Final = "1"
