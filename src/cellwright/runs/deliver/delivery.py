@@ -85,7 +85,7 @@ class Delivery:
     comparisons: tuple[Comparison, ...] = ()
     """Alternatives that were tried in branches."""
     problems: tuple[str, ...] = ()
-    """What the check found and nobody mended."""
+    """What the check found and nobody repaired."""
     notebook: str = ""
     report: str = ""
     """The HTML report's path."""
@@ -122,7 +122,7 @@ class CheckOutcome:
     """What the check found."""
 
     problems: tuple[str, ...]
-    """What is wrong, each in words an agent can mend it by; empty: proven."""
+    """What is wrong, each in words an agent can repair it by; empty: proven."""
     checks: tuple[DeliveredCheck, ...] = ()
     proof: str = ""
     """Where the signed proof is."""
@@ -149,7 +149,7 @@ def draft_delivery(
     denied: tuple[str, ...],
     caveats: tuple[str, ...],
 ) -> Delivery:
-    """What there is, told honestly: what is unmet, what nobody mended and what was not allowed."""
+    """What there is, told honestly: what is unmet, what nobody repaired and what was not allowed."""
     problems = () if checked is None else checked.problems
     unmet = [f"{task.title}: {task.note or task.status}" for task in plan.tasks if task.status in {"failed", "planned"}]
     noted = [checked.note] if checked is not None and checked.note else []

@@ -47,7 +47,7 @@ from cellwright.runs.views.branches import branches_of, compare_alternatives
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
 _REPAIR_ROUNDS: Final = 2
-"""So often what the check found goes back to be mended."""
+"""So often what the check found goes back to be repaired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +268,7 @@ class Run:
     # ── check ──
 
     async def check(self) -> RunEnd | None:
-        """Whether the notebook stands up; what does not goes back to be mended. None when that is settled."""
+        """Whether the notebook stands up; what does not goes back to be repaired. None when that is settled."""
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check(attempt)
@@ -276,7 +276,7 @@ class Run:
                 return None
             repair = Task(
                 id=f"mend-{self._round}-{attempt + 1}",
-                title="Mend what the check found",
+                title="Repair what the check found",
                 todo="\n".join(f"- {problem}" for problem in self._checked.problems),
                 role="fixer",
             )
@@ -296,7 +296,7 @@ class Run:
         return await self._flow.step(name, work, returns=CheckOutcome)
 
     def _can_be_repaired(self) -> bool:
-        """What failed for want of a model, money or a network is not mended by asking again. The analyst asks none."""
+        """What failed for want of model, money or network is not repaired by asking again; the analyst asks none."""
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
         return not self._is_analysts and not any(task.status == "failed" for task in self._plan.tasks)
