@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Literal, Self
 
 import msgspec
 
@@ -25,8 +25,8 @@ Outcome = Literal["done", "failed", "cancelled", "dead"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TimelineEvent:
-    """What can be said in one line of a timeline."""
+class Event:
+    """What is told, and can be said in one line of a timeline."""
 
     LINE: ClassVar[str] = ""
     """`str.format` with the event as `{0}`."""
@@ -37,7 +37,7 @@ class _TimelineEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(_TimelineEvent):
+class RunStarted(Event):
     """A run, or a workflow inside one, began."""
 
     LINE: ClassVar[str] = "{0.name} started"
@@ -47,7 +47,7 @@ class RunStarted(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecovered(_TimelineEvent):
+class RunRecovered(Event):
     """The worker that ran it is gone; it continues at the first step without a result."""
 
     LINE: ClassVar[str] = "taken over from {0.lost_worker}"
@@ -58,7 +58,7 @@ class RunRecovered(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunForked(_TimelineEvent):
+class RunForked(Event):
     """This run goes on from another one's steps."""
 
     LINE: ClassVar[str] = "forked from {0.forked_from} at step {0.from_step}"
@@ -69,7 +69,7 @@ class RunForked(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed(_TimelineEvent):
+class RunResumed(Event):
     """A person, or a program for them, let it go on."""
 
     workflow: str
@@ -81,7 +81,7 @@ class RunResumed(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnded(_TimelineEvent):
+class RunEnded(Event):
     """A run, or a workflow inside one, came to its end."""
 
     workflow: str
@@ -95,7 +95,7 @@ class RunEnded(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted(_TimelineEvent):
+class StepStarted(Event):
     """A step is about to do its work. A second one for the same step means the first was cut off."""
 
     LINE: ClassVar[str] = "{0.name} …"
@@ -105,7 +105,7 @@ class StepStarted(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished(_TimelineEvent):
+class StepFinished(Event):
     """A step's result is recorded; told in the same transaction."""
 
     LINE: ClassVar[str] = "{0.name} done in {0.milliseconds} ms"
@@ -118,7 +118,7 @@ class StepFinished(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepErred(_TimelineEvent):
+class StepErred(Event):
     """A step's error is recorded; told in the same transaction."""
 
     LINE: ClassVar[str] = "{0.name} failed: {0.error}"
@@ -130,7 +130,7 @@ class StepErred(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectInDoubt(_TimelineEvent):
+class EffectInDoubt(Event):
     """A change of the world was begun and never confirmed: it may or may not have happened."""
 
     LINE: ClassVar[str] = "{0.name} may or may not have happened"
@@ -141,7 +141,7 @@ class EffectInDoubt(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked(_TimelineEvent):
+class QuestionAsked(Event):
     """A run waits for a person."""
 
     LINE: ClassVar[str] = "asked: {0.text}"
@@ -152,7 +152,7 @@ class QuestionAsked(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAnswered(_TimelineEvent):
+class QuestionAnswered(Event):
     """The person said."""
 
     LINE: ClassVar[str] = "{0.by} answered: {0.answer}"
@@ -162,7 +162,7 @@ class QuestionAnswered(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionWithdrawn(_TimelineEvent):
+class QuestionWithdrawn(Event):
     """Nobody needs to answer any more."""
 
     LINE: ClassVar[str] = "question withdrawn: {0.reason}"
@@ -171,7 +171,7 @@ class QuestionWithdrawn(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskChanged(_TimelineEvent):
+class TaskChanged(Event):
     """A task of a plan was planned, begun, or came to its end."""
 
     LINE: ClassVar[str] = "task {0.title}: {0.state}"
@@ -182,7 +182,7 @@ class TaskChanged(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostRecorded(_TimelineEvent):
+class CostRecorded(Event):
     """What something cost, as measured."""
 
     what: str
@@ -201,7 +201,7 @@ class CostRecorded(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRecorded(_TimelineEvent):
+class AuditRecorded(Event):
     """Who did what, under which rule, with which result."""
 
     LINE: ClassVar[str] = "{0.person}: {0.what} [{0.verdict}] {0.result}"
@@ -224,7 +224,7 @@ class AuditRecorded(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact(_TimelineEvent):
+class Fact(Event):
     """Anything else somebody wants told, without a type of its own."""
 
     topic: str
@@ -250,7 +250,7 @@ class FormerFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomEvent(_TimelineEvent):
+class RoomEvent(Event):
     """An event of an upper room. Its fields may be any values pydantic can write as JSON and read again."""
 
     WAS: ClassVar[FormerFact | None] = None
@@ -269,7 +269,7 @@ class RoomEvent(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownEvent(_TimelineEvent):
+class UnknownEvent(Event):
     """An event this version has no type for, or cannot read as the type it has."""
 
     LINE: ClassVar[str] = "{0.kind}: {0.body}"
@@ -278,32 +278,16 @@ class UnknownEvent(_TimelineEvent):
     """The JSON as it is stored."""
 
 
-JournalEvent = (
-    RunStarted
-    | RunRecovered
-    | RunForked
-    | RunResumed
-    | RunEnded
-    | StepStarted
-    | StepFinished
-    | StepErred
-    | EffectInDoubt
-    | QuestionAsked
-    | QuestionAnswered
-    | QuestionWithdrawn
-    | TaskChanged
-    | CostRecorded
-    | AuditRecorded
-    | Fact
-)
-Event = JournalEvent | RoomEvent | UnknownEvent
-
-
 def _kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-EVENT_TYPES: Final[tuple[type[JournalEvent], ...]] = get_args(JournalEvent)
+EVENT_TYPES: Final[tuple[type[Event], ...]] = tuple(
+    each
+    for each in tuple(globals().values())
+    if isinstance(each, type) and issubclass(each, Event) and each not in (Event, RoomEvent, UnknownEvent)
+)
+"""The journal's own."""
 _KINDS: Final[dict[type, str]] = {event: _kebab(event.__name__) for event in EVENT_TYPES}
 # msgspec, not pydantic: a batch of events must cost little more than their bare INSERT (design 012).
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
@@ -374,7 +358,7 @@ class EventTypes:
         if decoder is None:
             return UnknownEvent(kind=kind, body=body)
         try:
-            event: JournalEvent = decoder.decode(body)
+            event: Event = decoder.decode(body)
         except msgspec.DecodeError as error:
             raise Defect(f"Unreadable event {kind!r}: {error}.", hint=remedy("verify_journal")) from error
         return self._upcast(event) if isinstance(event, Fact) else event
