@@ -18,6 +18,7 @@ from cellwright.ids import CellId
 from cellwright.kernel.process.run_request import Outcomes, stale_cells
 from cellwright.notebook import SETUP_ID, Document, graph
 from cellwright.notebook.dataflow import Graph
+from cellwright.notebook.syntax_trees import syntax_tree
 
 _BY_CODE: Final = frozenset({"module", "function", "class"})
 """Kinds of values that are found by their names: only the code that makes them can give them."""
@@ -207,10 +208,8 @@ def _needed_later(code: str, refs: AbstractSet[str]) -> frozenset[str]:
 
 
 def _statements(code: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    tree = syntax_tree(code)
+    return tree.body if tree is not None else []
 
 
 def _only_defines(statement: ast.stmt) -> bool:
