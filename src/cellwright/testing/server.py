@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
 from typing import Self, cast
 
 import anyio
@@ -62,32 +63,24 @@ class Responder:
             asked = None
         if body is None or asked is None:
             return await _refuse(Fault("bad-request"), "", wire, connection, {})
-        received = Received(
-            id=secrets.token_hex(12),
-            kind=kind,
-            path=request.path,
-            model=asked.model,
-            is_stream=asked.is_stream,
-            prompt=asked.prompt,
-            tools=asked.tools,
-            body=body,
-            headers=dict(request.headers),
-        )
+        came = {"path": request.path, "body": body, "headers": dict(request.headers)}
+        received = Received(**asdict(asked), **came, id=secrets.token_hex(12), kind=kind)
         headers = {"x-request-id": f"req_{received.id}", "request-id": f"req_{received.id}"}
         self._counter.receive(received)
-        playback = Playback(connection=connection, wire=wire, asked=asked, headers=headers, barrier=self.barrier)
-        await self._play(received, playback)
+        playback = Playback(connection=connection, wire=wire, asked=received, headers=headers, barrier=self.barrier)
+        await self._play(playback)
 
-    async def _play(self, received: Received, playback: Playback) -> None:
-        key, asked = received.idempotency_key, playback.asked
+    async def _play(self, playback: Playback) -> None:
+        asked = playback.asked
+        key = asked.idempotency_key
         if self._remembered is not None and key in self._remembered:
             spoken, reply, account = self._remembered[key]
             return await self._finish(spoken, reply, playback, account)
-        answer = self.script.next_for(received, asked)
+        answer = self.script.next_for(asked)
         if isinstance(answer, Fault) and answer.kind in REFUSALS:
             return await _refuse(answer, asked.model, playback.wire, playback.connection, playback.headers)
-        reply = reply_for(answer, asked, id=received.id, created=int(time.time()))
-        account = self._counter.open_account(received, reply.tokens)
+        reply = reply_for(answer, asked, id=asked.id, created=int(time.time()))
+        account = self._counter.open_account(asked, reply.tokens)
         if self._remembered is not None and key is not None:
             spoken = answer.answer if isinstance(answer, Fault) else answer
             self._remembered[key] = spoken, reply, account
