@@ -20,7 +20,7 @@ ALLOWED: Final = {
         "cellwright/models/gateway/model_probe.py",
         "cellwright/models/gateway/openai_http.py",
         "cellwright/models/providers/providers.py",
-        "cellwright/models/routing/attempt.py",
+        "cellwright/models/routing/fallback.py",
         "cellwright/sandbox/egress/proxy.py",
         "cellwright/server/daemon/daemon.py",
         "cellwright/server/editor/gateway.py",

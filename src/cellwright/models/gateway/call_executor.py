@@ -52,8 +52,7 @@ from cellwright.models.money.call_records import SentCall, another_request, is_w
 from cellwright.models.money.ledger import Ledger
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.sdk_clients import BEFORE_SENDING
-from cellwright.models.routing.attempt import usage_of
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted, usage_of
 from cellwright.policy.money import Money
 
 logger = logging.getLogger(__name__)

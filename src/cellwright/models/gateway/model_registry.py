@@ -28,8 +28,8 @@ from cellwright.models.config.keys import Key, KeyRing, file_stamp
 from cellwright.models.config.names import ModelName
 from cellwright.models.money.prices import Prices
 from cellwright.models.providers.providers import Providers
-from cellwright.models.routing.attempt import AnswerStream
 from cellwright.models.routing.breaker import Breakers
+from cellwright.models.routing.fallback import AnswerStream
 from cellwright.models.routing.route import Candidate
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.money import Price

@@ -22,7 +22,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
 from cellwright.runs.verify.input_files import FileLocations, InputFile, hash_files, known_files
-from cellwright.runs.verify.judge import Judge, Machine
+from cellwright.runs.verify.judge import Judge, Machine, UnverifiedReason
 from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
 from cellwright.runs.verify.proof import (
     Proof,
@@ -37,7 +37,6 @@ from cellwright.runs.verify.proof import (
     options_sha256,
     sha256,
 )
-from cellwright.runs.verify.reasons import UnverifiedReason
 
 RUNS: Final = 2
 
