@@ -1,7 +1,7 @@
 """A provider of models on this machine: real HTTP, scripted answers, faults on demand, its own accounts.
 
-The responder takes one request and sees it answered, charged and written down. Besides completions the server answers with
-lists of models, embeddings, and to requests of its own under `/_`.
+The responder takes one request and sees it answered, charged and written down. Besides completions there are lists of
+models, embeddings, and the server's own requests under `/_`.
 """
 
 from __future__ import annotations

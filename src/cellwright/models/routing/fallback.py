@@ -11,7 +11,7 @@ import hashlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -52,62 +52,10 @@ class Deadlines:
 class AttemptFailure:
     """The try gave no answer."""
 
-    failing: FailureKind
-    detail: str
+    attempt: FailedAttempt
     retry_after_seconds: float | None = None
-    usage: TokenUsage | None = None
-    """What the provider says was used all the same."""
     has_emitted: bool = False
     """Pieces of this try were emitted: they are void."""
-
-
-async def receive_answer(
-    answer: AnswerStream,
-    *,
-    stream: bool,
-    deadlines: Deadlines,
-    seconds_left: float,
-    emit: Callable[[Piece], None],
-    explain: Explain,
-) -> ModelResponse | AttemptFailure:
-    """The whole response, with its pieces emitted as they come; or why there is none."""
-    now = anyio.current_time()
-    ends_at = now + seconds_left
-    silence = deadlines.first_piece_seconds if stream else deadlines.answer_seconds
-    response: ModelResponse | None = None
-    explained: tuple[FailureKind, str, float | None] | None = None
-    has_emitted = is_whole = False
-    with anyio.CancelScope(deadline=min(now + silence, ends_at)) as scope:
-        try:
-            async with answer as events:
-                async for event in events:
-                    if isinstance(event, ModelResponse):
-                        response = event
-                    else:
-                        emit(Piece(event=event))
-                        has_emitted = True
-                        silence = deadlines.next_piece_seconds
-                    now = anyio.current_time()
-                    # Moving it costs more than the piece, so it is set a little further and moved seldom.
-                    if not now + silence <= scope.deadline <= now + 1.25 * silence:
-                        scope.deadline = min(now + 1.25 * silence, ends_at)
-                is_whole = True
-        except Exception as error:  # noqa: BLE001 - SDKs raise whatever they like; `explain` knows what it means
-            # An error raised while a deadline breaks in says only that it did.
-            explained = None if scope.cancel_called else explain(error)
-    if is_whole and response is not None:
-        return response
-    if scope.cancel_called:
-        why = "within the call's deadline" if anyio.current_time() >= ends_at else f"for {silence:g} s"
-        explained = ("timed-out", f"silent {why}" if has_emitted else f"no answer {why}", None)
-    failing, detail, retry_after_seconds = explained or ("broken-answer", "it ended without an answer", None)
-    return AttemptFailure(
-        failing=failing,
-        detail=detail,
-        retry_after_seconds=retry_after_seconds,
-        usage=None if response is None else usage_of(response),
-        has_emitted=has_emitted,
-    )
 
 
 def usage_of(response: ModelResponse) -> TokenUsage | None:
@@ -233,15 +181,9 @@ class RoutedCall:
 
     def note(self, model: ModelName, failure: AttemptFailure, milliseconds: int) -> None:
         """Keep what failed."""
-        attempt = FailedAttempt(
-            model=str(model),
-            failing=failure.failing,
-            detail=failure.detail,
-            milliseconds=milliseconds,
-            usage=failure.usage,
-        )
+        attempt = replace(failure.attempt, milliseconds=milliseconds)
         self.attempts.append(attempt)
-        if failure.failing not in OUTCOME_UNKNOWN:
+        if attempt.failing not in OUTCOME_UNKNOWN:
             self.heard[model] = self.heard.get(model, 0) + 1
         if failure.has_emitted:
             self.void = attempt
@@ -307,7 +249,7 @@ class Attempts:
             if isinstance(outcome, ModelResponse):
                 return RouteAnswer(response=outcome, model=model, reason=reason, attempts=tuple(call.attempts))
             wait_seconds = seconds_until_retry(
-                outcome.failing,
+                outcome.attempt.failing,
                 tries_on_this_model=call.tries[model],
                 retry_after_seconds=outcome.retry_after_seconds,
                 seconds_left=self._seconds_left(call),
@@ -331,10 +273,10 @@ class Attempts:
             self.breakers.succeeded(model.provider)
             return outcome
         call.note(model, outcome, round(1000 * (self.clock() - began_at)))
-        if is_probe and outcome.failing in NEVER_ASKED:
+        if is_probe and outcome.attempt.failing in NEVER_ASKED:
             self.breakers.abandoned(model.provider)
         else:
-            self.breakers.failed(model.provider, outcome.failing, outcome.retry_after_seconds)
+            self.breakers.failed(model.provider, outcome.attempt.failing, outcome.retry_after_seconds)
         return outcome
 
     async def _put(self, model: ModelName, call: RoutedCall) -> ModelResponse | AttemptFailure:
@@ -349,14 +291,45 @@ class Attempts:
             idempotency_key=key,
             on_provider_id=None if on_id is None else partial(on_id, model),
         )
-        return await receive_answer(
-            answer,
-            stream=call.stream,
-            deadlines=self.deadlines,
-            seconds_left=self._seconds_left(call),
-            emit=call.emit,
-            explain=self.explain,
-        )
+        return await self._receive(answer, model, call)
+
+    async def _receive(
+        self, answer: AnswerStream, model: ModelName, call: RoutedCall
+    ) -> ModelResponse | AttemptFailure:
+        """The whole response, with its pieces emitted as they come; or why there is none."""
+        now = anyio.current_time()
+        ends_at = now + self._seconds_left(call)
+        silence = self.deadlines.first_piece_seconds if call.stream else self.deadlines.answer_seconds
+        response: ModelResponse | None = None
+        explained: tuple[FailureKind, str, float | None] | None = None
+        has_emitted = is_whole = False
+        with anyio.CancelScope(deadline=min(now + silence, ends_at)) as scope:
+            try:
+                async with answer as events:
+                    async for event in events:
+                        if isinstance(event, ModelResponse):
+                            response = event
+                        else:
+                            call.emit(Piece(event=event))
+                            has_emitted = True
+                            silence = self.deadlines.next_piece_seconds
+                        now = anyio.current_time()
+                        # Moving it costs more than the piece, so it is set a little further and moved seldom.
+                        if not now + silence <= scope.deadline <= now + 1.25 * silence:
+                            scope.deadline = min(now + 1.25 * silence, ends_at)
+                    is_whole = True
+            except Exception as error:  # noqa: BLE001 - SDKs raise whatever they like; `explain` knows what it means
+                # An error raised while a deadline breaks in says only that it did.
+                explained = None if scope.cancel_called else self.explain(error)
+        if is_whole and response is not None:
+            return response
+        if scope.cancel_called:
+            why = "within the call's deadline" if anyio.current_time() >= ends_at else f"for {silence:g} s"
+            explained = ("timed-out", f"silent {why}" if has_emitted else f"no answer {why}", None)
+        failing, detail, retry_after_seconds = explained or ("broken-answer", "it ended without an answer", None)
+        usage = None if response is None else usage_of(response)
+        attempt = FailedAttempt(model=str(model), failing=failing, detail=detail, usage=usage)
+        return AttemptFailure(attempt=attempt, retry_after_seconds=retry_after_seconds, has_emitted=has_emitted)
 
     def _seconds_left(self, call: RoutedCall) -> float:
         return call.ends_at - self.clock()
