@@ -37,42 +37,49 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(Event):
+class _WorkflowEvent(Event):
+    workflow: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StepEvent(_WorkflowEvent):
+    step: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(_WorkflowEvent):
     """A run, or a workflow inside one, began."""
 
     LINE: ClassVar[str] = "{0.name} started"
-    workflow: str
     name: str
     version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecovered(Event):
+class RunRecovered(_WorkflowEvent):
     """The worker that ran it is gone; it continues at the first step without a result."""
 
     LINE: ClassVar[str] = "taken over from {0.lost_worker}"
-    workflow: str
     lost_worker: str
     attempt: int
     """How often in a row without a new step having finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunForked(Event):
+class RunForked(_WorkflowEvent):
     """This run goes on from another one's steps."""
 
     LINE: ClassVar[str] = "forked from {0.forked_from} at step {0.from_step}"
-    workflow: str
     forked_from: str
     from_step: int
     version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed(Event):
+class RunResumed(_WorkflowEvent):
     """A person, or a program for them, let it go on."""
 
-    workflow: str
     by: str
 
     def line(self) -> str:
@@ -81,10 +88,9 @@ class RunResumed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnded(Event):
+class RunEnded(_WorkflowEvent):
     """A run, or a workflow inside one, came to its end."""
 
-    workflow: str
     name: str
     outcome: Outcome
     error: str = ""
@@ -95,57 +101,46 @@ class RunEnded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted(Event):
+class StepStarted(_StepEvent):
     """A step is about to do its work. A second one for the same step means the first was cut off."""
 
     LINE: ClassVar[str] = "{0.name} …"
-    workflow: str
-    step: int
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished(Event):
+class StepFinished(_StepEvent):
     """A step's result is recorded; told in the same transaction."""
 
     LINE: ClassVar[str] = "{0.name} done in {0.milliseconds} ms"
-    workflow: str
-    step: int
-    name: str
     milliseconds: int
     effect: str = ""
     """The idempotency key, if the step changed the world."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepErred(Event):
+class StepErred(_StepEvent):
     """A step's error is recorded; told in the same transaction."""
 
     LINE: ClassVar[str] = "{0.name} failed: {0.error}"
-    workflow: str
-    step: int
-    name: str
     milliseconds: int
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectInDoubt(Event):
+class EffectInDoubt(_WorkflowEvent):
     """A change of the world was begun and never confirmed: it may or may not have happened."""
 
     LINE: ClassVar[str] = "{0.name} may or may not have happened"
-    workflow: str
     name: str
     effect: str
     question: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked(Event):
+class QuestionAsked(_WorkflowEvent):
     """A run waits for a person."""
 
     LINE: ClassVar[str] = "asked: {0.text}"
-    workflow: str
     question: str
     topic: str
     text: str
@@ -282,10 +277,11 @@ def _kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
+_NOT_OURS: Final = (Event, _WorkflowEvent, _StepEvent, RoomEvent, UnknownEvent)
 EVENT_TYPES: Final[tuple[type[Event], ...]] = tuple(
     each
     for each in tuple(globals().values())
-    if isinstance(each, type) and issubclass(each, Event) and each not in (Event, RoomEvent, UnknownEvent)
+    if isinstance(each, type) and issubclass(each, Event) and each not in _NOT_OURS
 )
 """The journal's own."""
 _KINDS: Final[dict[type, str]] = {event: _kebab(event.__name__) for event in EVENT_TYPES}
