@@ -37,14 +37,7 @@ from cellwright.models.config.catalogue import is_worth_probing
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.gateway.call_plan import CallPlan, CallPlanner, embed
 from cellwright.models.gateway.gateway_reports import GatewayReports
-from cellwright.models.gateway.in_flight import (
-    AtGatewayCrash,
-    GatewayCrash,
-    IdleTimer,
-    InFlightCall,
-    Subscription,
-    carry_on,
-)
+from cellwright.models.gateway.in_flight import AtGatewayCrash, GatewayCrash, IdleTimer, InFlightCall, Subscription
 from cellwright.models.gateway.model_probe import probe_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.budgets import BYTES_PER_TOKEN, estimate
@@ -130,7 +123,7 @@ class CallExecutor:
     reports: GatewayReports
     idle: IdleTimer
     tasks: TaskGroup
-    at_crash: AtGatewayCrash = carry_on
+    at_crash: AtGatewayCrash
     _flights: dict[CallId, InFlightCall] = field(default_factory=dict[CallId, InFlightCall], init=False)
 
     def __post_init__(self) -> None:
