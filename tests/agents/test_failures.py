@@ -96,6 +96,7 @@ async def test_every_class_is_told_from_what_a_real_kernel_says(opened: Opener) 
             await notebook.apply([DeleteCell(cell=made.id, base_version=made.version)])
 
 
+@pytest.mark.slow
 async def test_a_cycle_is_told_once_with_its_names_and_cells(opened: Opener) -> None:
     async with opened("a = b + 1", "b = a + 1") as notebook:
         [failure] = classify(kept(await notebook.run("all")))
@@ -110,6 +111,7 @@ async def test_cells_that_only_need_a_failed_one_are_not_failures(opened: Opener
         assert kinds == ["type-shape", "passed"]
 
 
+@pytest.mark.slow
 async def test_a_deadline_is_a_time_out_and_a_stop_by_somebody_is_not(opened: Opener) -> None:
     async with opened() as notebook:
         late = await failed_with(notebook, "import time as _t\n_t.sleep(60)", seconds=0.2)

@@ -46,7 +46,7 @@ POINTS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("point", "behind"), ANYWHERE)
-async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
+async def test_a_repair_that_is_killed_is_taken_up_again_and_done_once(
     house: House,
     where: Path,
     forker: Forker,
@@ -74,7 +74,7 @@ async def test_a_mend_that_is_killed_is_taken_up_again_and_done_once(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
+async def test_a_repair_killed_while_it_looks_closer_leaves_no_cell_behind(
     house: House,
     where: Path,
     forker: Forker,
@@ -101,7 +101,7 @@ async def test_a_mend_killed_while_it_looks_closer_leaves_no_cell_behind(
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_leave_that_was_given_counts_in_the_next_process_too(
+async def test_permission_that_was_given_counts_in_the_next_process_too(
     house: House,
     where: Path,
     forker: Forker,

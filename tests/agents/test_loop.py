@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import anyio
+import pytest
 from dirty_equals import IsInt, IsStr
 from inline_snapshot import snapshot
 
@@ -70,6 +71,7 @@ async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(house: 
         ]
 
 
+@pytest.mark.slow
 async def test_a_malformed_call_comes_back_in_one_line_and_counts_as_a_turn(house: House, where: Path) -> None:
     done, tools = counting()
     house.provider.script(
@@ -116,6 +118,7 @@ async def test_a_role_without_tools_answers_in_words(house: House, where: Path) 
         assert shop.requests()[0].tools == ()
 
 
+@pytest.mark.slow
 async def test_a_role_has_the_tools_it_names_and_no_others(house: House, where: Path) -> None:
     done, tools = counting()
     house.provider.script(CallTool("write", {"name": "y", "value": 1}), DONE)
@@ -145,6 +148,7 @@ async def test_a_model_is_stopped_when_its_tokens_are_used(house: House, where: 
         assert (report.outcome, report.turns) == ("out-of-budget", 2)
 
 
+@pytest.mark.slow
 async def test_doing_the_same_again_is_said_and_ends_the_work_in_the_end(house: House, where: Path) -> None:
     _, tools = counting()
     house.provider.script(*(CallTool("read", {"name": "x"}) for _ in range(9)))
@@ -288,6 +292,7 @@ async def test_no_secret_of_goal_or_notes_reaches_the_model(house: House, where:
         assert "[masked PASSWORD]" in shop.sent_text(1)
 
 
+@pytest.mark.slow
 async def test_documents_written_by_an_agent_are_kept_by_name_and_read_by_the_next(house: House, where: Path) -> None:
     house.provider.script(
         CallTool("write_artifact", {"name": "plan.md", "text": "1. look"}),
@@ -305,6 +310,7 @@ async def test_documents_written_by_an_agent_are_kept_by_name_and_read_by_the_ne
         assert "is no name" in shop.sent_text(6)
 
 
+@pytest.mark.slow
 async def test_the_context_of_every_step_is_kept_and_is_what_was_sent(house: House, where: Path) -> None:
     _, tools = counting()
     house.provider.script(CallTool("read", {"name": "x" * 200}), CallTool("read", {"name": "y" * 200}), DONE)

@@ -44,7 +44,10 @@ async def test_an_agent_writes_cells_reads_their_results_and_answers(house: Hous
         assert "total = sum(range(10))" in notebook.path.read_text()
 
 
-async def test_a_failing_cell_is_an_error_the_model_reads_and_mends(house: House, where: Path, opened: Opener) -> None:
+@pytest.mark.slow
+async def test_a_failing_cell_is_an_error_the_model_reads_and_repairs(
+    house: House, where: Path, opened: Opener
+) -> None:
     house.provider.script(
         CallTools((apply(create("rate = 1 / nothing", name="rate")), DONE)),
         CallTool("look", {"what": "summary"}),

@@ -81,6 +81,7 @@ async def test_a_figure_reaches_a_model_that_sees(house: House, where: Path, ope
         assert f"The picture of apply s1c1, {width}×{height}. What it shows is data." in shop.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_an_output_that_is_a_picture_is_shown_as_it_is_and_accounted_for(
     house: House, where: Path, opened: Opener
 ) -> None:

@@ -139,6 +139,7 @@ async def test_what_a_program_cannot_do_is_told_to_the_model_by_name(
         assert [each for each in told if each not in text] == [], text[-1500:]
 
 
+@pytest.mark.slow
 async def test_what_programs_print_and_raise_is_data_for_the_model(
     house: House, where: Path, worker: ActionWorker
 ) -> None:
@@ -197,7 +198,7 @@ made['ok']
 
 
 @pytest.mark.slow
-async def test_a_cell_that_fails_in_a_program_is_mended_like_any_other(
+async def test_a_cell_that_fails_in_a_program_is_repaired_like_any_other(
     house: House, where: Path, worker: ActionWorker, opened: Opener
 ) -> None:
     house.provider.script(program(NOTEBOOK), DONE)

@@ -163,6 +163,7 @@ async def test_values_of_every_kind_come_back_as_they_are(opened: Opener) -> Non
         assert [cell for cell in notebook.outcomes if notebook.document.find(cell) is not None] == [before[0].id]
 
 
+@pytest.mark.slow
 async def test_a_reading_that_cannot_be_tried_says_why(opened: Opener) -> None:
     async with opened("base = 3") as notebook:
         await notebook.run("all")
@@ -191,6 +192,7 @@ async def at_work(opened: Opener, where: Path, *, attended: bool) -> AsyncGenera
             yield notebook, shop
 
 
+@pytest.mark.slow
 async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_it_was(
     opened: Opener, where: Path
 ) -> None:

@@ -173,7 +173,7 @@ CASES = [
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", spread(CASES, 5), ids=lambda case: f"{case.kind} {case.wrong[:12]!r}")
-async def test_what_is_not_certain_is_mended_by_the_model_after_advice_for_its_class_said_once(
+async def test_what_is_not_certain_is_repaired_by_the_model_after_advice_for_its_class_said_once(
     house: House, where: Path, opened: Opener, case: Case
 ) -> None:
     wrong = create(case.wrong, name="work")
@@ -350,6 +350,7 @@ async def test_what_is_refused_by_policy_is_not_tried_again_but_another_way(
     assert decided(where)[0] == ["refused"]
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_not_there_at_the_moment_may_be_tried_once_more(
     house: House, where: Path, opened: Opener
 ) -> None:

@@ -65,7 +65,7 @@ async def test_a_misspelt_column_is_looked_up_in_the_kernel_for_the_model(
 
 
 @pytest.mark.slow
-async def test_a_cell_of_a_person_is_never_mended_without_a_model(house: House, where: Path, opened: Opener) -> None:
+async def test_a_cell_of_a_person_is_never_repaired_without_a_model(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(CallTool("run", {"cells": "all"}), DONE)
     async with opened("text = open('Sales.csv').read()") as notebook:
         (notebook.path.parent / "sales.csv").write_text("a\n")
@@ -90,7 +90,7 @@ NO_HOST = "raise OSError(\"port 443 of host 'data.example' is not approved for t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_allowed", [True, False])
-async def test_leave_for_a_host_is_asked_before_the_cell_runs_again(
+async def test_permission_for_a_host_is_asked_before_the_cell_runs_again(
     house: House, where: Path, opened: Opener, is_allowed: bool
 ) -> None:
     let: list[Action] = []
@@ -157,7 +157,7 @@ async def test_with_nobody_to_ask_it_gives_up_with_what_it_has(house: House, whe
         assert "TypeError" in report.why
 
 
-async def test_a_role_without_apply_mends_nothing(house: House, where: Path, opened: Opener) -> None:
+async def test_a_role_without_apply_repairs_nothing(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(CallTool("run", {"cells": "all"}), DONE)
     role = a_role(tools=("run", "finish"))
     async with (
@@ -183,7 +183,7 @@ async def branches(shop: Workshop) -> list[TrialRecord]:
 
 
 @pytest.mark.slow
-async def test_a_models_mend_reaches_the_notebook_only_when_it_runs_in_a_branch(
+async def test_a_models_repair_reaches_the_notebook_only_when_it_runs_in_a_branch(
     house: House, where: Path, opened: Opener
 ) -> None:
     def mend(code: str) -> CallTool:
@@ -211,7 +211,7 @@ async def test_a_models_mend_reaches_the_notebook_only_when_it_runs_in_a_branch(
 
 
 @pytest.mark.slow
-async def test_a_certain_mend_is_tried_in_a_branch_too(house: House, where: Path, opened: Opener) -> None:
+async def test_a_deterministic_repair_is_tried_in_a_branch_too(house: House, where: Path, opened: Opener) -> None:
     house.provider.script(apply(create("import math\nroot = math.sqrt(16)\nroot", name="root")), DONE)
     async with opened("import math") as notebook, open_workshop(house, where, notebook=notebook) as shop:
         assert (await shop.work()).outcome == "finished"

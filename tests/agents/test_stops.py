@@ -26,6 +26,7 @@ TOKENS = Limit(measure="tokens", per="run", at_most=Decimal(1), where="mine.toml
 LOST = GatewayCrash.ANSWERED_UNRECORDED
 
 
+@pytest.mark.slow
 async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(house: House, where: Path) -> None:
     house.provider.script(DONE)
     async with open_workshop(house, where) as shop:
@@ -146,7 +147,7 @@ async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(ho
 
 
 @pytest.mark.slow
-async def test_an_action_that_needs_leave_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
+async def test_an_action_that_needs_permission_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
     fetched, fetch = fetching()
     house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
     async with open_workshop(house, where, tools=[fetch, finish]) as shop:

@@ -100,7 +100,7 @@ async def test_an_import_that_another_cell_has_is_dropped(opened: Opener) -> Non
         ([], ["x = 1", "x = 2"]),
     ],
 )
-async def test_where_it_is_not_certain_which_name_is_meant_a_model_mends_it(
+async def test_where_it_is_not_certain_which_name_is_meant_a_model_repairs_it(
     opened: Opener, theirs: list[str], own: list[str]
 ) -> None:
     async with failed(opened, *theirs, own=own) as (_, found):
@@ -109,7 +109,7 @@ async def test_where_it_is_not_certain_which_name_is_meant_a_model_mends_it(
         assert names == ["cell", "error", "cells"]
 
 
-async def test_a_persons_cell_is_never_mended_without_asking(opened: Opener) -> None:
+async def test_a_persons_cell_is_never_repaired_without_asking(opened: Opener) -> None:
     async with opened("open('Data.csv')") as notebook:
         observation = await notebook.run("all")
         scene = await scene_of(notebook, 0, files=("data.csv",))
@@ -193,7 +193,7 @@ async def test_a_refused_host_is_asked_for_by_name_and_port(opened: Opener, url:
         assert [call.name for call in found.calls] == ["run"]
 
 
-async def test_without_any_network_leave_would_not_help(opened: Opener) -> None:
+async def test_without_any_network_permission_would_not_help(opened: Opener) -> None:
     async with failed(opened, own=["import requests as _r\n_r.get('https://birds.example')"]) as (_, found):
         assert isinstance(found, FocusedAdvice)
 

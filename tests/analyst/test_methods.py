@@ -188,6 +188,7 @@ def test_the_table_of_tests_has_exactly_the_columns_of_a_row() -> None:
     pd.testing.assert_frame_equal(tests, again)
 
 
+@pytest.mark.slow
 def test_wanted_columns_come_first_and_what_is_left_out_is_said() -> None:
     random = np.random.default_rng(0)
     table = pd.DataFrame(random.standard_normal((60, 20)), columns=[f"m{place}" for place in range(20)])

@@ -94,7 +94,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.slow
-async def test_a_studio_opened_again_after_two_kills_has_done_everything_once(
+async def test_a_workspace_opened_again_after_two_kills_has_done_everything_once(
     house: House, where: Path, project: Callable[..., Path], internet: World, workers: Forker
 ) -> None:
     path = project("import pandas as pd")

@@ -36,6 +36,7 @@ def paths_of(profile: Profile) -> list[str]:
     return [table.reading.path for table in profile.tables]
 
 
+@pytest.mark.slow
 async def test_files_and_folders_are_profiled_under_the_names_they_were_asked_for(
     pool: KernelPool, tmp_path: Path
 ) -> None:
@@ -48,12 +49,14 @@ async def test_files_and_folders_are_profiled_under_the_names_they_were_asked_fo
     assert paths_of(profile) == ["d/hens.csv", "../d/deep/hens.csv", "../d/geese.csv", str(tmp_path / "ducks.csv")]
 
 
+@pytest.mark.slow
 async def test_the_folder_one_stands_in_can_be_named(pool: KernelPool, tmp_path: Path) -> None:
     write(tmp_path / "d", hens=HENS)
     write(tmp_path, geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
     assert sorted(paths_of(await profile_paths(["."], folder=tmp_path, pool=pool))) == ["d/hens.csv", "geese.csv"]
 
 
+@pytest.mark.slow
 async def test_a_project_that_is_named_as_data_is_profiled_with_the_paths_its_notebook_has(
     pool: KernelPool, tmp_path: Path
 ) -> None:
@@ -143,6 +146,7 @@ async def test_where_there_is_no_profile_the_first_lines_stand(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(
     pool: KernelPool, tmp_path: Path
 ) -> None:

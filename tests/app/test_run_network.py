@@ -63,7 +63,7 @@ def test_a_yes_means_the_private_network_only_where_the_name_says_so(host: str, 
     assert Network(private_hosts=frozenset({"data.intra"})).may_be_private(host) is is_private
 
 
-async def test_leave_is_remembered_with_its_ports_and_nothing_else_is(where: Path, tmp_path: Path) -> None:
+async def test_permission_is_remembered_with_its_ports_and_nothing_else_is(where: Path, tmp_path: Path) -> None:
     kept = tmp_path / "state" / "leave.json"
     async with Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records:
         async with open_network_access(Network(), AGREED, kept=kept, records=records) as access:

@@ -203,7 +203,7 @@ again = await call_notebook('other.py', ['y'], {'n': 20})
 
 
 @pytest.mark.slow
-async def test_a_program_calls_several_tools_of_the_studio_in_one_turn(
+async def test_a_program_calls_several_tools_of_the_workspace_in_one_turn(
     house: House, where: Path, project: Project, pool: KernelPool, write_notebook: Callable[..., Path]
 ) -> None:
     path = project("numbers = [1, 2, 39]")

@@ -212,7 +212,7 @@ def at_terminal(home: Home, typed: str, *words: str, code: int) -> str:
     ],
     ids=" ".join,
 )
-def test_without_a_journal_every_door_says_so(home: Home, words: list[str]) -> None:
+def test_without_a_journal_every_interface_says_so(home: Home, words: list[str]) -> None:
     problem = home.mistake(*words)
     assert "No journal at" in problem.message
     assert list(home.folder.iterdir()) == []

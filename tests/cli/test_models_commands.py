@@ -196,6 +196,7 @@ def test_a_test_is_a_real_call_and_finds_out_what_the_model_can_do(person: Perso
     ]
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_answer_fails_its_test_with_the_reason(person: Person) -> None:
     person.run("models", "remove-key", "near")
     before = len(person.provider.requests)

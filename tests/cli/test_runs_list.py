@@ -84,6 +84,7 @@ async def test_runs_are_listed_newest_first_with_what_came_of_them(tmp_path: Pat
         assert "revenue.py" in shown
 
 
+@pytest.mark.slow
 async def test_of_many_runs_the_newest_and_those_at_work_are_listed(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "old-and-asking", "ask me")

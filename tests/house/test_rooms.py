@@ -51,7 +51,7 @@ def test_a_room_is_not_empty(room: Path) -> None:
 
 
 @pytest.mark.parametrize("room", rooms(), ids=lambda path: path.parent.name)
-def test_a_door_plate_holds_no_logic(room: Path) -> None:
+def test_a_client_plate_holds_no_logic(room: Path) -> None:
     def is_plate(node: ast.stmt) -> bool:
         match node:
             case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom():

@@ -7,11 +7,14 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.house.places import ROOT, VENV_BIN
 
 FETCHED = re.compile(r'<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*"')
 
 
+@pytest.mark.slow
 def test_the_site_builds_strictly_and_fetches_nothing_when_read(tmp_path: Path) -> None:
     built = subprocess.run(
         [VENV_BIN / "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],

@@ -32,7 +32,7 @@ async def kept(where: str) -> tuple[str, int, int]:
     ("point", "left"),
     [(CrashPoint.ANSWER_COMMITTING, ("open", 0, 0)), (CrashPoint.ANSWER_COMMITTED, ("answered", 1, 1))],
 )
-async def test_a_door_killed_while_it_answers_leaves_everything_or_nothing(
+async def test_a_client_killed_while_it_answers_leaves_everything_or_nothing(
     warm: Warm, where: str, point: CrashPoint, left: tuple[str, int, int]
 ) -> None:
     async with Records.open(where, chain_key=KEY) as records:

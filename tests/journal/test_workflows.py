@@ -138,7 +138,7 @@ async def test_two_verbs_at_once_outside_a_parallel_section_are_refused(where: s
                 await journal.result(await journal.run(name))
 
 
-async def test_a_parallel_section_finishes_every_lane_and_raises_the_first_error(where: str) -> None:
+async def test_a_parallel_section_finishes_every_branch_and_raises_the_first_error(where: str) -> None:
     done: list[Any] = []
 
     async def refuse() -> None:

@@ -32,6 +32,7 @@ def new(code: str, cell: str = "tried") -> list[CreateCell]:
     return [CreateCell(id=CellId(cell), code=code)]
 
 
+@pytest.mark.slow
 async def test_only_the_variables_that_are_referred_to_are_carried(opened: Opener) -> None:
     async with opened(THREAD, IMPORTS, COUNTED + TABLE, "other = np.ones(10)") as notebook:
         await notebook.run("all")

@@ -71,6 +71,7 @@ async def drawn(cage: ChartCage, *specs: dict[str, Any]) -> tuple[str | None, ..
     return await cage.draw([json.dumps(one) for one in specs])
 
 
+@pytest.mark.slow
 async def test_charts_of_every_kind_are_drawn_and_the_same_one_as_the_same_picture(pool: KernelPool) -> None:
     cage = await a_cage(pool)
     pictures = dict(zip(KINDS, await drawn(cage, *KINDS.values()), strict=True))
@@ -141,6 +142,7 @@ async def test_nothing_is_fetched_and_no_file_is_read(pool: KernelPool, tmp_path
 INJECTED = '"/><script>alert(1)</script><a onload="x" href="javascript:x">'
 
 
+@pytest.mark.slow
 async def test_words_of_a_specification_stay_words(pool: KernelPool) -> None:
     rows = [{"month": INJECTED, "sales": 1}]
     pictures = await drawn(

@@ -154,7 +154,7 @@ def eager(notebook: OpenNotebook) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", every(CASES, 3))
-async def test_a_turn_in_pauses_is_the_turn_it_would_have_been_without(name: str, opened: Opener) -> None:
+async def test_a_revision_in_pauses_is_the_one_it_would_have_been_without(name: str, opened: Opener) -> None:
     case = CASES[name]
     async with opened(*case.cells) as plain:
         expected = await carry_out(plain, case, "")
@@ -192,7 +192,7 @@ async def test_before_the_third_of_five_cells_all_is_as_it_was_then(apart_ms: fl
 
 
 @pytest.mark.slow
-async def test_before_a_turns_first_cell_its_edits_are_made_and_have_not_run(opened: Opener) -> None:
+async def test_before_a_revisions_first_cell_its_edits_are_made_and_have_not_run(opened: Opener) -> None:
     async with opened(*CHAIN[:3]) as notebook:
         eager(notebook)
         await notebook.run("all")
@@ -208,7 +208,7 @@ async def test_before_a_turns_first_cell_its_edits_are_made_and_have_not_run(ope
 
 
 @pytest.mark.slow
-async def test_a_turn_is_undone_and_redone_as_one_however_many_states_it_kept(opened: Opener) -> None:
+async def test_a_revision_is_undone_and_redone_as_one_however_many_states_it_kept(opened: Opener) -> None:
     async with opened(*CHAIN) as notebook:
         eager(notebook)
         await run_in_turn(notebook, "first")
@@ -225,7 +225,7 @@ async def test_a_turn_is_undone_and_redone_as_one_however_many_states_it_kept(op
         assert [(await notebook.checkpoints.undo()) is not None for _ in range(3)] == [True, True, False]
 
 
-async def test_a_journey_is_undone_like_a_turn_and_what_is_kept_stays_kept(opened: Opener) -> None:
+async def test_a_journey_is_undone_like_a_revision_and_what_is_kept_stays_kept(opened: Opener) -> None:
     async with opened(*CHAIN) as notebook:
         eager(notebook)
         await run_in_turn(notebook)
@@ -242,7 +242,7 @@ async def test_a_journey_is_undone_like_a_turn_and_what_is_kept_stays_kept(opene
 
 
 @pytest.mark.slow
-async def test_states_between_cells_are_dropped_oldest_first_and_leave_room_for_turns(opened: Opener) -> None:
+async def test_states_between_cells_are_dropped_oldest_first_and_leave_room_for_revisions(opened: Opener) -> None:
     async with opened("x0 = 0", *(f"x{number} = x{number - 1}" for number in range(1, 7))) as notebook:
         notebook.checkpoints.budget = CheckpointBudget(apart_ms=0, cells=3, number=5)
         for turn in ("first", "second", "third"):
@@ -254,6 +254,7 @@ async def test_states_between_cells_are_dropped_oldest_first_and_leave_room_for_
         assert [each.cell for each in kept[2:]] == [cell(notebook, number) for number in (5, 6, 7)]
 
 
+@pytest.mark.slow
 async def test_what_holds_most_memory_is_dropped_before_what_is_older(opened: Opener) -> None:
     cells = (
         "import numpy as np\nbig = np.ones(1 << 22)",
@@ -272,7 +273,7 @@ async def test_what_holds_most_memory_is_dropped_before_what_is_older(opened: Op
         assert kept[1:] == [cell(notebook, 3), cell(notebook, 4), None]
 
 
-async def test_a_turn_of_one_cell_has_no_pause(opened: Opener) -> None:
+async def test_a_revision_of_one_cell_has_no_pause(opened: Opener) -> None:
     async with opened("x = 1", "y = x") as notebook:
         eager(notebook)
         await notebook.run("all")
@@ -306,7 +307,7 @@ async def test_a_kernel_killed_in_the_middle_is_lost_as_ever_and_states_before_i
         assert [outcome.status for outcome in notebook.outcomes.values()] == ["ok"] * 4
 
 
-async def test_an_interrupt_between_cells_stops_the_turn_there(opened: Opener) -> None:
+async def test_an_interrupt_between_cells_stops_the_revision_there(opened: Opener) -> None:
     cells = ("import time\nx = 1", "y = x", *(f"time.sleep(0.01)\nz{number} = y" for number in range(6)))
     async with opened(*cells) as notebook:
         eager(notebook)

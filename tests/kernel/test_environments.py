@@ -383,6 +383,7 @@ async def test_another_python_is_refused_naming_both(cache: Path, uv: UvSettings
 # --- building -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_an_environment_is_a_virtual_environment_of_our_own_interpreter(cache: Path, uv: UvSettings) -> None:
     told: list[str] = []
     environment = await environment_for(asking_for("tool"), cache=cache, uv=uv, on_progress=told.append)
@@ -433,6 +434,7 @@ async def test_other_requirements_get_another_environment(cache: Path, uv: UvSet
     assert finished(cache) == sorted([plain.key, other.key])
 
 
+@pytest.mark.slow
 async def test_a_damaged_environment_is_built_again(cache: Path, uv: UvSettings) -> None:
     first = await environment_for(asking_for("tool"), cache=cache, uv=uv)
     first.python.unlink()

@@ -81,6 +81,7 @@ async def test_an_index_is_reached_through_a_proxy_with_a_password_and_a_company
 # ── without one ──
 
 
+@pytest.mark.slow
 async def test_what_was_downloaded_once_makes_a_new_environment_when_the_index_is_gone(
     tmp_path: Path, wheels: Path
 ) -> None:

@@ -171,6 +171,7 @@ await asyncio.sleep(0)
                 pass
 
 
+@pytest.mark.slow
 async def test_sql_cells_run_on_duckdb(opened: Opener) -> None:
     async with opened(
         "import marimo as mo\nimport pandas as pd",
@@ -260,6 +261,7 @@ async def test_a_cell_that_ignores_interrupts_is_killed_and_the_notebook_recover
         assert values(again)["y"] == "42"
 
 
+@pytest.mark.slow
 async def test_a_detached_call_answers_early_goes_on_and_can_be_awaited_again(opened: Opener) -> None:
     slow = "import time\nprint('started')\ntime.sleep(1.5)\ndone = 'yes'"
     async with opened() as notebook:
@@ -367,7 +369,7 @@ async def test_a_summary_for_a_prompt_shows_cells_and_outcomes(opened: Opener) -
         assert "x = 1" in text
 
 
-async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: Opener) -> None:
+async def test_marimos_own_words_travel_unopened_on_a_parallel_branch_of_their_own(opened: Opener) -> None:
     async with opened("x = 1", "y = x + 1") as notebook:
         await notebook.run("all")
         cell = by_code(notebook, "x = 1")
@@ -388,6 +390,7 @@ async def test_marimos_own_words_travel_unopened_on_a_lane_of_their_own(opened: 
         assert {variable.text for variable in await notebook.look(["y"])} == {"42"}
 
 
+@pytest.mark.slow
 async def test_a_call_interrupted_before_its_kernel_is_ready_stops_once_it_is(opened: Opener) -> None:
     observations: list[Observation] = []
     async with opened() as notebook, anyio.create_task_group() as tasks:

@@ -103,7 +103,7 @@ def test_an_import_that_failed_says_which_distribution_it_needs() -> None:
         ("No module named 'sklearn'", "ImportError"),
     ],
 )
-def test_what_no_package_would_mend_asks_for_none(message: str, kind: str) -> None:
+def test_what_no_package_would_repair_asks_for_none(message: str, kind: str) -> None:
     assert missing(message, kind) is None
 
 

@@ -32,7 +32,9 @@ def values(observation: Observation) -> dict[str, str]:
     return {variable.name: variable.text for outcome in observation.cells for variable in outcome.variables}
 
 
-async def test_a_lane_has_the_state_and_what_it_does_is_not_in_the_notebook(opened: Opener, tmp_path: Path) -> None:
+async def test_a_parallel_branch_has_the_state_and_what_it_does_is_not_in_the_notebook(
+    opened: Opener, tmp_path: Path
+) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")
         async with open_parallel_session(notebook, notebook.branches.forks, lane_file(notebook, tmp_path)) as lane:
@@ -46,7 +48,7 @@ async def test_a_lane_has_the_state_and_what_it_does_is_not_in_the_notebook(open
         assert values(told) == {"seen": "([1, 2, 3], 'x')"}
 
 
-async def test_a_lane_whose_kernel_is_lost_runs_again_what_had_run(opened: Opener, tmp_path: Path) -> None:
+async def test_a_parallel_branch_whose_kernel_is_lost_runs_again_what_had_run(opened: Opener, tmp_path: Path) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")
         async with open_parallel_session(notebook, notebook.branches.forks, lane_file(notebook, tmp_path)) as lane:
@@ -58,7 +60,7 @@ async def test_a_lane_whose_kernel_is_lost_runs_again_what_had_run(opened: Opene
         assert values(await notebook.apply(cell("left = len(numbers)", "dddd"))) == {"left": "3"}
 
 
-async def test_a_lane_of_a_notebook_that_cannot_be_forked_runs_again_what_had_run(
+async def test_a_parallel_branch_of_a_notebook_that_cannot_be_forked_runs_again_what_had_run(
     opened: Opener, tmp_path: Path
 ) -> None:
     async with opened(STATE, THREAD) as notebook:

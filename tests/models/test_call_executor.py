@@ -130,6 +130,7 @@ async def test_a_client_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(mo
     assert isinstance(await models.ask(a_call("whole", id="half/1")), ModelAnswer)
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_read_holds_up_nobody_else(models: Models, shared: House) -> None:
     words = " ".join(["word"] * 200_000)
     shared.provider.when(lambda asked: "a book" in str(asked.body), Say(words, chunks=2_000))

@@ -209,7 +209,7 @@ def test_an_endpoint_is_local_only_on_loopback(address: str, is_local: bool) -> 
     assert endpoint.key == ("none" if is_local else "required")
 
 
-def test_a_loopback_door_to_elsewhere_can_be_called_so() -> None:
+def test_a_loopback_address_that_leads_elsewhere_can_be_called_so() -> None:
     text = '[endpoints.x]\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:1/v1"\nlocal = false\nkey = "required"\n'
 
     assert (read(text).endpoints["x"].local, read(text).endpoints["x"].key) == (False, "required")

@@ -70,6 +70,7 @@ async def test_openais_client_gets_an_answer_and_what_it_cost(gateway: RunningGa
     assert (received.credential, received.body["model"]) == (KEY, "one")
 
 
+@pytest.mark.slow
 async def test_openais_client_streams_an_answer_word_by_word(gateway: RunningGateway) -> None:
     gateway.provider.script(Say("one two three"))
     async with gateway.client() as client:

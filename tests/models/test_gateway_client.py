@@ -179,7 +179,7 @@ async def test_a_private_call_is_refused_rather_than_sent_away(models: Models, s
     assert len(shared.provider.requests) == before
 
 
-async def test_a_mistake_in_the_settings_is_told_and_mended_without_a_new_gateway(
+async def test_a_mistake_in_the_settings_is_told_and_repaired_without_a_new_gateway(
     models: Models, shared: House
 ) -> None:
     file = shared.home / "models.toml"

@@ -41,7 +41,7 @@ def environment_of(pid: int) -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in entries if entry)
 
 
-def test_doors_that_start_at_once_start_one_gateway(house: House) -> None:
+def test_clients_that_start_at_once_start_one_gateway(house: House) -> None:
     started = house.home / "started"
     script = f"echo >> {started}; exec " + " ".join(house.warm.command("gateway"))
     launch = GatewayLaunch(home=house.home, command=("/bin/sh", "-c", script))

@@ -55,7 +55,7 @@ def names(project: Path) -> set[str]:
             "kept_files=30",
         ),
         pytest.param(
-            BIG, "kept_size=1m", "1 changed files, 2.9 MB: more than 1.0 MB are kept only if you say so",
+            BIG, "kept_size=1m", "1 changed file, 2.9 MB: more than 1.0 MB are kept only if you say so",
             "kept_size=3m", marks=pytest.mark.slow,
         ),
         pytest.param(

@@ -289,7 +289,7 @@ def test_the_answer_stands_first_and_everything_else_after_it() -> None:
     page = report_html(DELIVERY, notebook("x = 1"))
     words = [
         "partly done", "Revenue in Q3", "<strong>12 %</strong>", "Why it ended", "Summary", "Assumptions", "Caveats",
-        "Problems nobody mended", "Checks", "passed", "missed", "Oslo is missing", "What was done", "out of budget",
+        "Problems nobody repaired", "Checks", "passed", "missed", "Oslo is missing", "What was done", "out of budget",
         "The notebook", "3 min 20 s",
     ]  # fmt: skip
     places = [page.index(word, page.index("<body>")) for word in words]
@@ -408,7 +408,7 @@ Assumptions:
 Caveats:
 - `returns.csv` has no September.
 
-Problems nobody mended:
+Problems nobody repaired:
 - Cell `chart` differs between two runs.
 
 Checks:

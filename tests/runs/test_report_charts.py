@@ -57,6 +57,7 @@ def shown(of: object) -> str | None:
 # ── on the page ──
 
 
+@pytest.mark.slow
 async def test_charts_wherever_they_are_shown_come_as_pictures(pool: KernelPool) -> None:
     element = f"<p>here</p><marimo-vega data-spec='{json.dumps(spec('line'))}'></marimo-vega>"
     rendered = (

@@ -191,7 +191,7 @@ async def test_an_agents_undo_is_redone_by_a_person_and_its_call_is_still_known(
 
 
 @pytest.mark.slow
-async def test_an_undo_at_the_desk_is_redone_in_the_file_when_the_run_is_over(opened: Opener, memory: Path) -> None:
+async def test_an_undo_in_the_editor_is_redone_in_the_file_when_the_run_is_over(opened: Opener, memory: Path) -> None:
     async with opened(*BEFORE) as notebook:
         desk = await NotebookEditor.open(notebook, memory)
         path = await three_turns(desk)
@@ -212,7 +212,7 @@ async def test_what_an_agent_did_since_is_not_overwritten(opened: Opener, memory
         assert codes(notebook.path) == ["items = [1]", "b = 3"]
 
 
-async def test_at_the_desk_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: Path) -> None:
+async def test_in_the_editor_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: Path) -> None:
     async with opened("items = [1]") as notebook:
         desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="a = 2", name="two")], key="r/agent:1/c1")

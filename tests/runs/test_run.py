@@ -117,7 +117,9 @@ async def test_an_existing_notebook_grows_and_what_a_person_wrote_stays_as_it_wa
 
 
 @pytest.mark.slow
-async def test_what_the_check_finds_is_mended_and_checked_again(house: House, project: Path, kernels: Kernels) -> None:
+async def test_what_the_check_finds_is_repaired_and_checked_again(
+    house: House, project: Path, kernels: Kernels
+) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     checks = [{"test": "test_total", "says": "The total is 6."}]
     async with open_factory(house, project, kernels) as factory:
@@ -139,12 +141,12 @@ async def test_what_the_check_finds_is_mended_and_checked_again(house: House, pr
         assert [check.has_passed for check in delivery.checks] == [True]
         assert delivery.answer == "6"
         mending = factory.prompts()[3]
-        assert "Mend what the check found" in mending
+        assert "Repair what the check found" in mending
         assert "check test_total" in mending
 
 
 @pytest.mark.slow
-async def test_what_nobody_can_mend_is_delivered_and_said(house: House, project: Path, kernels: Kernels) -> None:
+async def test_what_nobody_can_repair_is_delivered_and_said(house: House, project: Path, kernels: Kernels) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     async with open_factory(house, project, kernels) as factory:
         factory.script(
@@ -163,6 +165,7 @@ async def test_what_nobody_can_mend_is_delivered_and_said(house: House, project:
         assert "random.random()" in factory.notebook()
 
 
+@pytest.mark.slow
 async def test_words_instead_of_a_plan_are_one_task(house: House, project: Path, kernels: Kernels) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     async with open_factory(house, project, kernels) as factory:

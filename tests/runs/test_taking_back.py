@@ -90,7 +90,7 @@ async def test_a_change_says_what_it_made_of_each_cell(opened: Opener, memory: P
 
 
 @pytest.mark.parametrize("name", spread(sorted(TAKEN_BACK), 2))
-async def test_one_cells_change_is_taken_back_at_the_desk_and_the_others_stay(
+async def test_one_cells_change_is_taken_back_in_the_editor_and_the_others_stay(
     opened: Opener, memory: Path, name: str
 ) -> None:
     async with opened(*START) as notebook:
@@ -127,7 +127,7 @@ async def check_the_rest_is_undone(path: Path, memory: Path) -> None:
     assert (sorted(codes(path)), outcome.kept) == ([*START], ())
 
 
-async def test_at_the_desk_what_depends_on_the_cell_runs_again_and_it_is_no_revision(
+async def test_in_the_editor_what_depends_on_the_cell_runs_again_and_it_is_no_revision(
     opened: Opener, memory: Path
 ) -> None:
     async with opened("a = 1", "b = a + 1") as notebook:
@@ -183,7 +183,7 @@ async def test_the_newest_changes_go_back_with_variables_and_files_and_forward_a
         ]
 
 
-async def test_everything_is_undone_at_the_desk_and_numbers_stay(opened: Opener, memory: Path) -> None:
+async def test_everything_is_undone_in_the_editor_and_numbers_stay(opened: Opener, memory: Path) -> None:
     async with opened("a = 1") as notebook:
         desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="b = 2", name="b_cell")], key="r/agent:1/c1")
@@ -217,7 +217,7 @@ async def test_changes_keep_their_numbers_when_the_first_are_forgotten(opened: O
     ]
 
 
-async def test_at_a_desk_that_is_closed_nothing_is_taken_back(opened: Opener, memory: Path) -> None:
+async def test_in_an_editor_that_is_closed_nothing_is_taken_back(opened: Opener, memory: Path) -> None:
     async with opened("a = 1") as notebook:
         desk = await NotebookEditor.open(notebook, memory)
         await desk.apply([CreateCell(code="b = 2", name="b_cell")], key="r/agent:1/c1")

@@ -207,7 +207,7 @@ async def test_what_an_agent_undid_itself_is_not_undone_twice(opened: Opener, me
     assert path.read_bytes() == before
 
 
-async def test_a_desk_opened_afterwards_knows_what_was_undone(opened: Opener, memory: Path) -> None:
+async def test_an_editor_opened_afterwards_knows_what_was_undone(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
     await undo_in_file(path, memory, step=3)
     async with opened(path=path) as notebook:
@@ -324,7 +324,7 @@ async def test_a_memory_that_cannot_be_read_is_a_defect_not_a_loss(opened: Opene
 
 
 @pytest.mark.slow
-async def test_many_turns_are_taken_back_in_one_go(opened: Opener, memory: Path) -> None:
+async def test_many_revisions_are_taken_back_in_one_go(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         before = notebook.path.read_bytes()
         desk = await NotebookEditor.open(notebook, memory)

@@ -162,7 +162,7 @@ def test_bytes_count_as_well() -> None:
     assert KeepTerms(limits=Limits(kept_mb=3)).question(changes) is None
     question = KeepTerms(limits=Limits(kept_mb=2)).question(changes)
     assert question is not None
-    assert question.reason == "1 changed files, 3.0 MB: more than 2.0 MB are kept only if you say so"
+    assert question.reason == "1 changed file, 3.0 MB: more than 2.0 MB are kept only if you say so"
     assert question.option == "kept_size=4m"
 
 

@@ -53,7 +53,7 @@ async def until_begun(house: House, run: str, step: str) -> None:
             await anyio.sleep(0.01)
 
 
-async def test_doors_that_come_at_once_start_one_daemon_and_later_ones_find_it(house: House) -> None:
+async def test_clients_that_come_at_once_start_one_daemon_and_later_ones_find_it(house: House) -> None:
     launch, pids = house.launch(), list[int]()
 
     async def come() -> None:
@@ -89,7 +89,7 @@ async def test_its_socket_and_files_are_its_owners_alone(house: House) -> None:
     assert modes == {"daemon.sock": 0o600, "daemon.pid": 0o600, "daemon.lock": 0o600, "daemon.log": 0o600}
 
 
-async def test_a_run_started_in_one_door_is_seen_in_all_and_outlives_its_door(house: House) -> None:
+async def test_a_run_started_in_one_client_is_seen_in_all_and_outlives_its_client(house: House) -> None:
     house.hold()
     async with connect(house.settings, launch=house.launch()) as daemon:
         run = await daemon.start(a_goal())
@@ -147,7 +147,7 @@ async def test_an_error_comes_back_as_it_was_raised(house: House) -> None:
         assert (await daemon.status()).connections == 1
 
 
-async def test_after_kill_9_the_next_door_starts_another_and_the_run_goes_on_each_step_once(house: House) -> None:
+async def test_after_kill_9_the_next_client_starts_another_and_the_run_goes_on_each_step_once(house: House) -> None:
     house.hold()
     async with connect(house.settings, launch=house.launch()) as daemon:
         await daemon.start(a_goal(), run="mine")
@@ -177,7 +177,8 @@ async def test_what_may_not_be_said_twice_is_told_as_lost(house: House) -> None:
         await house.until(await daemon.fork("mine"), "done")
 
 
-async def test_a_door_that_comes_while_it_closes_gets_the_next_one(house: House) -> None:
+@pytest.mark.slow
+async def test_a_client_that_comes_while_it_closes_gets_the_next_one(house: House) -> None:
     house.hold()
     async with connect(house.settings, launch=house.launch()) as daemon:
         await daemon.start(a_goal(), run="mine")
@@ -204,6 +205,7 @@ async def test_a_second_daemon_makes_way_for_the_first(house: House) -> None:
         assert (await daemon.status()).pid == pid
 
 
+@pytest.mark.slow
 async def test_a_waiting_run_waits_on_in_the_next_daemon(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         await daemon.start(a_goal(ASK), run="mine")
@@ -314,7 +316,7 @@ async def test_told_to_end_when_idle_it_waits_for_its_runs(house: House) -> None
 
 
 @pytest.mark.slow
-async def test_a_daemon_nobody_needs_ends_but_not_while_a_run_or_a_door_is_there(house: House) -> None:
+async def test_a_daemon_nobody_needs_ends_but_not_while_a_run_or_a_client_is_there(house: House) -> None:
     house.hold()
     launch = house.launch(idle_seconds=0.1)
     async with connect(house.settings, launch=launch) as daemon:
@@ -343,7 +345,7 @@ async def for_a_while(house: House, at_work: str) -> None:
             looks = lines(house.folder / "looks.txt")
 
 
-async def test_a_door_that_only_looks_starts_nothing(house: House) -> None:
+async def test_a_client_that_only_looks_starts_nothing(house: House) -> None:
     with pytest.raises(Unavailable, match="No daemon runs"):
         async with connect(house.settings, start=False):
             pass

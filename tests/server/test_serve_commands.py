@@ -132,7 +132,7 @@ def test_in_the_foreground_it_says_where_it_listens_stays_and_ends_with_ctrl_c(h
     assert not (home.folder / "daemon.sock").exists()
 
 
-def test_a_door_to_the_network_without_tls_is_refused_before_anything_starts(home: Home) -> None:
+def test_an_address_on_the_network_without_tls_is_refused_before_anything_starts(home: Home) -> None:
     said = " ".join(home.run("--host", "0.0.0.0", code=2).stderr.split())
     assert "for everyone to read" in said
     assert "--behind-proxy" in said

@@ -41,7 +41,8 @@ async def test_an_older_daemon_is_replaced_and_its_runs_go_on(house: House, old:
     assert house.worked("mine") == list(STEPS)
 
 
-async def test_newer_doors_that_come_at_once_replace_an_older_daemon_by_one(house: House) -> None:
+@pytest.mark.slow
+async def test_newer_clients_that_come_at_once_replace_an_older_daemon_by_one(house: House) -> None:
     await begin_a_run(house, "1.0")
     pids = list[int]()
 
@@ -59,7 +60,7 @@ async def test_newer_doors_that_come_at_once_replace_an_older_daemon_by_one(hous
     assert house.worked("mine") == list(STEPS)
 
 
-async def test_an_older_door_leaves_a_newer_daemon_alone(house: House) -> None:
+async def test_an_older_client_leaves_a_newer_daemon_alone(house: House) -> None:
     await begin_a_run(house, "2.0")
     before = house.pid
     for door in (
@@ -79,7 +80,8 @@ async def test_an_older_door_leaves_a_newer_daemon_alone(house: House) -> None:
     house.until_ended()
 
 
-async def test_a_door_whose_daemon_was_replaced_says_so_instead_of_replacing_it_back(house: House) -> None:
+@pytest.mark.slow
+async def test_a_client_whose_daemon_was_replaced_says_so_instead_of_replacing_it_back(house: House) -> None:
     async with connect(house.settings, launch=house.launch("1.0")) as old:
         async with connect(house.settings, launch=house.launch("2.0")) as new:
             pid = (await new.status()).pid
@@ -89,6 +91,7 @@ async def test_a_door_whose_daemon_was_replaced_says_so_instead_of_replacing_it_
     assert lines(house.folder / "begun.txt") == []
 
 
+@pytest.mark.slow
 async def test_a_run_of_older_steps_is_carried_over_and_that_is_told(house: House) -> None:
     await begin_a_run(house, "1.0")
     house.let_go()

@@ -114,7 +114,7 @@ async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(
     ],
     ids=["a word", "nobody's", "of something else", "from a kernel"],
 )
-async def test_what_did_not_come_over_the_desk_is_no_answer_and_it_asks_again(where: Path, forged: Any) -> None:
+async def test_what_did_not_come_through_the_inbox_is_no_answer_and_it_asks_again(where: Path, forged: Any) -> None:
     async with open_office(where) as office:
         await office.act("r", RATES)
         first = (await office.asked()).question
@@ -128,7 +128,7 @@ async def test_what_did_not_come_over_the_desk_is_no_answer_and_it_asks_again(wh
         assert await office.outcomes("r") == ["Not allowed. ada said no."]
 
 
-async def test_of_two_doors_that_answer_at_once_one_wins(where: Path) -> None:
+async def test_of_two_clients_that_answer_at_once_one_wins(where: Path) -> None:
     bob = Person(name="bob", door="cli")
     answers: list[Any] = []
     async with open_office(where) as office:

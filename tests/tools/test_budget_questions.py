@@ -124,7 +124,7 @@ async def test_what_is_no_price_is_not_an_answer_to_an_unknown_one(where: Path) 
             assert (reply, (await office.inbox.show(asked.id)).state) == (reply, "open")
 
 
-async def test_a_price_that_did_not_come_over_the_desk_is_no_answer_and_it_asks_again(where: Path) -> None:
+async def test_a_price_that_did_not_come_through_the_inbox_is_no_answer_and_it_asks_again(where: Path) -> None:
     guards: list[Guard] = []
     async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
         asked = await start(office, guards)

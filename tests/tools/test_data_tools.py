@@ -73,7 +73,7 @@ async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cel
 
 
 @pytest.mark.slow
-async def test_what_is_kept_is_one_turn_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
+async def test_what_is_kept_is_one_revision_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
     async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
         before = names(notebook)
         asked = {"table": "sales", "measure": "revenue", "by": "region", "keep": True}
@@ -105,6 +105,7 @@ async def test_relate_chooses_the_test_by_what_the_columns_hold(
         assert f"{method}(sales, " in done.text
 
 
+@pytest.mark.slow
 async def test_explain_change_gives_parts_that_add_up(opened: Opener, where: Path, pool: KernelPool) -> None:
     async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
         spans = {"first": ["2024-01-01", "2024-01-31"], "second": ["2024-02-01", "2024-02-29"]}
@@ -119,6 +120,7 @@ async def test_explain_change_gives_parts_that_add_up(opened: Opener, where: Pat
         assert "North" in done.text
 
 
+@pytest.mark.slow
 async def test_profile_tells_what_files_are(opened: Opener, where: Path, pool: KernelPool) -> None:
     async with at_work(opened, where, pool, "import marimo as mo") as (notebook, shop):
         (notebook.path.parent / "orders.csv").write_text("order,price\n" + "".join(f"{i},{i % 7}\n" for i in range(50)))
@@ -143,6 +145,7 @@ async def test_clean_reads_a_file_into_a_table_with_its_repairs(opened: Opener, 
         assert "printed: 3.44" in str(told)
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_done_is_said(opened: Opener, where: Path, pool: KernelPool) -> None:
     wrong: list[tuple[str, dict[str, Any], str]] = [
         ("compare", {"table": "nobody", "measure": "a", "by": "b"}, "No variable 'nobody'"),

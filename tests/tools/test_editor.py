@@ -63,7 +63,7 @@ async def test_each_apply_is_run_and_saved(opened: Opener, memory: Path) -> None
         assert applied.news == ""
 
 
-async def test_refused_edits_change_nothing_and_are_no_turn(opened: Opener, memory: Path) -> None:
+async def test_refused_edits_change_nothing_and_are_no_revision(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         stale = EditCell(cell=notebook.document.cells[0].id, base_version=7, code="x = 2")
@@ -114,7 +114,7 @@ async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(o
 # ── undo ──
 
 
-async def test_what_is_tried_out_leaves_cells_file_and_turns_as_they_were(opened: Opener, memory: Path) -> None:
+async def test_what_is_tried_out_leaves_cells_file_and_revisions_as_they_were(opened: Opener, memory: Path) -> None:
     async with opened("x = 20") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.apply([CreateCell(code="y = x + 1")], key="a")
@@ -186,7 +186,7 @@ async def test_undo_restores_the_file_byte_for_byte(opened: Opener, memory: Path
 
 
 @pytest.mark.slow
-async def test_undo_goes_back_turn_by_turn_and_then_says_so(opened: Opener, memory: Path) -> None:
+async def test_undo_goes_back_revision_by_revision_and_then_says_so(opened: Opener, memory: Path) -> None:
     async with opened("x = 0") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         for number in (1, 2, 3):
@@ -257,7 +257,9 @@ async def test_a_person_who_saves_while_cells_run_loses_nothing(opened: Opener, 
         assert codes(notebook.path) == ["x = 77", "y = 1", "z = 3"]
 
 
-async def test_a_turn_whose_file_is_broken_meanwhile_is_saved_with_the_next_call(opened: Opener, memory: Path) -> None:
+async def test_a_revision_whose_file_is_broken_meanwhile_is_saved_with_the_next_call(
+    opened: Opener, memory: Path
+) -> None:
     async with opened("x = 1") as notebook:
         good = notebook.path.read_text()
 
@@ -300,7 +302,7 @@ async def test_a_file_that_is_no_notebook_for_a_moment_is_left_alone(opened: Ope
 # ── opened again ──
 
 
-async def test_a_desk_opened_again_has_the_same_cells_and_results(opened: Opener, memory: Path) -> None:
+async def test_an_editor_opened_again_has_the_same_cells_and_results(opened: Opener, memory: Path) -> None:
     async with opened("x = 1") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.apply([CreateCell(code="y = x + 1")], key="a")
@@ -325,7 +327,7 @@ async def test_cells_that_had_not_run_are_not_run_by_coming_back(opened: Opener,
         assert await notebook.look() == ()
 
 
-async def test_what_a_person_changed_while_the_desk_was_away_is_kept_and_told(opened: Opener, memory: Path) -> None:
+async def test_what_a_person_changed_while_the_editor_was_away_is_kept_and_told(opened: Opener, memory: Path) -> None:
     async with opened("x = 1", "y = 2", "z = 3") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.run("all")
@@ -346,7 +348,7 @@ async def test_what_a_person_changed_while_the_desk_was_away_is_kept_and_told(op
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", some(reversed(EditorPoint), 2))
-async def test_a_desk_killed_anywhere_comes_back_with_each_turn_once(
+async def test_an_editor_killed_anywhere_comes_back_with_each_revision_once(
     opened: Opener, write_notebook: Callable[..., Path], memory: Path, forker: Forker, point: EditorPoint
 ) -> None:
     path = write_notebook("x = 1", "y = x + 1")

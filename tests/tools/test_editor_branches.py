@@ -77,7 +77,9 @@ async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener
 
 
 @pytest.mark.slow
-async def test_what_is_redone_can_be_undone_again_and_another_turn_ends_redoing(opened: Opener, memory: Path) -> None:
+async def test_what_is_redone_can_be_undone_again_and_another_revision_ends_redoing(
+    opened: Opener, memory: Path
+) -> None:
     async with opened("items = [1]") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.run("all")
@@ -138,7 +140,7 @@ def a_mend(notebook: OpenNotebook, old: str, new: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
+async def test_a_repair_that_fails_in_its_branch_never_reaches_the_notebook(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("rows = [1, 2]", "rows.pop()\ntotal = sum(row)") as notebook:
@@ -168,7 +170,7 @@ async def test_a_mend_that_fails_in_its_branch_never_reaches_the_notebook(
         assert undone.back_by == "checkpoint"
 
 
-async def test_a_mend_whose_dependents_have_faults_of_their_own_is_kept(
+async def test_a_repair_whose_dependents_have_faults_of_their_own_is_kept(
     opened: Opener, memory: Path, where: Path
 ) -> None:
     async with opened("x = nothing", "y = x + 'a'") as notebook:
@@ -181,7 +183,7 @@ async def test_a_mend_whose_dependents_have_faults_of_their_own_is_kept(
 
 
 @pytest.mark.slow
-async def test_a_mend_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_is_told(
+async def test_a_repair_that_comes_out_otherwise_in_the_notebook_is_kept_and_that_is_told(
     opened: Opener, memory: Path
 ) -> None:
     async with opened("stamp = nothing") as notebook:
@@ -312,7 +314,7 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
         (EditorPoint.SAVED, True),
     ],
 )
-async def test_a_mend_that_is_killed_is_made_whole_or_not_at_all(
+async def test_a_repair_that_is_killed_is_made_whole_or_not_at_all(
     opened: Opener,
     write_notebook: Callable[..., Path],
     memory: Path,

@@ -55,7 +55,7 @@ async def built(notebook: OpenNotebook, memory: Path, *, apart_ms: float = 0) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("apart_ms", [0, 60_000], ids=["kept", "run again"])
-async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone(
+async def test_going_before_a_cell_is_a_revision_that_is_saved_and_undone_and_redone(
     opened: Opener, memory: Path, apart_ms: float
 ) -> None:
     async with opened("note = 1") as notebook:
@@ -80,7 +80,7 @@ async def test_going_before_a_cell_is_a_turn_that_is_saved_and_undone_and_redone
 
 
 @pytest.mark.slow
-async def test_one_undo_takes_back_a_turn_that_kept_a_state_before_each_cell(opened: Opener, memory: Path) -> None:
+async def test_one_undo_takes_back_a_revision_that_kept_a_state_before_each_cell(opened: Opener, memory: Path) -> None:
     async with opened("note = 1") as notebook:
         editor = await built(notebook, memory)
         assert len(notebook.checkpoints.kept) == 3
@@ -119,7 +119,7 @@ async def test_what_a_person_changed_since_is_not_lost_to_a_journey(opened: Open
         assert await state_of(notebook) == AFTER
 
 
-async def test_after_a_lost_kernel_no_state_is_kept_and_the_turn_is_undone_by_replay(
+async def test_after_a_lost_kernel_no_state_is_kept_and_the_revision_is_undone_by_replay(
     opened: Opener, memory: Path
 ) -> None:
     async with opened("note = 1") as notebook:

@@ -83,6 +83,7 @@ A yes for this run or always would cover: install tiny-tool from the configured 
             assert again.text == "tiny-tool is in the notebook's header already."
 
 
+@pytest.mark.slow
 async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, tmp_path: Path, where: Path) -> None:
     settings = Settings(
         home=tmp_path / "home", cache=tmp_path / "cache", connection=NetworkSettings.of({"UV_OFFLINE": "1"})

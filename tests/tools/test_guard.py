@@ -268,7 +268,7 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
         assert await office.outcomes("b") == "3"
 
 
-async def test_a_budget_is_not_raised_by_what_did_not_come_over_the_desk(where: Path) -> None:
+async def test_a_budget_is_not_raised_by_what_did_not_come_through_the_inbox(where: Path) -> None:
     guards: list[Guard] = []
     async with open_office(where, workflows=[spending(guards)]) as office:
         asked = await start_spending(office, guards)

@@ -190,6 +190,7 @@ async def test_what_a_person_refuses_is_not_done(opened: Opener, where: Path) ->
         assert codes(notebook) == ["x = 1"]
 
 
+@pytest.mark.slow
 async def test_an_endless_cell_is_stopped_at_the_deadline(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, "x = 1") as (_, shop, __):
         edits = [{"op": "create", "code": "while True: pass"}]

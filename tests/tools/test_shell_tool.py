@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from cellwright.app import Files
 from cellwright.journal.effects import EffectNotFound, EffectUnknown
@@ -114,6 +115,7 @@ async def test_there_is_no_network_and_no_way_to_the_host(opened: Opener, tmp_pa
         assert "CELLWRIGHT_HOME" not in secrets.text
 
 
+@pytest.mark.slow
 async def test_nobody_who_is_gone_leaves_a_program_behind(opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         shell = tool_of(notebook)

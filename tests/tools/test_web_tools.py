@@ -136,6 +136,7 @@ async def test_a_long_page_is_cut(port: int) -> None:
     assert (len(page.content), page.is_cut) == (100, True)
 
 
+@pytest.mark.slow
 async def test_a_page_is_marked_as_data_from_outside(where: Path, port: int) -> None:
     rules = f'[[rule]]\naction = "use-network"\nthen = "allow"\nhosts = ["pages.example:{port}"]\n'
     async with open_workshop(where, web_tools(fetch()), rules=rules) as shop:

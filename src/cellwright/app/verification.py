@@ -79,7 +79,7 @@ async def verify_notebook(
 
 
 def check_outcome(outcome: Verified | NotVerified, proof: Path | None) -> CheckOutcome:
-    """Whether a notebook stands up, in words an agent can mend it by."""
+    """Whether a notebook stands up, in words an agent can repair it by."""
     checks = tuple(
         DeliveredCheck(name=check.name, says=check.name, has_passed=check.outcome == "passed", detail=check.message)
         for check in outcome.report.checks

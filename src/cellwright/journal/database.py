@@ -262,7 +262,7 @@ def _broken_by(error: BaseException) -> bool:
 
 
 class Database:
-    """A journal's database: one lane that writes, one that reads."""
+    """A journal's database: one connection that writes, one that reads."""
 
     def __init__(self, place: JournalLocation, *, synchronous: Synchronous = "normal") -> None:
         self.place: Final = place

@@ -70,7 +70,7 @@ class Steps(Protocol):
 
 
 _PARALLEL_VERBS: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None)
-"""What this lane of a parallel section has done so far."""
+"""What this branch of a parallel section has done so far."""
 
 
 class Flow:
@@ -139,23 +139,23 @@ class Flow:
         with self._doing("telling"):
             await self._steps.tell(events)
 
-    async def parallel(self, *lanes: Coroutine[Any, Any, Any]) -> list[Any]:
+    async def parallel(self, *branches: Coroutine[Any, Any, Any]) -> list[Any]:
         """Do several verbs at the same time: `await flow.parallel(flow.step(…), flow.child(…))`.
 
-        Every lane is one verb; a longer branch is a child workflow. All lanes come to their end; then the first error
+        Every branch is one verb; a longer one is a child workflow. All branches come to their end; then the first error
         in order is raised.
         """
         if self._is_parallel or self._busy_with is not None:
-            for lane in lanes:
-                lane.close()
+            for branch in branches:
+                branch.close()
             raise Defect(f"A parallel section inside {self._busy_with or 'a parallel section'}.", hint=_ONE_AT_A_TIME)
-        results: list[Any] = [None] * len(lanes)
+        results: list[Any] = [None] * len(branches)
         errors: dict[int, BaseException] = {}
         self._is_parallel = True
         try:
             async with anyio.create_task_group() as tasks:
-                for number, lane in enumerate(lanes):
-                    tasks.start_soon(_run_parallel, lane, number, results, errors)
+                for number, branch in enumerate(branches):
+                    tasks.start_soon(_run_parallel, branch, number, results, errors)
         finally:
             self._is_parallel = False
         if errors:
@@ -165,11 +165,11 @@ class Flow:
     @contextmanager
     def _doing(self, what: str) -> Generator[None]:
         """Steps are numbered in the order they begin, so two at once would be numbered by chance."""
-        lane = _PARALLEL_VERBS.get() if self._is_parallel else None
-        if lane is not None:
-            if lane:
-                raise Defect(f"A parallel lane did {lane[0]} and then {what}.", hint=_ONE_AT_A_TIME)
-            lane.append(what)
+        branch = _PARALLEL_VERBS.get() if self._is_parallel else None
+        if branch is not None:
+            if branch:
+                raise Defect(f"A parallel branch did {branch[0]} and then {what}.", hint=_ONE_AT_A_TIME)
+            branch.append(what)
             yield
             return
         if self._is_parallel or self._busy_with is not None:
@@ -187,11 +187,11 @@ _ONE_AT_A_TIME: Final = "Use `flow.parallel(flow.step(…), …)`, and make a br
 
 
 async def _run_parallel(
-    lane: Coroutine[Any, Any, Any], number: int, results: list[Any], errors: dict[int, BaseException]
+    branch: Coroutine[Any, Any, Any], number: int, results: list[Any], errors: dict[int, BaseException]
 ) -> None:
     _PARALLEL_VERBS.set([])
     try:
-        results[number] = await lane
+        results[number] = await branch
     except anyio.get_cancelled_exc_class():
         raise
     except BaseException as error:  # noqa: BLE001 - the engine's own signals are no Exceptions; all are raised again

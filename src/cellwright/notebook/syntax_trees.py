@@ -75,7 +75,7 @@ def parse_python(text: str, where: str) -> ast.Module:
     except SyntaxError as error:
         raise UserError(
             f"{where} is not valid Python: line {error.lineno}: {error.msg}.",
-            hint="Mend that line, or open the file in `marimo edit`, which can rescue single broken cells."
+            hint="Repair that line, or open the file in `marimo edit`, which can rescue single broken cells."
             + _newer(text),
         ) from error
     except UNREADABLE as error:

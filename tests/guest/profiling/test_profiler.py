@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def _is_sound(told: Profile) -> bool:
     return msgspec.json.decode(msgspec.json.encode(told), type=Profile) == told
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.one_of(st.none(), _PIECES, st.text(max_size=12))] * 3), max_size=14))
 def test_no_text_whatever_breaks_a_profile(rows: list[tuple[str | None, ...]]) -> None:
     columns = {name: [row[place] for row in rows] for place, name in enumerate("abc")}

@@ -331,6 +331,7 @@ def test_an_sqlite_file_gives_its_tables_and_views(tmp_path: Path) -> None:
     assert [oddity.kind for oddity in tables[0].oddities] == ["mixed-types"]
 
 
+@pytest.mark.slow
 def test_views_that_do_harm_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "evil.sqlite"
     with sqlite3.connect(path) as connection:

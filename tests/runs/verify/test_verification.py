@@ -46,6 +46,7 @@ async def test_a_deterministic_notebook_is_verified_and_its_proof_holds(verified
     assert [cell.is_same for cell in result.report.cells] == [True, True, True]
 
 
+@pytest.mark.slow
 async def test_without_a_header_the_proof_says_that_cellwrights_own_packages_were_used(
     verified: Verifier, written: Write
 ) -> None:
@@ -78,6 +79,7 @@ async def test_outputs_that_differ_fail_and_the_cell_is_named(
     assert "seed" in sentence_of(reason.hint)
 
 
+@pytest.mark.slow
 async def test_a_picture_that_differs_is_told_as_a_picture(verified: Verifier, written: Write) -> None:
     path = written("import numpy, matplotlib.pyplot as plt\nplt.plot(numpy.random.rand(9))\nplt.gca()")
     (reason,) = (await verified.refused(path)).reasons

@@ -65,6 +65,7 @@ def test_nothing_is_said_of_a_cell_that_is_not_there() -> None:
     assert admitted(body, lambda cell: True) is not None
 
 
+@pytest.mark.slow
 def test_what_is_kept_for_those_who_join_is_bounded_whatever_a_kernel_says() -> None:
     view = SessionView()
     retained = RetainedOutput(view)

@@ -17,7 +17,7 @@ def wish(**more: Any) -> WebOptions:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "room.example", ""])
-def test_a_door_to_the_network_without_tls_is_refused_with_an_explanation(host: str) -> None:
+def test_an_address_on_the_network_without_tls_is_refused_with_an_explanation(host: str) -> None:
     with pytest.raises(UserError, match="for everyone to read") as refused:
         check_web_options(wish(host=host))
     assert refused.value.remedy == remedy("serve_with_tls")
@@ -26,7 +26,7 @@ def test_a_door_to_the_network_without_tls_is_refused_with_an_explanation(host: 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_a_door_to_this_machine_needs_nothing(host: str) -> None:
+def test_an_address_of_this_machine_needs_nothing(host: str) -> None:
     check_web_options(wish(host=host))
 
 

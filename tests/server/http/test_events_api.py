@@ -179,7 +179,7 @@ async def test_a_last_event_id_that_is_no_number_is_refused(served: Served, last
 # ── the whole house ──
 
 
-async def test_a_follower_of_the_house_is_told_how_it_stands_and_then_what_changes(served: Served) -> None:
+async def test_a_follower_of_everything_is_told_how_it_stands_and_then_what_changes(served: Served) -> None:
     await ended(served, "before")
     live, log = served.house.live, served.house.live.records.log
     async with following(served, "/events") as follower:

@@ -234,6 +234,7 @@ async def test_a_notebook_that_nobody_needs_is_closed_after_a_while(
         await eventually(lambda: not served.opened.all())
 
 
+@pytest.mark.slow
 async def test_no_more_notebooks_than_agreed_are_open(tmp_path: Path, live: HouseWithRuns, pool: KernelPool) -> None:
     async with serve(tmp_path / "folder", *live, pool=pool, lasting=LiveNotebookLimits(most=1)) as served:
         write(served, "x = 1", name="one.py")

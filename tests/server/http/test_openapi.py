@@ -166,6 +166,7 @@ def _is_over(api: Api, session: requests.Session, headers: dict[str, str]) -> bo
     return asked.status_code == 401
 
 
+@pytest.mark.slow
 async def test_whatever_is_sent_no_answer_is_the_servers_fault(api: Api) -> None:
     assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=1, checks=_SEEN)) == []
 

@@ -40,7 +40,7 @@ async def browser(opened: WebAddress) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 @pytest.mark.slow
-async def test_a_daemon_in_the_background_opens_its_door_when_asked(house: House) -> None:
+async def test_a_daemon_in_the_background_opens_its_web_server_when_asked(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         assert (await daemon.status()).web == ""
         with pytest.raises(UserError, match="not open"):
@@ -59,7 +59,7 @@ async def test_a_daemon_in_the_background_opens_its_door_when_asked(house: House
 
 
 @pytest.mark.slow
-async def test_doors_that_ask_at_once_open_one_web_door(house: House) -> None:
+async def test_clients_that_ask_at_once_open_one_web_server(house: House) -> None:
     origins = list[str]()
     launch = house.launch()
 
@@ -134,7 +134,7 @@ async def test_a_page_comes_back_after_a_kill_with_its_token_at_the_same_place(h
 
 
 @pytest.mark.slow
-async def test_the_door_closes_with_the_daemon(house: House) -> None:
+async def test_the_web_server_closes_with_the_daemon(house: House) -> None:
     async with connect(house.settings, launch=house.launch()) as daemon:
         opened = await daemon.web(wish(house))
         async with browser(opened) as page:

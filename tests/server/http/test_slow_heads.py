@@ -99,6 +99,7 @@ async def test_a_connection_that_was_answered_once_has_no_more_patience(server: 
     assert said.startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 async def test_a_request_that_is_there_is_answered_however_long_that_takes(
     server: OpenServer, answering: Answering
 ) -> None:
@@ -117,7 +118,7 @@ async def test_a_request_that_is_there_is_answered_however_long_that_takes(
     assert said.startswith(b"HTTP/1.1 200")
 
 
-async def test_the_editors_door_hangs_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_editors_connection_hangs_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HeaderTimeoutProtocol, "head_seconds", HEAD_SECONDS)
     async with open_editor() as editor:
         port = urlsplit(editor.origin).port

@@ -1,4 +1,4 @@
-"""An errand: one program in a cage of its own, one question, one answer. No notebook is near."""
+"""A one-shot process: one program in a cage of its own, one question, one answer. No notebook is near."""
 
 from __future__ import annotations
 

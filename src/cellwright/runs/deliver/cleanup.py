@@ -99,7 +99,7 @@ def _free(wanted: str, taken: set[str]) -> str:
 
 
 def is_readable(document: Document) -> tuple[str, ...]:
-    """What a reader would miss, as short sentences for whoever can mend it; empty if nothing."""
+    """What a reader would miss, as short sentences for whoever can repair it; empty if nothing."""
     readings = [(cell, read_cell(cell)) for cell in document.cells]
     found: list[str] = []
     if readings and not any(reading.has_title for _, reading in readings):

@@ -85,7 +85,7 @@ class Delivery:
     comparisons: tuple[Comparison, ...] = ()
     """Alternatives that were tried in branches."""
     problems: tuple[str, ...] = ()
-    """What the check found and nobody mended."""
+    """What the check found and nobody repaired."""
     notebook: str = ""
     report: str = ""
     """The HTML report's path."""
@@ -122,7 +122,7 @@ class CheckOutcome:
     """What the check found."""
 
     problems: tuple[str, ...]
-    """What is wrong, each in words an agent can mend it by; empty: proven."""
+    """What is wrong, each in words an agent can repair it by; empty: proven."""
     checks: tuple[DeliveredCheck, ...] = ()
     proof: str = ""
     """Where the signed proof is."""

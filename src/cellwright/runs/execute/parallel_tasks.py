@@ -1,7 +1,7 @@
 """Parts: tasks that need nothing of each other, each built in a branch of its own at the same time, and then joined.
 
 Joined in the order of the plan, by running its cells in the notebook. A part that cannot be joined is not forced in: it
-is built again after the others, or left out if a person says so. All that is decided is recorded, lanes are kept in
+is built again after the others, or left out if a person says so. All that is decided is recorded, branches are kept in
 files: killed anywhere, it goes on.
 """
 
@@ -93,13 +93,13 @@ class ParallelTasks:
     async def why_not(self, tasks: Sequence[Task]) -> str:
         """Why these are built one after another; empty: they need not be."""
         if self._workspace.open_branch is None:
-            return "lanes cannot be made here"
+            return "branches cannot be made here"
         name = f"see whether {', '.join(task.id for task in tasks)} can go on at once"
         return await self._flow.step(name, lambda: _why_not_parallel(self._workspace.editor))
 
     @asynccontextmanager
     async def open(self, tasks: Sequence[Task], agent: str) -> AsyncGenerator[tuple[ParallelTask, ...]]:
-        """A booth for each of them; `agent` names the workflow that builds it."""
+        """A workspace for each of them; `agent` names the workflow that builds it."""
         assert self._workspace.open_branch is not None
         async with AsyncExitStack() as stack:
             parts: list[ParallelTask] = []

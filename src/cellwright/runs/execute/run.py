@@ -48,7 +48,7 @@ AGENT: Final = "agent"
 """The workflow that does one assignment."""
 _UNMET: Final = frozenset({"failed", "planned"})
 _REPAIR_ROUNDS: Final = 2
-"""So often what the check found goes back to be mended."""
+"""So often what the check found goes back to be repaired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +269,7 @@ class Run:
     # ── check ──
 
     async def check(self) -> RunEnd | None:
-        """Whether the notebook stands up; what does not goes back to be mended. None when that is settled."""
+        """Whether the notebook stands up; what does not goes back to be repaired. None when that is settled."""
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check(attempt)
@@ -277,7 +277,7 @@ class Run:
                 return None
             repair = Task(
                 id=f"mend-{self._round}-{attempt + 1}",
-                title="Mend what the check found",
+                title="Repair what the check found",
                 todo="\n".join(f"- {problem}" for problem in self._checked.problems),
                 role="fixer",
             )
@@ -297,7 +297,7 @@ class Run:
         return await self._flow.step(name, work, returns=CheckOutcome)
 
     def _can_be_repaired(self) -> bool:
-        """What failed for want of a model, money or a network is not mended by asking again. The analyst asks none."""
+        """What failed for want of model, money or network is not repaired by asking again; the analyst asks none."""
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
         return not self._is_analysts and not any(task.status == "failed" for task in self._plan.tasks)
@@ -315,7 +315,7 @@ class Run:
     # ── deliver ──
 
     async def deliver(self, over: RunEnd | None) -> Delivery:
-        """What there is, handed over honestly: what is unmet, what nobody mended and what was not allowed."""
+        """What there is, handed over honestly: what is unmet, what nobody repaired and what was not allowed."""
         await self._stage("deliver")
         flow, workspace, goal, plan, used = self._flow, self._workspace, self._goal, self._plan, self._used
         checked = self._checked or CheckOutcome(problems=())

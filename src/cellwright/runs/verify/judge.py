@@ -132,7 +132,7 @@ def leaks_in(text: str, *, at: str, where: Where, masker: Masker, machine: Machi
         UnverifiedReason(kind="SecretFound", text=f"{at}: a secret in its {where} ({name})", hint=hint)
         for name in list(named)[:_EACH]
     ]
-    hint = "Show a name relative to the notebook instead; of a warning, mend its cause."
+    hint = "Show a name relative to the notebook instead; of a warning, repair its cause."
     if is_code:
         lead = "Name files relative to the notebook, for example `data/sales.csv`;"
         hint = remedy("add_data", lead=lead, what="others")
@@ -144,7 +144,7 @@ def leaks_in(text: str, *, at: str, where: Where, masker: Masker, machine: Machi
 
 
 _LABEL: Final = 60
-_MEND_CELL: Final = "Mend the cell: it must run from top to bottom in a fresh kernel."
+_REPAIR_CELL: Final = "Repair the cell: it must run from top to bottom in a fresh kernel."
 _ADD_PACKAGE: Final = "Add the package to `dependencies` in the notebook's header: nothing else is there."
 _FIX_SEED: Final = "Fix the seed, sort what has no order, and show no clock times, random ids or progress bars."
 
@@ -168,7 +168,7 @@ class Judge:
         for finding in findings:
             if finding.severity in ("breaking", "runtime") or (is_strict and finding.severity == "formatting"):
                 said = f"line {finding.line}: {self._masker.mask(finding.message).text} ({finding.code})"
-                self._refuse("LintError", said, "Mend what marimo's linter says; `marimo check` shows the place.")
+                self._refuse("LintError", said, "Repair what marimo's linter says; `marimo check` shows the place.")
 
     def code(self) -> None:
         """Leaks in what is written: header and cells."""
@@ -216,7 +216,7 @@ class Judge:
         for result in run.checks:
             if result.outcome in ("failed", "needs pytest") and not (result.kind == "cell" and failed):
                 message = self._masker.mask(result.message).text or "failed"
-                hint = "Mend the notebook, or the check if it asks for the wrong thing."
+                hint = "Repair the notebook, or the check if it asks for the wrong thing."
                 if result.outcome == "needs pytest":
                     hint = "Add pytest to the header's `dependencies`, or write a plain function without parameters."
                 self._refuse("CheckFailed", f"check {result.name} ({self.labels[result.cell]}): {message}", hint)
@@ -226,7 +226,7 @@ class Judge:
         status = {outcome.id: outcome.status for outcome in run.outcomes}
         for cell in self._document.cells:
             if (said := status.get(cell.id, "nothing was heard of it")) not in ("ok", "stopped", "disabled"):
-                self._refuse("CellFailed", f"{self.labels[cell.id]}: did not run: {said}", _MEND_CELL)
+                self._refuse("CellFailed", f"{self.labels[cell.id]}: did not run: {said}", _REPAIR_CELL)
 
     def _failure(self, outcome: CellOutcome, seconds: float) -> None:
         label, error = self.labels[outcome.id], outcome.error
@@ -240,7 +240,7 @@ class Judge:
             self._refuse("KernelStopped", f"{label}: {message or 'the kernel ended'}", hint)
         else:
             line = f" in line {error.line}" if error is not None and error.line else ""
-            hint = _ADD_PACKAGE if kind == "ModuleNotFoundError" else _MEND_CELL
+            hint = _ADD_PACKAGE if kind == "ModuleNotFoundError" else _REPAIR_CELL
             self._refuse("CellFailed", f"{label}: {kind}{line}: {message}".rstrip(": "), hint)
 
     def _differences(self, first: NotebookRun, second: NotebookRun) -> None:

@@ -46,7 +46,7 @@ class KeepTerms:
             reason, option = f"more than {_readable(limits.kept_mb * MEGABYTE)}", f"kept_size={size // MEGABYTE + 1}m"
         else:
             return None
-        what = f"{len(changes):,} changed files, {_readable(size)}"
+        what = f"{len(changes):,} changed file{'s' * (len(changes) != 1)}, {_readable(size)}"
         return _unkept(changes, f"{what}: {reason} are kept only if you say so", option)
 
 

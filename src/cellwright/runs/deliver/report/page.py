@@ -95,7 +95,7 @@ def _sections(delivery: Delivery) -> Iterator[str]:
         yield _section("Summary", prose(delivery.summary))
     yield _listed("Assumptions", delivery.assumptions)
     yield _listed("Caveats", delivery.caveats)
-    yield _listed("Problems nobody mended", delivery.problems)
+    yield _listed("Problems nobody repaired", delivery.problems)
     yield _checks(delivery)
     yield from (_compared(comparison) for comparison in delivery.comparisons)
     yield _tasks(delivery)

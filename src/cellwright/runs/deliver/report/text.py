@@ -30,7 +30,7 @@ def report_text(delivery: Delivery) -> str:
     parts += [
         _bullets("Assumptions", delivery.assumptions),
         _bullets("Caveats", delivery.caveats),
-        _bullets("Problems nobody mended", delivery.problems),
+        _bullets("Problems nobody repaired", delivery.problems),
         *(_bullets(f"Compared for {compared.task!r}", comparison_lines(compared)) for compared in delivery.comparisons),
         _bullets("Checks", [_check_line(check.has_passed, check.says, check.detail) for check in delivery.checks]),
         _bullets(
