@@ -16,7 +16,6 @@ from typing import Final
 
 import anyio.to_thread
 
-from cellwright.agents import Role, read_roles
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext

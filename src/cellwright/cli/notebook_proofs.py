@@ -28,9 +28,9 @@ from cellwright.notebook.atomic_write import write_atomically
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.runs.verify.fresh_environment import fresh_packages
 from cellwright.runs.verify.input_files import FileLocations
+from cellwright.runs.verify.judge import SOURCE_NOTES
 from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json
 from cellwright.runs.verify.proof_status import ProofStatus, proof_status
-from cellwright.runs.verify.reasons import SOURCE_NOTES
 from cellwright.runs.verify.verification import NotVerified, Verified, tools_here
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
