@@ -18,7 +18,7 @@ from bench.rows import Bar, Finding, Samples, compare, faster, no_more_than
 from bench.stage import Stage
 from cellwright.analyst.profile import Profile, ProfileRequest, question_json, read_profile
 from cellwright.analyst.profile_text import profile_text
-from cellwright.kernel.process.data_cage import DataCage, profiler_command
+from cellwright.kernel.profiler import DataCage, profiler_command
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import DataMount
 

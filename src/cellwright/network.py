@@ -196,16 +196,6 @@ _UV_KEYS: Final = {
     "https-proxy": "HTTPS_PROXY",
     "no-proxy": "NO_PROXY",
 }
-_PIP_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "index-url": ("UV_DEFAULT_INDEX",),
-    "extra-index-url": ("UV_INDEX",),
-    "find-links": ("UV_FIND_LINKS",),
-    "no-index": ("UV_NO_INDEX",),
-    "trusted-host": ("UV_INSECURE_HOST",),
-    "cert": ("SSL_CERT_FILE",),
-    "client-cert": ("SSL_CLIENT_CERT",),
-    "proxy": ("HTTP_PROXY", "HTTPS_PROXY"),
-}
 _COMMAS: Final = frozenset({"UV_FIND_LINKS", "NO_PROXY"})
 """Lists that are joined by commas; uv separates the others by blanks."""
 
@@ -353,8 +343,10 @@ def _pip_settings(text: str) -> Iterator[tuple[str, str]]:
     parser.read_string(text)
     for section in ("global", "install"):
         for key, value in parser.items(section) if parser.has_section(section) else ():
-            for name in _PIP_KEYS.get(key.replace("_", "-"), ()):
-                if words := value.split():
+            # pip calls a key in its file as it calls the variable; timeouts and retries are taken from variables only.
+            variable = f"PIP_{key.replace('-', '_').upper()}"
+            for name, aliases in _ALIASES.items():
+                if variable in aliases and not name.startswith("UV_HTTP_") and (words := value.split()):
                     yield name, (",".join if name in _COMMAS else " ".join)(words)
 
 

@@ -89,16 +89,11 @@ def _rerun(arguments: Mapping[str, str]) -> str:
     return f"To have them, run the notebook by itself{limit}."
 
 
-def _tls_files(arguments: Mapping[str, str]) -> str:
-    match arguments["file"]:
-        case "certificate":
-            return "Give the certificate as PEM, from -----BEGIN CERTIFICATE----- on, with those it rests on."
-        case "key":
-            return "Give the certificate's private key as PEM, without a password."
-        case _:
-            return "Give a certificate and a key that were made together; the certificate comes first in its file."
-
-
+_TLS_FILES: Final = {
+    "certificate": "Give the certificate as PEM, from -----BEGIN CERTIFICATE----- on, with those it rests on.",
+    "key": "Give the certificate's private key as PEM, without a password.",
+    "both": "Give a certificate and a key that were made together; the certificate comes first in its file.",
+}
 NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "add_data": "Name {what} as data.",
     "name_notebook": "Name {what}.",
@@ -132,7 +127,7 @@ NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "open_web": "Open the control room.",
     "serve_with_tls": "Give a certificate and its key; or the origin of a proxy in front of it that speaks TLS; or "
     "name no host and use `ssh -L 8300:127.0.0.1:8300`.",
-    "give_tls_files": _tls_files,
+    "give_tls_files": lambda given: _TLS_FILES.get(given["file"], _TLS_FILES["both"]),
     "serve_without_page": "Or serve the API without it.",
     "get_address": "Whoever serves it can give a fresh one.",
     "get_admitted": "Whoever serves it can give an address or a token.",

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from cellwright.app import Files
-from cellwright.kernel.branches.seeds import seed
+from cellwright.kernel.branches.fresh_runtime import seed
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.host.file_changes import FileChange

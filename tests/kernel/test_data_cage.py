@@ -9,7 +9,7 @@ import pytest
 from cellwright.analyst.profile import Profile, ProfileRequest
 from cellwright.errors import Unavailable
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.process.data_cage import DataCage, merge_profiles
+from cellwright.kernel.profiler import DataCage, merge_profiles
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import DataMount, Limits, Tier
 from tests.analyst.profiles import a_table, two_tables

@@ -25,9 +25,8 @@ from pydantic_ai.usage import RequestUsage
 from cellwright.errors import ModelUnavailable
 from cellwright.models.calls import FailedAttempt, FailureKind, Piece, Request, Restarted, Started, TokenUsage, Update
 from cellwright.models.config.names import ModelName
-from cellwright.models.routing.attempt import Deadlines
 from cellwright.models.routing.breaker import BreakerRules, Breakers
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, Deadlines, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.models.routing.route import Route
 
 FIRST, SECOND = ModelName("a", "first"), ModelName("b", "second")

@@ -24,9 +24,7 @@ from pydantic_ai.tools import ToolDefinition
 from cellwright.models.calls import Request
 from cellwright.models.config.configuration import Configuration, Endpoint, ModelOverrides
 from cellwright.models.config.names import ModelName
-from cellwright.models.providers.failures import BrokenAnswer
-from cellwright.models.providers.providers import Providers
-from cellwright.models.providers.reply_schema import (
+from cellwright.models.providers.constrained_output import (
     LONGEST_STRING,
     TEXT,
     AnswerText,
@@ -35,6 +33,8 @@ from cellwright.models.providers.reply_schema import (
     parts_of,
     rewrite_history,
 )
+from cellwright.models.providers.failures import BrokenAnswer
+from cellwright.models.providers.providers import Providers
 from cellwright.testing import CallTool, ProviderServer, Received, Say, SayJson
 from tests.models.asked import PERSON, WEATHER, hear, put_together, saying
 

@@ -30,9 +30,8 @@ from cellwright.models.calls import FailureKind, Piece, Request, Restarted, Star
 from cellwright.models.config.configuration import KINDS, Configuration, Endpoint, Kind, ModelOverrides
 from cellwright.models.config.names import ModelName
 from cellwright.models.providers.providers import Providers
-from cellwright.models.routing.attempt import Deadlines
 from cellwright.models.routing.breaker import BreakerRules, Breakers
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, Deadlines, RouteAnswer, RoutedCall, RouteExhausted
 from cellwright.models.routing.route import Route
 from cellwright.testing import FAULTS, Answer, CallTool, Fault, FaultKind, ProviderServer, Received, Say
 from tests.leaping import leap

@@ -20,7 +20,7 @@ import pytest
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.calls import Cancelled, ModelAnswer
 from cellwright.models.config.names import CallId
-from cellwright.models.gateway.ledger_sync import AnswerSync
+from cellwright.models.gateway.call_executor import AnswerSync
 from cellwright.models.money.call_records import SentCall
 from cellwright.models.money.ledger import Ledger
 from tests.house.places import ROOT

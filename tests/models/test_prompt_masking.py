@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 
 from cellwright.models.calls import ModelAnswer, Request
 from cellwright.models.client.gateway_client import Models
-from cellwright.models.gateway.prompt_masking import masked_prompt
+from cellwright.models.gateway.model_registry import masked_prompt
 from cellwright.policy.masking.masker import Masker, Secret
 from tests.models.houses import KEY, House, Warm, a_call
 

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellwright.errors import UserError
-from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
-from cellwright.sandbox.host.gitignore import read_rules, verdict
+from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy, read_rules, verdict
 from cellwright.sandbox.spec import Limits
 
 

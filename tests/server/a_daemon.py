@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ class TinyRuns:
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         await self._journal.cancel(run, reason=reason)
 
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+    async def retry(self, run: str, task: str, *, person: str, budget_usd: Decimal | None = None) -> RunId:
         if task not in STEPS:
             raise UserError(f"No task {task!r}.", hint=f"Ask {person}.")
         return await self._journal.fork(run, from_step=STEPS.index(task) + 2)

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,7 +25,7 @@ from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.configuration import Endpoint, configuration_at
 from cellwright.models.config.keys import kept_keys, key_remedy
 from cellwright.models.config.names import ModelName
-from cellwright.network import NetworkSources, masked
+from cellwright.network import NetworkSources, SourcedValue, masked
 from cellwright.remedies import Hint, hint_after
 from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
@@ -80,22 +80,13 @@ _CONNECT_TIMEOUT_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownSetting:
-    """A proxy, certificate or index setting in force, without its password."""
-
-    name: str
-    value: str
-    source: str
-    """The variable or file it was set by."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorReport:
     """Everything that was looked at."""
 
     sandbox: SandboxReport
     checks: tuple[DoctorCheck, ...]
-    network: tuple[ShownSetting, ...] = ()
+    network: Mapping[str, SourcedValue]
+    """Proxies, certificates and indexes in force, without passwords."""
 
     @property
     def is_ok(self) -> bool:
@@ -109,7 +100,8 @@ async def examine_machine(settings: Settings, *, launch: GatewayLaunch | None = 
     Takes a second; starts no gateway and connects to nothing outside.
     """
     sandbox = await anyio.to_thread.run_sync(probe)
-    network = shown_settings(settings.sources)
+    found = sorted(settings.sources.found.items())
+    network = {name: replace(one, value=masked(name, one.value)) for name, one in found if one.value}
     return DoctorReport(
         sandbox=sandbox,
         network=network,
@@ -181,20 +173,11 @@ def _disk(settings: Settings) -> DoctorCheck:
     return DoctorCheck(name="disk", is_ok=free > _MIN_FREE_GB, detail=detail, consequence="Environments may not fit.")
 
 
-def shown_settings(sources: NetworkSources) -> tuple[ShownSetting, ...]:
-    """What is in force and where it was set, as it may be shown."""
-    return tuple(
-        ShownSetting(name=name, value=masked(name, found.value), source=found.source)
-        for name, found in sorted(sources.found.items())
-        if found.value
-    )
-
-
-def _network(network: tuple[ShownSetting, ...], sources: NetworkSources) -> list[DoctorCheck]:
+def _network(network: Mapping[str, SourcedValue], sources: NetworkSources) -> list[DoctorCheck]:
     shown = [
-        DoctorCheck(name=f"network: {one.name}", is_ok=not (why := _missing(sources, one.name)),
+        DoctorCheck(name=f"network: {name}", is_ok=not (why := _missing(sources, name)),
               detail=f"{one.value} (from {one.source})", consequence=why)
-        for one in network
+        for name, one in network.items()
     ]  # fmt: skip
     unread = [
         DoctorCheck(
@@ -208,9 +191,8 @@ def _network(network: tuple[ShownSetting, ...], sources: NetworkSources) -> list
 
 def _missing(sources: NetworkSources, name: str) -> str:
     """What is wrong with a setting that names a file or a folder."""
-    if name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "NETRC"}:
-        return "" if Path(sources.found[name].value).exists() else "It is not there, so it is not used."
-    return ""
+    is_file = name in {"SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "NETRC"}
+    return "It is not there, so it is not used." if is_file and not Path(sources.found[name].value).exists() else ""
 
 
 async def _models(settings: Settings, launch: GatewayLaunch) -> list[DoctorCheck]:

@@ -49,7 +49,6 @@ class LiveNotebookLimits:
 class _LiveNotebook:
     """One open notebook."""
 
-    id: str
     notebook: OpenNotebook
     used_at: float
     watchers: int = 0
@@ -150,7 +149,7 @@ class LiveNotebooks:
         live: _LiveNotebook | None = None
         try:
             async with open_notebook(path, pool=self.pool, settings=self.settings) as notebook:
-                live = self._live[id] = _LiveNotebook(id=id, notebook=notebook, used_at=anyio.current_time())
+                live = self._live[id] = _LiveNotebook(notebook=notebook, used_at=anyio.current_time())
                 task_status.started()
                 await self._until_over(live)
                 await _save(notebook)

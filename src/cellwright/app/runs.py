@@ -7,6 +7,7 @@ import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
@@ -88,10 +89,8 @@ class Runs:
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
 
-    @property
-    def is_daemon(self) -> bool:
-        """Runs rest when this process ends."""
-        return False
+    is_daemon = False
+    """Runs rest when this process ends."""
 
     @property
     def records(self) -> Records:
@@ -127,7 +126,7 @@ class Runs:
         """Stop a run for good; what is done stays."""
         await self.journal.cancel(run, reason=reason)
 
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+    async def retry(self, run: str, task: str, *, person: str, budget_usd: Decimal | None = None) -> RunId:
         """Do a task again: in a run at work, or in a new one that goes on from where an ended one stood."""
         status = await self.records.status(run)
         if status.is_going:
@@ -138,9 +137,11 @@ class Runs:
         seen = await read_view(self.records.log.read_all, run)
         if seen.goal is None or seen.plan is None:
             raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
-        plan = edited(seen.plan, RetryTask(task=task))
+        goal = replace(seen.goal, plan=edited(seen.plan, RetryTask(task=task)), continues=run)
         connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
-        return await self.start(replace(seen.goal, plan=plan, continues=run), connection=connection)
+        return await self.start(
+            goal if budget_usd is None else replace(goal, budget_usd=budget_usd), connection=connection
+        )
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run that has the old one's steps below this one, and knows what was done to its notebook."""
@@ -277,7 +278,6 @@ class _RunHost:
             pool=self.pool,
             state=run_folder(self.settings, run),
             python=goal.python,
-            is_offline=common.is_offline,
         )
 
     async def _files(self, goal: Goal) -> Files:

@@ -18,9 +18,8 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify.fresh_environment import fresh_environments
-from cellwright.runs.verify.judge import Machine
+from cellwright.runs.verify.judge import SOURCE_NOTES, Machine
 from cellwright.runs.verify.proof import ProofStore, Signer
-from cellwright.runs.verify.reasons import SOURCE_NOTES
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier

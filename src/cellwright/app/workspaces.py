@@ -17,7 +17,6 @@ from typing import Final
 import anyio.to_thread
 
 from cellwright.agents.agent_context import AgentContext
-from cellwright.agents.assignment import Assignment
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
@@ -31,7 +30,6 @@ from cellwright.app.notebooks import Files, contained, mounted_data, open_notebo
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
 from cellwright.data.files import DataFile, place_data
-from cellwright.journal.flow import Flow
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
 from cellwright.kernel.environments.interpreters import PythonChoice
@@ -45,7 +43,6 @@ from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rules import Rules
 from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
-from cellwright.runs.goal.goal import Goal
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -184,9 +181,6 @@ async def open_workspace(
                     ),
                 )
 
-        async def would_answer(goal: Goal) -> bool:
-            return await has_model(models, setup.roles, is_private=goal.is_private)
-
         async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
             return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
 
@@ -195,7 +189,7 @@ async def open_workspace(
             context=agents,
             rules=setup.rules,
             profiler=context.profiler,
-            has_model=would_answer,
+            has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
             open_branch=open_branch,
         )
@@ -208,11 +202,7 @@ def agent_context_opener(
 
     `records` are those of the journal that runs it. Open them first: work that was cut off begins at once.
     """
-
-    def open_for(flow: Flow, _: Assignment) -> AbstractAsyncContextManager[AgentContext]:
-        return open_agent_context(path, workflow=flow.id, records=records, person=person, options=options)
-
-    return open_for
+    return lambda flow, _: open_agent_context(path, workflow=flow.id, records=records, person=person, options=options)
 
 
 # ── what is known before anything is started ──
@@ -233,11 +223,6 @@ class _WorkspaceSetup:
     skills: tuple[Skill, ...]
     has_git: bool
     data: tuple[DataFile, ...]
-
-    @property
-    def has_network(self) -> bool:
-        """Whether approved hosts, and only those, could be reached: it takes a network namespace."""
-        return self.tier in {"A", "B"}
 
 
 def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _WorkspaceSetup:
@@ -285,7 +270,8 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
 async def _open_network(
     stack: AsyncExitStack, setup: _WorkspaceSetup, records: Records, options: WorkspaceOptions
 ) -> NetworkAccess | None:
-    if options.is_offline or not setup.has_network:
+    # That approved hosts, and only those, can be reached takes a network namespace.
+    if options.is_offline or setup.tier not in {"A", "B"}:
         return None
     network = options.network or Network.of(options.settings)
     agreed = NetworkPolicy(rules=setup.rules, envelope=options.envelope, run=setup.run)

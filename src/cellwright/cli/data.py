@@ -19,11 +19,6 @@ from cellwright.kernel.profiler import ProfileLimits
 app = typer.Typer(help="Look at data files before anybody works with them.", no_args_is_help=True)
 
 
-@app.callback()
-def _data() -> None:
-    """Look at data files before anybody works with them."""
-
-
 @app.command()
 def profile(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Data files, or folders with data files.")],
@@ -40,10 +35,7 @@ def profile(
     effort = ProfileLimits(most_rows=rows, seconds=seconds)
     with data_tables.waiting(paths):
         found = anyio.run(lambda: profile_paths(paths, effort=effort, allow_uncontained=allow_uncontained))
-    if as_json:
-        console.as_json(json.loads(profile_json(found)))
-    else:
-        data_tables.profile(found)
+    console.result(json.loads(profile_json(found)), as_json, lambda _: data_tables.profile(found))
     raise typer.Exit(0 if found.tables else 1)
 
 

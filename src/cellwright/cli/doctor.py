@@ -38,5 +38,5 @@ def _view(found: DoctorReport) -> dict[str, Any]:
             {"name": check.name, "ok": check.is_ok, "detail": check.detail, "consequence": hint_text(check.consequence)}
             for check in found.checks
         ],
-        "network": [dataclasses.asdict(setting) for setting in found.network],
+        "network": [{"name": name, **dataclasses.asdict(setting)} for name, setting in found.network.items()],
     }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
@@ -57,22 +56,15 @@ def stop(
     console.result(view, as_json, _stop_note(view))
 
 
-@asynccontextmanager
-async def open_models(idle_seconds: float = 300) -> AsyncGenerator[Models]:
+def open_models(idle_seconds: float = 300) -> AbstractAsyncContextManager[Models]:
     """The models of this person, through their gateway, which is started if need be."""
     launch = Settings.read().gateway_launch(idle_seconds=idle_seconds)
-    async with Models.open(launch.home, launch=launch) as models:
-        yield models
+    return Models.open(launch.home, launch=launch)
 
 
-@asynccontextmanager
-async def running_models() -> AsyncGenerator[Models | None]:
+def running_models() -> AbstractAsyncContextManager[Models | None]:
     """The same through a gateway that runs already; None if none does."""
-    if running_pid(Settings.read().home) is None:
-        yield None
-        return
-    async with open_models() as models:
-        yield models
+    return nullcontext() if running_pid(Settings.read().home) is None else open_models()
 
 
 async def is_endpoint_open(models: Models) -> bool:
@@ -113,14 +105,11 @@ async def _view(models: Models) -> dict[str, Any]:
 
 async def _stop(now: bool) -> dict[str, Any]:
     home = Settings.read().home
-    pid = running_pid(home)
+    pid, connection, in_flight = running_pid(home), None, 0
     if pid is None:
         return {"was_running": False, "ended": True, "calls_in_flight": 0}
-    try:
+    with suppress(Unavailable):
         connection = await anyio.to_thread.run_sync(connect, home)
-    except Unavailable:
-        connection = None
-    in_flight = 0
     if connection is not None:
         connection.close()
         async with open_models() as models:

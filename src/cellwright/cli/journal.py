@@ -129,11 +129,11 @@ def export(
 ) -> None:
     """Write everything a run has told as JSON lines; `--json` makes it one JSON list."""
     events = journal.read(lambda records: _export(records, run))
-    text = json.dumps(events, ensure_ascii=False) + "\n" if journal.as_json else journal_tables.json_lines(events)
+    lines = [json.dumps(value, ensure_ascii=False) + "\n" for value in ([events] if journal.as_json else events)]
     if output is None:
-        journal_tables.raw(text)
+        journal_tables.raw("".join(lines))
     else:
-        _write(output, text)
+        _write(output, "".join(lines))
         console.note(f"{len(events)} events in {output}.")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -68,14 +68,14 @@ def terminal_masker() -> Masker:
     return Masker.of(salt=secrets.token_bytes(16))
 
 
-@asynccontextmanager
-async def open_records(database: str | None, key: Path | None, masker: Masker | None = None) -> AsyncGenerator[Records]:
-    """The records of that journal; what is written through them is masked."""
+def open_records(
+    database: str | None, key: Path | None, masker: Masker | None = None
+) -> AbstractAsyncContextManager[Records]:
+    """The records of that journal; what is written through them is masked. Raises `UserError`."""
     location, hide = existing_journal(database), masker or terminal_masker()
-    async with Records.open(
+    return Records.open(
         location.url, chain_key=chain_key(location, key), mask=lambda text: hide.mask(text).text, types=EVENT_TYPES
-    ) as records:
-        yield records
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,8 @@ def _root() -> None:
 def main() -> NoReturn:
     """Run the command line; expected errors end in one line and a hint."""
     try:
-        if not is_completing():
+        # Where a shell asks what could be typed next: no gateway is started and no key handed over for a Tab.
+        if _COMPLETION not in Settings.read().environment:
             _hand_over_own_keys()
         with masked_logs():
             app(standalone_mode=True)
@@ -109,20 +110,9 @@ def _hand_over_own_keys() -> None:
     forget_variables(found)
 
 
-def is_completing() -> bool:
-    """Whether a shell asks what could be typed next: no gateway is started and no key handed over for a Tab."""
-    return _COMPLETION in Settings.read().environment
-
-
 def exit_code(problem: CellwrightError) -> int:
     """Which exit code an error deserves."""
-    match problem:
-        case UserError():
-            return 2
-        case RefusedByPolicy():
-            return 3
-        case _:
-            return 1
+    return 2 if isinstance(problem, UserError) else 3 if isinstance(problem, RefusedByPolicy) else 1
 
 
 def _end_of_group(group: BaseExceptionGroup[BaseException]) -> int:
@@ -140,6 +130,3 @@ def _end_of_group(group: BaseExceptionGroup[BaseException]) -> int:
 def _first(group: BaseExceptionGroup[CellwrightError]) -> CellwrightError:
     first = group.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
-
-
-__all__ = ["app", "main"]

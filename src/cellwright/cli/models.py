@@ -8,7 +8,6 @@ import time
 import warnings
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any, Final, cast, get_args
 
 import anyio
@@ -81,7 +80,12 @@ def set_key_command(
         # Typer would repeat it in its complaint.
         raise UserError("A key is never an argument: others can read those.", hint="Leave it out; you will be asked.")
     settings = Settings.read()
-    _known_provider(provider, settings.home)
+    known = sorted(configuration_at(settings.home).endpoints)
+    if provider not in known:
+        raise UserError(
+            f"No provider is called {provider!r}.",
+            hint=f"Known: {', '.join(known)}. Others are named in models.toml under [endpoints.NAME].",
+        )
     value = _key_from_stdin() if stdin else _key_from_person(provider)
     where = set_key(settings.ready_home(), provider, value, "file" if file else None)
     anyio.run(_notify_gateway, provider)
@@ -134,15 +138,6 @@ def _key_from_stdin() -> str:
     return text
 
 
-def _known_provider(provider: str, home: Path) -> None:
-    endpoints = configuration_at(home).endpoints
-    if provider not in endpoints:
-        raise UserError(
-            f"No provider is called {provider!r}.",
-            hint=f"Known: {', '.join(sorted(endpoints))}. Others are named in models.toml under [endpoints.NAME].",
-        )
-
-
 # ── what is shown ──
 
 
@@ -150,9 +145,7 @@ def model_view(model: ListedModel) -> dict[str, Any]:
     """A model as plain JSON values; a price nobody knows is null."""
     prices = (model.input_price_per_million, model.output_price_per_million)
     return asdict(model) | {
-        "tiers": list(model.tiers),
         "needs": _needs(ModelName.parse(model.name).provider) if model.needs else "",
-        "abilities": list(model.abilities),
         "input_price_per_million": None if prices[0] is None else f"{prices[0]:f}",
         "output_price_per_million": None if prices[1] is None else f"{prices[1]:f}",
     }

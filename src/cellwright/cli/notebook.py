@@ -47,7 +47,7 @@ def apply(
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
     options = chosen.read()
-    _finish(anyio.run(_apply, file, _read_json(edits), options, not chosen.as_json), chosen.as_json)
+    _finish(anyio.run(_run, file, options, not chosen.as_json, _read_json(edits)), chosen.as_json)
 
 
 @app.command()
@@ -108,28 +108,18 @@ def proof(
 # ── what each command does ──
 
 
-async def _run(file: Path, options: NotebookOptions, is_for_people: bool) -> dict[str, Any]:
+async def _run(file: Path, options: NotebookOptions, is_for_people: bool, *edits: object) -> dict[str, Any]:
+    """What came of all cells; with edits, of what those affect, and of saving them."""
+    saving: dict[str, Any] = {}
     async with _opened(file, options) as notebook:
-        observation = await _followed(notebook.run("all"), is_for_people)
+        call = notebook.apply(parse_edits(edits[0], notebook.document)) if edits else notebook.run("all")
+        observation = await _followed(call, is_for_people)
+        if edits:
+            refused = _refusal(observation, await notebook.save() if observation.refused is None else None)
+            saving = {"refused": refused, "saved": refused is None}
         result = _result(notebook, observation)
         changes = await _changes_not_kept(notebook, observation)
-    return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook)}
-
-
-async def _apply(file: Path, edits: object, options: NotebookOptions, is_for_people: bool) -> dict[str, Any]:
-    async with _opened(file, options) as notebook:
-        wanted = parse_edits(edits, notebook.document)
-        observation = await _followed(notebook.apply(wanted), is_for_people)
-        conflict = await notebook.save() if observation.refused is None else None
-        result = _result(notebook, observation)
-        changes = await _changes_not_kept(notebook, observation)
-    return {
-        **result,
-        "files": _settled(notebook, changes),
-        "held_back": _held_back(notebook),
-        "refused": _refusal(observation, conflict),
-        "saved": observation.refused is None and conflict is None,
-    }
+    return {**result, "files": _settled(notebook, changes), "held_back": _held_back(notebook), **saving}
 
 
 def _opened(file: Path, options: NotebookOptions) -> Any:
@@ -218,11 +208,7 @@ def _settled(notebook: OpenNotebook, changes: tuple[FileChange, ...]) -> list[di
 
 def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
     held_back = notebook.kept[-1].held_back if notebook.kept else None
-    return (
-        None
-        if held_back is None
-        else dataclasses.asdict(dataclasses.replace(held_back, hint=hint_text(held_back.hint)))
-    )
+    return None if held_back is None else dataclasses.asdict(held_back) | {"hint": hint_text(held_back.hint)}
 
 
 def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
 import typer
 
 from cellwright.errors import UserError
-
-if TYPE_CHECKING:
-    from cellwright.sandbox.spec import FilesMode, Tier
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A marimo notebook (.py).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
@@ -109,19 +106,17 @@ class NotebookChoice:
     def read(self) -> NotebookOptions:
         """What it means. Raises `UserError`."""
         from cellwright.app import Files
-        from cellwright.sandbox.spec import Limits
+        from cellwright.sandbox.spec import FilesMode, Limits, Tier
 
-        modes: dict[str, FilesMode] = {"keep": "keep", "drop": "drop", "direct": "direct"}
-        tiers: dict[str, Tier] = {"A": "A", "B": "B", "C": "C", "D": "D"}
-        if self.files not in modes:
+        if self.files not in get_args(FilesMode):
             raise UserError(f"Unknown --files {self.files!r}.", hint="keep, drop or direct.")
-        if self.tier is not None and self.tier.upper() not in tiers:
+        if self.tier is not None and self.tier.upper() not in get_args(Tier):
             raise UserError(f"Unknown --tier {self.tier!r}.", hint="A, B, C or D.")
         data, reveal = tuple(self.data or ()), tuple(self.reveal or ())
         return NotebookOptions(
-            files=Files(mode=modes[self.files], project=self.project, data=data, reveal=reveal),
+            files=Files(mode=cast("FilesMode", self.files), project=self.project, data=data, reveal=reveal),
             limits=Limits.parse(self.limit or ()),
-            tier=tiers[self.tier.upper()] if self.tier is not None else None,
+            tier=self.tier.upper() if self.tier is not None else None,
             allow_uncontained=self.allow_uncontained,
             python=python_choice(self.python),
         )

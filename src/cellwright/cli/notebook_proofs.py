@@ -28,9 +28,9 @@ from cellwright.notebook.atomic_write import write_atomically
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.runs.verify.fresh_environment import fresh_packages
 from cellwright.runs.verify.input_files import FileLocations
+from cellwright.runs.verify.judge import SOURCE_NOTES
 from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json
 from cellwright.runs.verify.proof_status import ProofStatus, proof_status
-from cellwright.runs.verify.reasons import SOURCE_NOTES
 from cellwright.runs.verify.verification import NotVerified, Verified, tools_here
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
@@ -48,26 +48,17 @@ def verify_now(
     settings = Settings.read()
     if out is not None and out.resolve() == path.resolve():
         raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
-    result, stored = anyio.run(_verified, path, options, settings, seconds, is_strict)
+
+    async def verified() -> tuple[Verified | NotVerified, Path | None]:
+        given: dict[str, Any] = {**options, "seconds": seconds, "is_strict": is_strict, "on_progress": console.note}
+        async with open_pool(settings) as pool:
+            return await verify_notebook(path, settings=settings, pool=pool, **given)
+
+    result, stored = anyio.run(verified)
     if isinstance(result, Verified) and out is not None:
         _write(out, to_json(result.signed))
     console.result(_view(result, stored), as_json, _show)
     return isinstance(result, Verified)
-
-
-async def _verified(
-    path: Path, options: NotebookOptions, settings: Settings, seconds: float, is_strict: bool
-) -> tuple[Verified | NotVerified, Path | None]:
-    async with open_pool(settings) as pool:
-        return await verify_notebook(
-            path,
-            settings=settings,
-            pool=pool,
-            seconds=seconds,
-            is_strict=is_strict,
-            on_progress=console.note,
-            **options,
-        )
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
@@ -37,7 +37,14 @@ def list_tokens(as_json: JsonOption = False) -> None:
     if as_json:
         console.as_json({"tokens": views})
     elif views:
-        console.results.print(_table(views))
+        table = Table("id", "name", "person", "scope", "expires", "last used", box=None, pad_edge=False)
+        for view in views:
+            table.add_row(
+                *(Text(str(view[name])) for name in ("id", "name", "person", "scope")),
+                _day(view["expires_ms"], "never"),
+                _day(view["last_used_ms"], "–"),
+            )
+        console.results.print(table)
     else:
         console.note("There are no tokens; `cellwright serve tokens create NAME` makes one.")
 
@@ -85,17 +92,6 @@ def _scope(text: str) -> Scope:
     if text in SCOPES:
         return text
     raise UserError(f"There is no scope {text!r}.", hint=f"Known: {', '.join(SCOPES)}.")
-
-
-def _table(views: list[dict[str, Any]]) -> Table:
-    table = Table("id", "name", "person", "scope", "expires", "last used", box=None, pad_edge=False)
-    for view in views:
-        table.add_row(
-            *(Text(str(view[name])) for name in ("id", "name", "person", "scope")),
-            _day(view["expires_ms"], "never"),
-            _day(view["last_used_ms"], "–"),
-        )
-    return table
 
 
 def _day(at_ms: int | None, otherwise: str) -> str:

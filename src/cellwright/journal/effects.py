@@ -60,7 +60,7 @@ class Effect:
     """Looks in the world whether it happened, e.g. by the key the provider was given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _EffectRow:
     state: Literal["intended", "done", "failed"]
     workflow: str
@@ -131,9 +131,7 @@ class Effects:
             select = "SELECT state, workflow, step, attempt, result FROM cellwright_effect WHERE key = ?"
             row = cursor.execute(select, (effect.key,)).one()
             assert row is not None
-            state, owner, owner_step, attempt, result = row
-            kept = None if result is None else load(result)
-            return _EffectRow(state=state, workflow=owner, step=owner_step, attempt=attempt, result=kept)
+            return _EffectRow(*row[:4], None if row[4] is None else load(row[4]))
 
         return await self._lasting.write(work)
 

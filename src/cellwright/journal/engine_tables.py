@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cellwright.journal.database import Cursor, Dialect, Row
+from cellwright.journal.database import Cursor, Dialect
 from cellwright.journal.names import run_of
 
 RunState = Literal["queued", "running", "done", "failed", "cancelled", "dead"]
@@ -23,10 +23,13 @@ _STATES: Final[dict[str, RunState]] = {
 }
 QUEUE: Final = "_dbos_internal_queue"
 """Through which the engine recovers, resumes and forks."""
-_COLUMNS: Final = "workflow_uuid, status, name, application_version, executor_id, created_at, updated_at, queue_name"
+_COLUMNS: Final = (
+    "workflow_uuid, status, name, coalesce(application_version, ''), coalesce(executor_id, ''), created_at, "
+    "updated_at, coalesce(queue_name, '')"
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WorkflowRow:
     """A run, or a workflow inside one."""
 
@@ -156,21 +159,7 @@ def _workflows(cursor: Cursor, which: str, values: tuple[object, ...] = ()) -> l
     if not exists(cursor):
         return []
     select = f"SELECT {_COLUMNS} FROM {_table(cursor.dialect, 'workflow_status')} {which}"
-    return [_workflow(row) for row in cursor.execute(select, values).all()]
-
-
-def _workflow(row: Row) -> WorkflowRow:
-    workflow_id, status, name, version, worker, created, changed, queue = row
-    return WorkflowRow(
-        workflow=workflow_id,
-        state=_STATES[status],
-        name=name,
-        version=version or "",
-        worker=worker or "",
-        created_ms=created,
-        changed_ms=changed,
-        queue=queue or "",
-    )
+    return [WorkflowRow(row[0], _STATES[row[1]], *row[2:]) for row in cursor.execute(select, values).all()]
 
 
 def _table(dialect: Dialect, name: str) -> str:

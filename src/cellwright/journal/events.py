@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Literal, Self
 
 import msgspec
 
@@ -25,8 +25,8 @@ Outcome = Literal["done", "failed", "cancelled", "dead"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TimelineEvent:
-    """What can be said in one line of a timeline."""
+class Event:
+    """What is told, and can be said in one line of a timeline."""
 
     LINE: ClassVar[str] = ""
     """`str.format` with the event as `{0}`."""
@@ -37,42 +37,49 @@ class _TimelineEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(_TimelineEvent):
+class _WorkflowEvent(Event):
+    workflow: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StepEvent(_WorkflowEvent):
+    step: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(_WorkflowEvent):
     """A run, or a workflow inside one, began."""
 
     LINE: ClassVar[str] = "{0.name} started"
-    workflow: str
     name: str
     version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecovered(_TimelineEvent):
+class RunRecovered(_WorkflowEvent):
     """The worker that ran it is gone; it continues at the first step without a result."""
 
     LINE: ClassVar[str] = "taken over from {0.lost_worker}"
-    workflow: str
     lost_worker: str
     attempt: int
     """How often in a row without a new step having finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunForked(_TimelineEvent):
+class RunForked(_WorkflowEvent):
     """This run goes on from another one's steps."""
 
     LINE: ClassVar[str] = "forked from {0.forked_from} at step {0.from_step}"
-    workflow: str
     forked_from: str
     from_step: int
     version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResumed(_TimelineEvent):
+class RunResumed(_WorkflowEvent):
     """A person, or a program for them, let it go on."""
 
-    workflow: str
     by: str
 
     def line(self) -> str:
@@ -81,10 +88,9 @@ class RunResumed(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnded(_TimelineEvent):
+class RunEnded(_WorkflowEvent):
     """A run, or a workflow inside one, came to its end."""
 
-    workflow: str
     name: str
     outcome: Outcome
     error: str = ""
@@ -95,64 +101,53 @@ class RunEnded(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted(_TimelineEvent):
+class StepStarted(_StepEvent):
     """A step is about to do its work. A second one for the same step means the first was cut off."""
 
     LINE: ClassVar[str] = "{0.name} …"
-    workflow: str
-    step: int
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepFinished(_TimelineEvent):
+class StepFinished(_StepEvent):
     """A step's result is recorded; told in the same transaction."""
 
     LINE: ClassVar[str] = "{0.name} done in {0.milliseconds} ms"
-    workflow: str
-    step: int
-    name: str
     milliseconds: int
     effect: str = ""
     """The idempotency key, if the step changed the world."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepErred(_TimelineEvent):
+class StepErred(_StepEvent):
     """A step's error is recorded; told in the same transaction."""
 
     LINE: ClassVar[str] = "{0.name} failed: {0.error}"
-    workflow: str
-    step: int
-    name: str
     milliseconds: int
     error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectInDoubt(_TimelineEvent):
+class EffectInDoubt(_WorkflowEvent):
     """A change of the world was begun and never confirmed: it may or may not have happened."""
 
     LINE: ClassVar[str] = "{0.name} may or may not have happened"
-    workflow: str
     name: str
     effect: str
     question: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAsked(_TimelineEvent):
+class QuestionAsked(_WorkflowEvent):
     """A run waits for a person."""
 
     LINE: ClassVar[str] = "asked: {0.text}"
-    workflow: str
     question: str
     topic: str
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionAnswered(_TimelineEvent):
+class QuestionAnswered(Event):
     """The person said."""
 
     LINE: ClassVar[str] = "{0.by} answered: {0.answer}"
@@ -162,7 +157,7 @@ class QuestionAnswered(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionWithdrawn(_TimelineEvent):
+class QuestionWithdrawn(Event):
     """Nobody needs to answer any more."""
 
     LINE: ClassVar[str] = "question withdrawn: {0.reason}"
@@ -171,7 +166,7 @@ class QuestionWithdrawn(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskChanged(_TimelineEvent):
+class TaskChanged(Event):
     """A task of a plan was planned, begun, or came to its end."""
 
     LINE: ClassVar[str] = "task {0.title}: {0.state}"
@@ -182,7 +177,7 @@ class TaskChanged(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CostRecorded(_TimelineEvent):
+class CostRecorded(Event):
     """What something cost, as measured."""
 
     what: str
@@ -201,7 +196,7 @@ class CostRecorded(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRecorded(_TimelineEvent):
+class AuditRecorded(Event):
     """Who did what, under which rule, with which result."""
 
     LINE: ClassVar[str] = "{0.person}: {0.what} [{0.verdict}] {0.result}"
@@ -224,7 +219,7 @@ class AuditRecorded(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact(_TimelineEvent):
+class Fact(Event):
     """Anything else somebody wants told, without a type of its own."""
 
     topic: str
@@ -250,7 +245,7 @@ class FormerFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomEvent(_TimelineEvent):
+class RoomEvent(Event):
     """An event of an upper room. Its fields may be any values pydantic can write as JSON and read again."""
 
     WAS: ClassVar[FormerFact | None] = None
@@ -269,7 +264,7 @@ class RoomEvent(_TimelineEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownEvent(_TimelineEvent):
+class UnknownEvent(Event):
     """An event this version has no type for, or cannot read as the type it has."""
 
     LINE: ClassVar[str] = "{0.kind}: {0.body}"
@@ -278,32 +273,17 @@ class UnknownEvent(_TimelineEvent):
     """The JSON as it is stored."""
 
 
-JournalEvent = (
-    RunStarted
-    | RunRecovered
-    | RunForked
-    | RunResumed
-    | RunEnded
-    | StepStarted
-    | StepFinished
-    | StepErred
-    | EffectInDoubt
-    | QuestionAsked
-    | QuestionAnswered
-    | QuestionWithdrawn
-    | TaskChanged
-    | CostRecorded
-    | AuditRecorded
-    | Fact
-)
-Event = JournalEvent | RoomEvent | UnknownEvent
-
-
 def _kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-EVENT_TYPES: Final[tuple[type[JournalEvent], ...]] = get_args(JournalEvent)
+_NOT_OURS: Final = (Event, _WorkflowEvent, _StepEvent, RoomEvent, UnknownEvent)
+EVENT_TYPES: Final[tuple[type[Event], ...]] = tuple(
+    each
+    for each in tuple(globals().values())
+    if isinstance(each, type) and issubclass(each, Event) and each not in _NOT_OURS
+)
+"""The journal's own."""
 _KINDS: Final[dict[type, str]] = {event: _kebab(event.__name__) for event in EVENT_TYPES}
 # msgspec, not pydantic: a batch of events must cost little more than their bare INSERT (design 012).
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
@@ -374,7 +354,7 @@ class EventTypes:
         if decoder is None:
             return UnknownEvent(kind=kind, body=body)
         try:
-            event: JournalEvent = decoder.decode(body)
+            event: Event = decoder.decode(body)
         except msgspec.DecodeError as error:
             raise Defect(f"Unreadable event {kind!r}: {error}.", hint=remedy("verify_journal")) from error
         return self._upcast(event) if isinstance(event, Fact) else event

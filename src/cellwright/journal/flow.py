@@ -149,15 +149,18 @@ class Flow:
             for branch in branches:
                 branch.close()
             raise Defect(f"A parallel section inside {self._busy_with or 'a parallel section'}.", hint=_ONE_AT_A_TIME)
-        outcomes: list[_Outcome | None] = [None] * len(branches)
+        results: list[Any] = [None] * len(branches)
+        errors: dict[int, BaseException] = {}
         self._is_parallel = True
         try:
             async with anyio.create_task_group() as tasks:
                 for number, branch in enumerate(branches):
-                    tasks.start_soon(_run_parallel, branch, number, outcomes)
+                    tasks.start_soon(_run_parallel, branch, number, results, errors)
         finally:
             self._is_parallel = False
-        return [outcome.result() for outcome in outcomes if outcome is not None]
+        if errors:
+            raise errors[min(errors)]
+        return results
 
     @contextmanager
     def _doing(self, what: str) -> Generator[None]:
@@ -183,23 +186,13 @@ class Flow:
 _ONE_AT_A_TIME: Final = "Use `flow.parallel(flow.step(…), …)`, and make a branch of several steps a child workflow."
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    value: Any = None
-    error: BaseException | None = None
-
-    def result(self) -> Any:
-        """The value, or the error raised."""
-        if self.error is not None:
-            raise self.error
-        return self.value
-
-
-async def _run_parallel(branch: Coroutine[Any, Any, Any], number: int, outcomes: list[_Outcome | None]) -> None:
+async def _run_parallel(
+    branch: Coroutine[Any, Any, Any], number: int, results: list[Any], errors: dict[int, BaseException]
+) -> None:
     _PARALLEL_VERBS.set([])
     try:
-        outcomes[number] = _Outcome(value=await branch)
+        results[number] = await branch
     except anyio.get_cancelled_exc_class():
         raise
     except BaseException as error:  # noqa: BLE001 - the engine's own signals are no Exceptions; all are raised again
-        outcomes[number] = _Outcome(error=error)
+        errors[number] = error

@@ -113,7 +113,7 @@ class Journal:
         patience = _POLL_INTERVAL_SECONDS
         while True:
             end = self._engine.next_end()
-            row = await self._row(run)
+            row = await known_run(self.records, run)
             if not row.is_going:
                 return from_json(await self._outcome(row), returns)
             with anyio.move_on_after(patience):
@@ -133,7 +133,7 @@ class Journal:
 
     async def resume(self, run: str, *, by: str = "") -> None:
         """Let a cancelled or dead run go on at its first step without a result. Nothing happens to one that goes on."""
-        row = await self._row(run)
+        row = await known_run(self.records, run)
         if row.version != self.version:
             raise UserError(
                 f"The run {run!r} is of version {row.version!r}, this is {self.version!r}.", hint="Fork it instead."
@@ -150,9 +150,6 @@ class Journal:
         )
 
     # ── inside ──
-
-    async def _row(self, run: str) -> engine_tables.WorkflowRow:
-        return await known_run(self.records, run)
 
     async def _outcome(self, row: engine_tables.WorkflowRow) -> Json:
         if row.state in {"cancelled", "dead"}:

@@ -1,22 +1,151 @@
-"""Profiles of data files, made in a cage without a network and cached while the files stay the same."""
+"""Profiles of data files, cached while the files stay the same.
+
+They are read by a program in a cage that sees these files and nothing else, without a network.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from cellwright.analyst.data_search import DataSelection, mounts, rebase, search
-from cellwright.analyst.profile import Profile, ProfileRequest, with_paths, with_remarks
+from cellwright.analyst.profile import (
+    MAX_BYTES,
+    Join,
+    Profile,
+    ProfileRequest,
+    SkippedFile,
+    TableProfile,
+    question_json,
+    read_profile,
+    with_paths,
+    with_remarks,
+)
 from cellwright.data.files import DataFile
+from cellwright.errors import Unavailable
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.process.data_cage import DataCage
-from cellwright.sandbox.spec import Tier
+from cellwright.kernel.process.one_shot import run_one_shot_in_nothing
+from cellwright.kernel.process.zygote import Zygote, package_paths
+from cellwright.sandbox.spec import DataMount, Limits, Tier
+from cellwright_guest import wire
+
+PROFILE_LIMITS: Final = Limits(memory_mb=4096, processes=128, open_files=2048, disk_mb=64, inodes=20_000, tmp_mb=1024)
+_PROGRAM: Final = Path(wire.__file__).with_name("profiling") / "main.py"
+_GRACE_SECONDS: Final = 20.0
+"""Beyond its own deadline: the program has to load, and to end what it is at."""
+_ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "HOME": "/home/cell", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataCage:
+    """Where profiles are made."""
+
+    zygote: Zygote
+    tier: Tier = "A"
+    limits: Limits = field(default=PROFILE_LIMITS)
+
+    async def profile(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
+        """What the files are. A file that takes its reader down is left out and named, the others are profiled.
+
+        The targets of `files` are where the program finds them; the paths of `question` are of those.
+        `Unavailable` if there is no cage to be had, or nothing could be read.
+        """
+        try:
+            return await self._ask(files, question)
+        except Unavailable as error:
+            profiles = await self._one_by_one(files, question) if len(files) > 1 and self.zygote.is_alive else None
+            if profiles is None:
+                raise error from None
+            return profiles
+
+    async def _ask(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
+        seconds = question.seconds * 1.5 + _GRACE_SECONDS
+        data = await run_one_shot_in_nothing(
+            self.zygote,
+            "profile",
+            profiler_command(),
+            question_json(question),
+            most_bytes=MAX_BYTES,
+            seconds=seconds,
+            tier=self.tier,
+            data=tuple(files),
+            software=tuple(dict.fromkeys([sys.base_prefix, sys.prefix, *package_paths()])),
+            limits=self.limits,
+            environment=_ENVIRONMENT,
+        )
+        return read_profile(data)
+
+    async def _one_by_one(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile | None:
+        """Which of them could not be borne, found out within the time there is; then the others once more, together.
+
+        None if none could be.
+        """
+        until = time.monotonic() + question.seconds
+        profiles: dict[DataMount, Profile] = {}
+        lost: list[SkippedFile] = []
+        for file in files:
+            if time.monotonic() > until:
+                lost.append(SkippedFile(path=file.target, why="there was no time left to read it"))
+                continue
+            alone = replace(question, paths=(file.target,), seconds=max(1.0, until - time.monotonic()))
+            try:
+                profiles[file] = await self._ask([file], alone)
+            except Unavailable as error:
+                lost.append(SkippedFile(path=file.target, why=f"reading it failed: {error.message}"))
+        if not profiles:
+            return None
+        gone = {skipped.path for skipped in lost}
+        rest = replace(question, paths=tuple(path for path in question.paths if path not in gone))
+        profile = merge_profiles(list(profiles.values()))
+        if lost:
+            with suppress(Unavailable):
+                profile = await self._ask(list(profiles), rest)
+        return replace(profile, skipped=(*profile.skipped, *lost))
+
+
+def merge_profiles(profiles: Sequence[Profile]) -> Profile:
+    """Profiles that were made one by one as one; what is between their tables is not known."""
+    tables: list[TableProfile] = []
+    joins: list[Join] = []
+    for profile in profiles:
+        names = _free_names(profile.tables, {table.name for table in tables})
+        tables += [replace(table, name=names[table.name]) for table in profile.tables]
+        joins += [replace(join, left=names[join.left], right=names[join.right]) for join in profile.joins]
+    return Profile(
+        tables=tuple(tables),
+        joins=tuple(joins),
+        skipped=tuple(skipped for profile in profiles for skipped in profile.skipped),
+        notes=tuple(dict.fromkeys(note for profile in profiles for note in profile.notes)),
+    )
+
+
+def _free_names(tables: Sequence[TableProfile], taken: set[str]) -> Mapping[str, str]:
+    names: dict[str, str] = {}
+    for table in tables:
+        name, number = table.name, 1
+        while name in taken:
+            number += 1
+            name = f"{table.name}_{number}"
+        names[table.name] = name
+        taken.add(name)
+    return names
+
+
+def profiler_command() -> list[str]:
+    """What is executed: our interpreter and packages, and nothing a person has set."""
+    return [sys.executable, "-I", "-S", "-B", str(_PROGRAM), *package_paths()]
+
 
 _MAX_CACHED_PROFILES: Final = 32
 """Profiles that are remembered, the latest asked for."""

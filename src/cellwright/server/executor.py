@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,30 +24,27 @@ class RunClient(Protocol):
     @property
     def is_daemon(self) -> bool:
         """Whether runs go on when this process ends."""
-        ...
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Begin a run; durable once it returns. An id that is taken means that run.
 
         `connection` are the proxies, certificates and indexes it uses; None: those of whoever executes it.
         """
-        ...
 
     async def cancel(self, run: str, *, reason: str = "cancelled") -> None:
         """Stop a run for good."""
-        ...
 
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
-        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
-        ...
+    async def retry(self, run: str, task: str, *, person: str, budget_usd: Decimal | None = None) -> RunId:
+        """Do a task again: in the same run while it is at work, in a new one that continues it afterwards.
+
+        `budget_usd` is the new one's cap; None: as it was.
+        """
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run with the old one's steps below `from_step`."""
-        ...
 
     async def resume(self, run: str, *, person: str) -> None:
         """Let a cancelled or dead run go on."""
-        ...
 
 
 class RunExecutor(RunClient, Protocol):
@@ -55,29 +53,23 @@ class RunExecutor(RunClient, Protocol):
     @property
     def records(self) -> Records:
         """Of its journal."""
-        ...
 
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
         """The notebooks that runs have open now, by run."""
-        ...
 
     @property
     def editors(self) -> Mapping[str, NotebookEditor]:
         """What changes those, by run."""
-        ...
 
     def yielding_to(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         """While this lasts, `give_way` is awaited before a run opens a notebook: a file has one kernel."""
-        ...
 
     async def at_work(self) -> int:
         """How many runs are going: queued, running, or waiting for a person."""
-        ...
 
     async def stranded(self) -> list[RunId]:
         """Runs of other versions of the code, which nobody here goes on with."""
-        ...
 
 
 ExecutorOpener = Callable[[Settings], AbstractAsyncContextManager[RunExecutor]]

@@ -10,20 +10,16 @@ from typing import Any
 
 from cellwright.testing.answers import Tokens
 from cellwright.testing.wire.formats import WireKind
+from cellwright.testing.wire.reply import WireRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
-    """One request for an answer."""
+class Received(WireRequest):
+    """One request for an answer: what it asks for, and how it came."""
 
     id: str
     kind: WireKind
     path: str
-    model: str
-    is_stream: bool
-    prompt: str
-    """The last text of the user."""
-    tools: tuple[str, ...]
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(repr=False)
     """Names in lower case. The credential is among them: not shown when printed."""

@@ -32,11 +32,18 @@ class Tokens:
     cache_write_tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    __pydantic_config__ = _STRICT
+    tokens: Tokens = field(default_factory=Tokens)
+    chunk_seconds: float = 0
+    """A wait before each piece; before a whole answer, once."""
+
+
 @dataclass(frozen=True, slots=True)
-class Say:
+class Say(_Told):
     """Text."""
 
-    __pydantic_config__ = _STRICT
     text: str
     _: KW_ONLY
     does: Literal["say"] = field(default="say", repr=False)
@@ -45,16 +52,12 @@ class Say:
     thinking: str = ""
     """Reasoning told before the text, by the wire formats that have it."""
     stop: Stop = "end"
-    tokens: Tokens = field(default_factory=Tokens)
-    chunk_seconds: float = 0
-    """A wait before each piece; before a whole answer, once."""
 
 
 @dataclass(frozen=True, slots=True)
-class CallTool:
+class CallTool(_Told):
     """A call of one tool. Arguments given as text are sent as they are, broken JSON included."""
 
-    __pydantic_config__ = _STRICT
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict[str, Any])
     _: KW_ONLY
@@ -65,34 +68,26 @@ class CallTool:
     """Said before the call."""
     chunks: int | None = None
     """Into how many pieces a stream cuts the arguments; by default three."""
-    tokens: Tokens = field(default_factory=Tokens)
-    chunk_seconds: float = 0
 
 
 @dataclass(frozen=True, slots=True)
-class CallTools:
+class CallTools(_Told):
     """Calls of several tools in one answer."""
 
-    __pydantic_config__ = _STRICT
     calls: tuple[CallTool, ...]
     _: KW_ONLY
     does: Literal["call-tools"] = field(default="call-tools", repr=False)
     text: str = ""
-    tokens: Tokens = field(default_factory=Tokens)
-    chunk_seconds: float = 0
 
 
 @dataclass(frozen=True, slots=True)
-class SayJson:
+class SayJson(_Told):
     """A JSON value: as text, or as the arguments of the tool the request forces the model to call."""
 
-    __pydantic_config__ = _STRICT
     value: Any
     _: KW_ONLY
     does: Literal["say-json"] = field(default="say-json", repr=False)
     chunks: int | None = None
-    tokens: Tokens = field(default_factory=Tokens)
-    chunk_seconds: float = 0
 
 
 Spoken = Say | CallTool | CallTools | SayJson

@@ -8,7 +8,7 @@ from typing import Final
 
 import anyio
 
-from cellwright.testing.accounting import OpenCharge
+from cellwright.testing.accounting import OpenCharge, Received
 from cellwright.testing.answers import CallTool, CallTools, Fault, Say, Spoken
 from cellwright.testing.http_connection import ClientGone, HttpConnection
 from cellwright.testing.wire.reply import Event, Reply, Wire, WireRequest, dump, pieces_in, reply_to
@@ -53,7 +53,7 @@ class Playback:
 
     connection: HttpConnection
     wire: Wire
-    asked: WireRequest
+    asked: Received
     headers: dict[str, str]
     barrier: SilenceBarrier
 

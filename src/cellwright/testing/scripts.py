@@ -92,7 +92,7 @@ class Script:
         """How many answers nobody has asked for yet; those of lasting rules do not count."""
         return len(self._line) + sum(len(answers) for _, answers, for_ever in self._rules if not for_ever)
 
-    def next_for(self, received: Received, asked: WireRequest) -> Answer:
+    def next_for(self, received: Received) -> Answer:
         """The answer to this request, taken from the script."""
         for predicate, answers, for_ever in self._rules:
             if answers and predicate(received):
@@ -105,7 +105,7 @@ class Script:
         if self._always:
             self._always.rotate(-1)
             return self._always[-1]
-        return echo(asked)
+        return echo(received)
 
 
 def echo(asked: WireRequest) -> Answer:

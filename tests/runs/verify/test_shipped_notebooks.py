@@ -9,7 +9,7 @@ from pathlib import Path
 import marimo
 import pytest
 
-from cellwright.runs.verify.reasons import UnverifiedReason
+from cellwright.runs.verify.judge import UnverifiedReason
 from cellwright.runs.verify.verification import Verified
 from tests.runs.verify.verifying import Verifier, said
 from tests.sampling import some

@@ -332,6 +332,14 @@ async def test_whoever_may_only_read_can_neither_begin_nor_steer(served: Served)
     assert (await served.get("/runs/mine"))["standing"] == "waiting"
 
 
+async def test_what_a_run_at_work_cannot_do_is_said_in_words_about_the_run(served: Served) -> None:
+    await begin(served, "mine", "Why?")
+    refused = await served.post("/runs/mine/retry", {"task": "sum", "budget_usd": "1"}, status=409)
+    assert refused["error"]["message"] == "The run 'mine' is at work."
+    missing = await served.post("/runs/mine/fork", {"from_step": 999_999}, status=404)
+    assert missing["error"]["message"] == "The run has no step 999999."
+
+
 @pytest.mark.slow
 async def test_a_notebook_that_a_person_has_open_gives_way_to_the_run_and_loses_nothing(works: Works) -> None:
     opened = (await works.served.post("/notebooks", {"path": "sums.py"}))["id"]

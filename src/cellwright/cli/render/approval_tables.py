@@ -28,14 +28,9 @@ def questions(found: Sequence[Mapping[str, Any]]) -> None:
         results.print(row, soft_wrap=True)
 
 
-def question(found: Mapping[str, Any]) -> None:
-    """Everything there is to know about a question."""
-    _show(results, found)
-
-
 def question_for_answer(found: Mapping[str, Any], reply: InboxReply) -> None:
     """The same, for the person about to answer it."""
-    _show(people, found)
+    question(found, people)
     people.print(Text(f"Your answer: {_words(reply)}", style="bold"), soft_wrap=True)
 
 
@@ -71,7 +66,8 @@ def rules(found: Mapping[str, Any]) -> None:
         line(f"limit {limit['limit']}  {limit['where']}")
 
 
-def _show(console: Console, found: Mapping[str, Any]) -> None:
+def question(found: Mapping[str, Any], console: Console = results) -> None:
+    """Everything there is to know about a question."""
     console.print(Text(f"Question {found['id']} of run {found['run']}, {found['state']}", style="bold"), soft_wrap=True)
     console.print(Text(shown_block(found["what"])), soft_wrap=True)
     console.print(Text(f"Possible answers: {shown(', '.join(found['offers'])) or 'any words'}"), soft_wrap=True)

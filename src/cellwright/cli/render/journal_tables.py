@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,11 +18,6 @@ _COLOURS = {"done": "green", "failed": "red", "dead": "red", "cancelled": "yello
 def raw(text: str) -> None:
     """The text as it is, on stdout."""
     sys.stdout.write(text)
-
-
-def json_lines(values: Sequence[Mapping[str, Any]]) -> str:
-    """One JSON object a line."""
-    return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
 
 
 def runs(found: Sequence[Mapping[str, Any]]) -> None:

@@ -26,7 +26,9 @@ def listed(view: Mapping[str, Any]) -> None:
     results.print()
     models_table = table("", "model", "per million tokens in / out", "can", whole=("model",))
     for model in view["models"]:
-        models_table.add_row(_mark(model["is_ready"]), *map(Text, _model_cells(model)))
+        can = ", ".join([*([] if model["health"] == "closed" else ["failing now"]), *model["abilities"]])
+        cells = (model["name"], "runs here" if model["is_local"] else _price(model), can)
+        models_table.add_row(_mark(model["is_ready"]), *map(Text, cells))
     results.print(models_table)
     for provider in view["providers"]:
         if not provider["is_ready"]:
@@ -88,15 +90,6 @@ def gateway(view: Mapping[str, Any]) -> None:
     line(f"{doing}; ends after {view['idle_seconds']:g} s without either")
     if view["endpoint"]:
         line(f"endpoint {view['endpoint']['base_url']}")
-
-
-def _model_cells(model: Mapping[str, Any]) -> list[str]:
-    failing = [] if model["health"] == "closed" else ["failing now"]
-    return [
-        model["name"],
-        "runs here" if model["is_local"] else _price(model),
-        ", ".join([*failing, *model["abilities"]]),
-    ]
 
 
 def _price(model: Mapping[str, Any]) -> str:

@@ -20,26 +20,11 @@ def _rerun(arguments: Mapping[str, str]) -> str:
     return f"To have them: `cellwright notebook run {shlex.quote(arguments['notebook'])}{option}`"
 
 
-def _journal(arguments: Mapping[str, str]) -> str:
-    return (
-        f"See `cellwright journal show {arguments['run']}`." if arguments["run"] else "See `cellwright journal runs`."
-    )
-
-
-def _stop_daemon(arguments: Mapping[str, str]) -> str:
-    return f"`cellwright serve stop{' --kill' if arguments['how'] == 'kill' else ''}` ends it."
-
-
-def _tls_files(arguments: Mapping[str, str]) -> str:
-    match arguments["file"]:
-        case "certificate":
-            return "Give --tls-cert PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on."
-        case "key":
-            return "Give --tls-key the certificate's private key as PEM, without a password."
-        case _:
-            return "Give --tls-cert and --tls-key that were made together; the certificate comes first in its file."
-
-
+_TLS_FILES: Final = {
+    "certificate": "Give --tls-cert PEM, which begins with -----BEGIN CERTIFICATE-----, with those it rests on.",
+    "key": "Give --tls-key the certificate's private key as PEM, without a password.",
+    "both": "Give --tls-cert and --tls-key that were made together; the certificate comes first in its file.",
+}
 TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "add_data": "Name {what} with --data.",
     "name_notebook": "Name {what} with --notebook.",
@@ -66,17 +51,17 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "resume_run": "`cellwright runs resume {run}` tries again.",
     "see_inbox": "See `cellwright inbox`.",
     "see_grants": "See `cellwright inbox grants`.",
-    "see_journal": _journal,
+    "see_journal": lambda given: f"See `cellwright journal {'show ' + given['run'] if given['run'] else 'runs'}`.",
     "verify_journal": "Run `cellwright journal verify`.",
     "name_journal_key": "Name it with --key.",
     "replace_journal": "Replace it with --replace.",
     "start_daemon": "`cellwright serve --detach` starts one.",
-    "stop_daemon": _stop_daemon,
+    "stop_daemon": lambda given: f"`cellwright serve stop{' --kill' if given['how'] == 'kill' else ''}` ends it.",
     "stop_gateway": "`cellwright gateway stop` ends it.",
     "open_web": "`cellwright serve` opens it.",
     "serve_with_tls": "Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks "
     "TLS; or leave --host away and use `ssh -L 8300:127.0.0.1:8300`.",
-    "give_tls_files": _tls_files,
+    "give_tls_files": lambda given: _TLS_FILES.get(given["file"], _TLS_FILES["both"]),
     "serve_without_page": "Or serve the API without it: `cellwright serve --no-page`.",
     "get_address": "`cellwright serve url` gives a fresh one.",
     "get_admitted": "`cellwright serve url` gives a fresh address, `cellwright serve tokens create` a token.",

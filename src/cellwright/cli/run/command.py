@@ -6,7 +6,6 @@ Every mistake in what was typed is said before anything starts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,11 +25,6 @@ from cellwright.journal.tables import is_journal
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, GoalRequest, no_text, read_goal, read_words
 from cellwright.runs.views.run_view import active_notebooks
-
-
-def goal_here(typed: GoalRequest, *, person: str, taken: Collection[str] = ()) -> Goal:
-    """The goal, as seen from where this command was started. Raises `UserError`. Blocking."""
-    return read_goal(typed, person=person, here=Path.cwd(), taken=taken, has_data=_has_data)
 
 
 def words_here(typed: str | None) -> str:
@@ -108,16 +102,13 @@ def run(
         limits=limit or (),
     )
     if detach:
-        _show_detached(anyio.run(_detach, typed), as_json=as_json)
+        console.result(anyio.run(_detach, typed), as_json, _show_detached)
         return
     ended, name, is_daemon = anyio.run(_run, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
 
 
-def _show_detached(started: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        console.as_json(started)
-        return
+def _show_detached(started: dict[str, Any]) -> None:
     run_output.data(started["run"])
     console.note(f"It works on {started['notebook']}. `cellwright runs watch {started['run']}` shows how far it is.")
 
@@ -154,4 +145,6 @@ async def _read(typed: GoalRequest) -> Goal:
     if typed.notebook is None and is_journal(journal_location(None)):
         async with open_records(None, None) as records:
             taken = await active_notebooks(records)
-    return await anyio.to_thread.run_sync(lambda: goal_here(typed, person=current_person(), taken=taken))
+    return await anyio.to_thread.run_sync(
+        lambda: read_goal(typed, person=current_person(), here=Path.cwd(), taken=taken, has_data=_has_data)
+    )

@@ -14,7 +14,7 @@ import typer
 
 from cellwright.cli.render import console, run_output
 from cellwright.cli.render.remedies import reworded
-from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchLeft, WatchOutcome, WatchPaused
+from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchOutcome
 from cellwright.cli.terminal_input import show_open_questions
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
 from cellwright.runs.goal.goal import WRITTEN
@@ -33,14 +33,14 @@ def finish(ended: WatchOutcome, run: str, *, as_json: bool, is_daemon: bool) -> 
         case WatchedQuestions(questions=questions):
             _show_waiting(questions, run, as_json=as_json, is_daemon=is_daemon)
             raise typer.Exit(WAITING)
-        case WatchPaused():
+        case "paused":
             if as_json:
                 run_output.json_line({"kind": "paused", "run": run, "resume_with": f"cellwright runs resume {run}"})
             else:
                 console.note("Paused; everything is kept. To go on:")
                 run_output.command(f"cellwright runs resume {run}")
             raise typer.Exit(WAITING)
-        case WatchLeft():
+        case "left":
             if not as_json:
                 console.note(f"The run goes on; `cellwright runs watch {run}` shows it again.")
             raise typer.Exit(INTERRUPTED)

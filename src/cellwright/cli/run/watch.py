@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib
 import signal
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import anyio
 import anyio.to_thread
@@ -21,11 +21,12 @@ from cellwright.cli.render import console, run_output
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
 from cellwright.cli.terminal_input import ask_person, is_interactive, next_line, person_here
-from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.errors import CellwrightError, UserError
 from cellwright.journal.events import RunEnded
 from cellwright.journal.names import stream_of
 from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records, known_run
+from cellwright.kernel.task_groups import wait_for_any
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.views.progress import delivery_of
@@ -60,17 +61,8 @@ class WatchedQuestions:
     """Each with the command that answers it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchPaused:
-    """The person here let it pause, and went."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchLeft:
-    """The person here only stopped watching."""
-
-
-WatchOutcome = WatchedDelivery | WatchedQuestions | WatchPaused | WatchLeft
+WatchOutcome = WatchedDelivery | WatchedQuestions | Literal["paused", "left"]
+"""paused: the person here let it pause, and went. left: they only stopped watching."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,7 +141,7 @@ class RunWatch:
                 self._end(WatchedDelivery(delivery=delivery, is_by_us=self._interrupts > 1))
                 return
             with anyio.move_on_after(patience):
-                await _first(news, self._over)
+                await wait_for_any(news, self._over)
 
     async def _look_for_questions(self) -> None:
         pending = await self.records.questions.pending(self.run)
@@ -227,15 +219,15 @@ class RunWatch:
 
     async def _interrupted(self, *, is_polite: bool) -> None:
         if self.cancel is None:
-            self._end(WatchLeft())
+            self._end("left")
             return
         if not self.is_somebody_here or is_polite:
             await self._pause()
-            self._end(WatchPaused())
+            self._end("paused")
             return
         self._interrupts += 1
         if self._interrupts > _MAX_INTERRUPTS:
-            self._end(WatchLeft())
+            self._end("left")
         self._give_up_dialogue()
         self._wake()
 
@@ -245,7 +237,7 @@ class RunWatch:
             run_output.say("\nPausing; everything is kept. Enter goes on, Ctrl-C again stops the run.", style="yellow")
             await self._pause()
             if await next_line() is None:
-                self._end(WatchPaused())
+                self._end("paused")
                 return
             self._interrupts = 0
             await self._go_on()
@@ -257,7 +249,7 @@ class RunWatch:
             await self.cancel()
         except CellwrightError as problem:
             run_output.say(problem_text(problem), style="red")
-            self._end(WatchLeft())
+            self._end("left")
         await self._over.wait()
 
     async def _pause(self) -> None:
@@ -305,34 +297,9 @@ async def _steering_commands() -> ModuleType:
     return await anyio.to_thread.run_sync(importlib.import_module, "cellwright.runs.execute.steering_commands")
 
 
-async def _first(one: anyio.Event, other: anyio.Event) -> None:
-    """Until either is set."""
-    async with anyio.create_task_group() as tasks:
-
-        async def wait(event: anyio.Event) -> None:
-            await event.wait()
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(wait, one)
-        tasks.start_soon(wait, other)
-
-
 # ── whoever executes runs: the daemon of this state directory, or this process if there can be none ──
 
 
 def open_run_client() -> AbstractAsyncContextManager[RunClient]:
     """Runs in the daemon, which is started if need be; else here, which is said."""
     return runs_here_or_there(Settings.read(), console.note)
-
-
-@asynccontextmanager
-async def open_watch_client(database: str | None, *, is_needed: bool) -> AsyncGenerator[RunClient | None]:
-    """The same while a run is watched; None for a journal that was named, or that another process works on."""
-    async with AsyncExitStack() as stack:
-        client: RunClient | None = None
-        if is_needed and database is None:
-            try:
-                client = await stack.enter_async_context(open_run_client())
-            except (Unavailable, UserError) as problem:
-                console.note(f"{problem.message} Watching all the same.")
-        yield client

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Annotated, Any, Final
 
 import anyio
@@ -12,10 +13,10 @@ from rich.text import Text
 from cellwright.cli.journal_options import JournalOptions, journal_location, open_records, terminal_masker
 from cellwright.cli.render import console, journal_tables, run_output
 from cellwright.cli.run.outcome import finish, hand_over
-from cellwright.cli.run.watch import WatchOutcome, open_watch, open_watch_client
+from cellwright.cli.run.watch import WatchOutcome, open_run_client, open_watch
 from cellwright.cli.runs.lookup import AgentArgument, RunArgument, find_run, find_workflow
 from cellwright.cli.terminal_input import show_open_questions
-from cellwright.errors import UserError
+from cellwright.errors import Unavailable, UserError
 from cellwright.journal.records import Records
 from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.deliver.delivery import parse_delivery
@@ -70,15 +71,19 @@ async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
 
 
 async def _watch(run: str, journal: JournalOptions) -> tuple[WatchOutcome, str, bool]:
-    masker = terminal_masker()
-    async with open_records(journal.database, journal.key, masker) as records:
+    masker, is_daemon = terminal_masker(), True
+    async with open_records(journal.database, journal.key, masker) as records, AsyncExitStack() as stack:
         name = await find_run(records, run)
         status = await records.status(name)
         check_is_run(name, status.name)
         # A run that has ended needs nobody; one that has not may have lost whoever executed it.
-        async with open_watch_client(journal.database, is_needed=status.is_going) as client:
-            watching = open_watch(records, name, masker, as_json=journal.as_json)
-            return await watching.until_over(), name, client is None or client.is_daemon
+        if status.is_going and journal.database is None:
+            try:
+                is_daemon = (await stack.enter_async_context(open_run_client())).is_daemon
+            except (Unavailable, UserError) as problem:
+                console.note(f"{problem.message} Watching all the same.")
+        watching = open_watch(records, name, masker, as_json=journal.as_json)
+        return await watching.until_over(), name, is_daemon
 
 
 def context(
@@ -89,10 +94,8 @@ def context(
     """Show what a model read in one step of an agent: every part, where it stands and what it cost."""
     if step is None:
         name, found = journal.read(lambda records: _steps(records, run))
-        if journal.as_json:
-            console.as_json({"run": name, "steps": found})
-        else:
-            journal_tables.raw("".join(f"{each['agent']} {each['step']}: {each['tokens']} tokens\n" for each in found))
+        listed = "".join(f"{each['agent']} {each['step']}: {each['tokens']} tokens\n" for each in found)
+        console.result({"run": name, "steps": found}, journal.as_json, lambda _: journal_tables.raw(listed))
         return
     name, text, view = journal.read(lambda records: _context(records, run, step))
     console.result(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
 
@@ -19,7 +17,7 @@ from cellwright.cli.runs.lookup import RunArgument, find_run
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
 from cellwright.runs.views.run_view import check_is_run, read_view
-from cellwright.server import DaemonClient, connect
+from cellwright.server import connect
 from cellwright.server.daemon.launch import daemon_at
 from cellwright.settings import Settings
 
@@ -107,7 +105,13 @@ async def _move(run: str, step: int | None, before: str | None, is_redo: bool) -
         undone = before_cell(before, run=target.run, person=person) if before is not None else undo_target(step)
         history = FileHistory(notebook=target.notebook, stored=target.timeline)
         return target, await history.move(Redo() if is_redo else undone)
-    async with _daemon_of(target) as daemon:
+    settings = Settings.read()
+    if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is None:
+        raise UserError(
+            f"The run {target.run!r} is still at work on its notebook, in a process that cannot be reached.",
+            hint=f"Wait for its end, or `cellwright runs cancel {target.run}` first.",
+        )
+    async with connect(settings, on_note=console.note) as daemon:
         if is_redo:
             return target, await daemon.redo(target.run, person=person)
         return target, await daemon.undo(target.run, person=person, step=step, before=before)
@@ -152,16 +156,3 @@ async def _undo_target(run: str) -> UndoTarget:
         raise UserError(f"The run {status.run!r} has no notebook yet.", hint="There is nothing to undo.")
     timeline = Settings.read().home / "runs" / status.run / "desk.json"
     return UndoTarget(run=status.run, notebook=Path(goal.notebook), timeline=timeline, is_going=status.is_going)
-
-
-@asynccontextmanager
-async def _daemon_of(target: UndoTarget) -> AsyncGenerator[DaemonClient]:
-    """Whoever has the notebook of this run at work open. Raises `UserError` where that is no daemon."""
-    settings = Settings.read()
-    if await anyio.to_thread.run_sync(running_pid, daemon_at(settings.home)) is None:
-        raise UserError(
-            f"The run {target.run!r} is still at work on its notebook, in a process that cannot be reached.",
-            hint=f"Wait for its end, or `cellwright runs cancel {target.run}` first.",
-        )
-    async with connect(settings, on_note=console.note) as daemon:
-        yield daemon

@@ -19,6 +19,7 @@ from cellwright.kernel.process.run_request import Outcomes, stale_cells
 from cellwright.notebook.dataflow import Graph
 from cellwright.notebook.document import SETUP_ID, Document
 from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook.syntax_trees import syntax_tree
 
 _BY_CODE: Final = frozenset({"module", "function", "class"})
 """Kinds of values that are found by their names: only the code that makes them can give them."""
@@ -208,10 +209,8 @@ def _needed_later(code: str, refs: AbstractSet[str]) -> frozenset[str]:
 
 
 def _statements(code: str) -> list[ast.stmt]:
-    try:
-        return ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    tree = syntax_tree(code)
+    return tree.body if tree is not None else []
 
 
 def _only_defines(statement: ast.stmt) -> bool:

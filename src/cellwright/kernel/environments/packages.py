@@ -21,7 +21,8 @@ from packaging.utils import canonicalize_name
 from cellwright.errors import UserError
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of, normal_requirement
 from cellwright.kernel.observation import CellFault, Observation
-from cellwright.notebook.document import Document
+from cellwright.notebook import Document
+from cellwright.notebook.syntax_trees import walk_syntax
 
 DISTRIBUTION_OF_MODULE: Final = {
     "Bio": "biopython",
@@ -173,11 +174,7 @@ def packages_used(document: Document) -> tuple[str, ...]:
 
 
 def _imports(code: str) -> Iterator[str]:
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
+    for node in walk_syntax(code):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name.partition(".")[0] for alias in names)

@@ -16,9 +16,8 @@ from cellwright.errors import UserError
 from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.functions.cell_functions import NotebookValue, read_values
 from cellwright.kernel.observation import Observation
-from cellwright.notebook.document import Cell, Document
-from cellwright.notebook.edits import EditCell
-from cellwright.notebook.marimo_graph import graph
+from cellwright.notebook import Cell, Document, EditCell, graph
+from cellwright.notebook.syntax_trees import walk_syntax
 
 _GIVEN: Final = "__import__('cellwright_guest.functions', fromlist=['given']).given"
 _INPUT_CHARACTERS: Final = 4 << 20
@@ -163,22 +162,17 @@ def _is_ui(value: ast.expr, marimo: frozenset[str]) -> bool:
 def _marimo_names(document: Document) -> frozenset[str]:
     """What marimo is called here; names of `marimo.ui` and what is in it with `ui ` in front."""
     names: set[str] = set()
-    for cell in document.cells:
-        try:
-            tree = ast.parse(cell.code)
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        for node in ast.walk(tree):
-            match node:
-                case ast.Import(names=aliases):
-                    names |= {alias.asname or "marimo" for alias in aliases if alias.name == "marimo"}
-                    names |= {f"ui {alias.asname}" for alias in aliases if alias.name == "marimo.ui" and alias.asname}
-                case ast.ImportFrom(module="marimo", names=aliases):
-                    names |= {f"ui {alias.asname or 'ui'}" for alias in aliases if alias.name == "ui"}
-                case ast.ImportFrom(module="marimo.ui", names=aliases):
-                    names |= {f"ui {alias.asname or alias.name}" for alias in aliases}
-                case _:
-                    pass
+    for node in (node for cell in document.cells for node in walk_syntax(cell.code)):
+        match node:
+            case ast.Import(names=aliases):
+                names |= {alias.asname or "marimo" for alias in aliases if alias.name == "marimo"}
+                names |= {f"ui {alias.asname}" for alias in aliases if alias.name == "marimo.ui" and alias.asname}
+            case ast.ImportFrom(module="marimo", names=aliases):
+                names |= {f"ui {alias.asname or 'ui'}" for alias in aliases if alias.name == "ui"}
+            case ast.ImportFrom(module="marimo.ui", names=aliases):
+                names |= {f"ui {alias.asname or alias.name}" for alias in aliases}
+            case _:
+                pass
     return frozenset(names)
 
 

@@ -5,56 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-import msgspec
-
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
 from cellwright.kernel.process.call import CellSelection
-from cellwright.notebook.document import Cell, Document
-from cellwright_guest import wire
+from cellwright.notebook import Cell, Document
 
 Outcomes = Mapping[CellId, CellOutcome]
-Cells = Mapping[CellId, Cell]
-"""In notebook order."""
-
-# ── messages ──
 
 
-def change_request(
-    request: int,
-    *,
-    known: Cells,
-    wanted: Cells,
-    run: AbstractSet[CellId],
-    is_reactive: bool,
-    pause_after_ms: float | None = None,
-) -> wire.Apply:
-    """What makes the cells a kernel knows the cells that are wanted, and runs some of them."""
-    upsert = [cell for cell in wanted.values() if not _knows(known.get(cell.id), cell)]
-    return wire.Apply(
-        request=request,
-        upsert=[wire.CellCode(cell=cell.id, code=cell.code, disabled=cell.config.disabled) for cell in upsert],
-        delete=[cell for cell in known if cell not in wanted],
-        run=[cell for cell in wanted if cell in run],
-        reactive=is_reactive,
-        pause_after_ms=pause_after_ms,
-    )
-
-
-def ui_request(request: int, values: Mapping[str, object]) -> wire.SetUi:
-    """What sets `mo.ui` elements by their variable names."""
-    encoded = {name: msgspec.Raw(msgspec.msgpack.encode(value)) for name, value in values.items()}
-    return wire.SetUi(request=request, values=encoded)
-
-
-def _knows(known: Cell | None, cell: Cell) -> bool:
+def knows(known: Cell | None, cell: Cell) -> bool:
     """Whether the kernel has this cell as it is. Unchanged cells are the same objects, so this is quick for most."""
     return known is cell or (
         known is not None and (known.code, known.config.disabled) == (cell.code, cell.config.disabled)
     )
-
-
-# ── which cells ──
 
 
 def changed_code(before: Document, after: Document) -> set[CellId]:
@@ -62,12 +25,6 @@ def changed_code(before: Document, after: Document) -> set[CellId]:
     old = {cell.id: cell for cell in before.cells}
     pairs = ((cell, old.get(cell.id)) for cell in after.cells)
     return {cell.id for cell, known in pairs if known is not cell and (known is None or known.code != cell.code)}
-
-
-def without_drafts(cells: Cells, known: Cells, drafts: AbstractSet[CellId]) -> dict[CellId, Cell]:
-    """The cells a kernel should have: of what is only typed so far, what it had before."""
-    pairs = [(cell.id, known.get(cell.id) if cell.id in drafts else cell) for cell in cells.values()]
-    return {id: cell for id, cell in pairs if cell is not None}
 
 
 def cells_to_run(run: CellSelection | str, before: Document, after: Document, stale: set[CellId]) -> set[CellId]:
@@ -81,7 +38,7 @@ def cells_to_run(run: CellSelection | str, before: Document, after: Document, st
             return stale
         case "affected":
             old = {cell.id: cell for cell in before.cells}
-            return {cell.id for cell in after.cells if not _knows(old.get(cell.id), cell)}
+            return {cell.id for cell in after.cells if not knows(old.get(cell.id), cell)}
         case cells:
             return {CellId(cell) for cell in cells}
 

@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 
 import anyio
+import msgspec
 
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
@@ -22,15 +23,7 @@ from cellwright.kernel.observation import (
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
-from cellwright.kernel.process.run_request import (
-    cells_to_replay,
-    cells_to_run,
-    change_request,
-    changed_code,
-    stale_cells,
-    ui_request,
-    without_drafts,
-)
+from cellwright.kernel.process.run_request import cells_to_replay, cells_to_run, changed_code, knows, stale_cells
 from cellwright.kernel.session.observers import Observers
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import EditRefused, apply_edits
@@ -113,7 +106,8 @@ class CallRunner:
 
     def _message(self, call: Call, before: Document, edited: Document) -> wire.Apply | wire.SetUi:
         if call.ui is not None:
-            return ui_request(call.request, call.ui)
+            encoded = {name: msgspec.Raw(msgspec.msgpack.encode(value)) for name, value in call.ui.items()}
+            return wire.SetUi(request=call.request, values=encoded)
         live, state = self._live, self.state
         cells = {cell.id: cell for cell in state.document.cells}
         is_for_stale = call.run == "stale"
@@ -122,11 +116,17 @@ class CallRunner:
         live.replay -= run
         drafts = frozenset((state.drafts - run) & cells.keys() if live.known else ())
         self._notebook.state = replace(state, drafts=drafts)
-        known, wanted = live.known, without_drafts(cells, live.known, drafts)
-        live.known = wanted
-        is_reactive, pause = call.run != "none", self._pauses.after_ms(call)
-        return change_request(
-            call.request, known=known, wanted=wanted, run=run, is_reactive=is_reactive, pause_after_ms=pause
+        # Of a draft the kernel keeps what it knows.
+        known, seen = live.known, [live.known.get(cell.id) if cell.id in drafts else cell for cell in cells.values()]
+        live.known = wanted = {cell.id: cell for cell in seen if cell is not None}
+        changed = [cell for cell in wanted.values() if not knows(known.get(cell.id), cell)]
+        return wire.Apply(
+            request=call.request,
+            upsert=[wire.CellCode(cell=cell.id, code=cell.code, disabled=cell.config.disabled) for cell in changed],
+            delete=[cell for cell in known if cell not in wanted],
+            run=[cell for cell in wanted if cell in run],
+            reactive=call.run != "none",
+            pause_after_ms=self._pauses.after_ms(call),
         )
 
     # ── what the kernel says ──

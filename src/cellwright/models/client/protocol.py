@@ -45,11 +45,17 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitCall:
-    """Begin this call, or join it, or answer it from the record."""
+class _Numbered:
+    """Of one request."""
 
     number: int
     """The client's own number for what it asks; answers carry it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitCall(_Numbered):
+    """Begin this call, or join it, or answer it from the record."""
+
     call: ModelCall
     connection: dict[str, str] | None = field(default=None, repr=False)
     """Proxies and certificates in force where it is asked; None: the gateway's own. In no record."""
@@ -57,27 +63,24 @@ class SubmitCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Detach:
+class Detach(_Numbered):
     """Tell me no more of this. The call itself goes on."""
 
-    number: int
     kind: Literal["leave"] = "leave"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel:
+class Cancel(_Numbered):
     """Stop this call and stop paying for it."""
 
-    number: int
     call: CallId
     kind: Literal["cancel"] = "cancel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class Keys(_Numbered):
     """Keys for the gateway to hold from now on, and those to forget. What is stored is read anew."""
 
-    number: int
     keys: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """By provider."""
     forget: tuple[str, ...] = ()
@@ -85,19 +88,17 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(_Numbered):
     """A question about the gateway itself."""
 
-    number: int
     question: ReportRequest
     kind: Literal["query"] = "query"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embed:
+class Embed(_Numbered):
     """Texts to turn into vectors."""
 
-    number: int
     texts: tuple[str, ...]
     choice: Choice
     connection: dict[str, str] | None = field(default=None, repr=False)
@@ -105,10 +106,9 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(_Numbered):
     """End when nothing is in flight any more, or at once."""
 
-    number: int
     at_once: bool = False
     kind: Literal["stop"] = "stop"
 
@@ -128,52 +128,46 @@ class Welcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallUpdates:
+class CallUpdates(_Numbered):
     """What a call told since the last time."""
 
-    number: int
     updates: tuple[Update, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnd:
+class CallEnd(_Numbered):
     """How a call ended."""
 
-    number: int
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFailure:
+class RequestFailure(_Numbered):
     """What was asked ended in an error. Number 0: the connection as a whole."""
 
-    number: int
     error: CellwrightError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryReply:
+class QueryReply(_Numbered):
     """The answer to a `Query`."""
 
-    number: int
     report: Annotated[Report, Discriminator("kind")]
     kind: Literal["answer"] = "answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vectors:
+class Vectors(_Numbered):
     """The answer to `Embed`."""
 
-    number: int
     vectors: list[list[float]]
     kind: Literal["vectors"] = "vectors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acknowledgement:
+class Acknowledgement(_Numbered):
     """It was done; for `Cancel`, whether there was something to cancel."""
 
-    number: int
     happened: bool = True
     kind: Literal["done"] = "done"
 

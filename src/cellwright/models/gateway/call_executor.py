@@ -1,4 +1,7 @@
-"""Calls being worked on. A call belongs to the gateway, not to who asked: it goes on when the asker is gone."""
+"""Calls being worked on. A call belongs to the gateway, not to who asked: it goes on when the asker is gone.
+
+The record is written to the disk in a thread, while calls go on.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +37,7 @@ from cellwright.models.config.catalogue import is_worth_probing
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.gateway.call_plan import CallPlan, CallPlanner, embed
 from cellwright.models.gateway.gateway_reports import GatewayReports
-from cellwright.models.gateway.in_flight import (
-    AtGatewayCrash,
-    GatewayCrash,
-    IdleTimer,
-    InFlightCall,
-    Subscription,
-    carry_on,
-)
-from cellwright.models.gateway.ledger_sync import AnswerSync, LedgerSync
+from cellwright.models.gateway.in_flight import AtGatewayCrash, GatewayCrash, IdleTimer, InFlightCall, Subscription
 from cellwright.models.gateway.model_probe import probe_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.budgets import BYTES_PER_TOKEN, estimate
@@ -50,11 +45,61 @@ from cellwright.models.money.call_records import SentCall, another_request, is_w
 from cellwright.models.money.ledger import Ledger
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.providers.sdk_clients import BEFORE_SENDING
-from cellwright.models.routing.attempt import usage_of
-from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted
+from cellwright.models.routing.fallback import Attempts, RouteAnswer, RoutedCall, RouteExhausted, usage_of
 from cellwright.policy.money import Money
 
 logger = logging.getLogger(__name__)
+
+_ANSWER_SYNC_DELAY_SECONDS: Final = 0.025
+"""Limit of how long a recorded answer waits for the disk. Only a power cut can lose it, and then it is unknown."""
+
+
+class LedgerSync:
+    """One wait for the disk, begun in one task and awaited in another."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._is_over = anyio.Event()
+        self._problem: Unavailable | None = None
+
+    async def run(self) -> None:
+        """Have everything told so far written. Once begun it is finished."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._ledger.sync)
+        except Unavailable as problem:
+            logger.warning("%s", problem.message)
+            self._problem = problem
+        finally:
+            self._is_over.set()
+
+    async def done(self) -> None:
+        """Until it is written. Raises `Unavailable` if it could not be."""
+        await self._is_over.wait()
+        if self._problem is not None:
+            raise self._problem
+
+
+class AnswerSync:
+    """Writes answers to the disk soon: those that come together with one wait, or with that of the next request."""
+
+    def __init__(self, ledger: Ledger, tasks: TaskGroup) -> None:
+        self._ledger = ledger
+        self._tasks = tasks
+        self._is_coming = False
+
+    def soon(self) -> None:
+        """An answer was recorded."""
+        if not self._is_coming:
+            self._is_coming = True
+            self._tasks.start_soon(self._run)
+
+    async def _run(self) -> None:
+        await anyio.sleep(_ANSWER_SYNC_DELAY_SECONDS)
+        self._is_coming = False
+        if not self._ledger.is_synced:
+            await LedgerSync(self._ledger).run()
+
 
 _FREE: Final = Money(amount=Decimal(0))
 
@@ -78,7 +123,7 @@ class CallExecutor:
     reports: GatewayReports
     idle: IdleTimer
     tasks: TaskGroup
-    at_crash: AtGatewayCrash = carry_on
+    at_crash: AtGatewayCrash
     _flights: dict[CallId, InFlightCall] = field(default_factory=dict[CallId, InFlightCall], init=False)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from cellwright.models.money.ledger import Ledger
 from cellwright.models.money.usage_book import utc_now
 from cellwright.models.providers.failures import failure_of
 from cellwright.models.reports import TestReport
-from cellwright.models.routing.attempt import AnswerStream, usage_of
+from cellwright.models.routing.fallback import AnswerStream, usage_of
 
 _NUMBER: Final = 42
 _SHAPE: Final[dict[str, Any]] = {

@@ -15,14 +15,7 @@ from cellwright.models.calls import Cancelled, FailedAttempt, ModelAnswer, Model
 from cellwright.models.config.catalogue import ProbeResult
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.money import call_records, usage_book
-from cellwright.models.money.call_records import (
-    CallStanding,
-    OpenCall,
-    PriceOf,
-    SentCall,
-    another_request,
-    is_worth_keeping,
-)
+from cellwright.models.money.call_records import CallStanding, OpenCall, PriceOf, SentCall
 from cellwright.models.money.ledger_file import LedgerFile
 from cellwright.models.money.usage_book import Kind, read_answer, read_outcome, utc_now
 from cellwright.models.reports import LatencyRow, UsageBy, UsageRow
@@ -102,7 +95,7 @@ class Ledger:
             row = self._file.row(f"SELECT state, request_hash, {_SENT} FROM call WHERE id = ?", call.id)
             known = flight.request_hash if flight is not None else row[1] if row is not None else request_hash
             if known != request_hash:
-                raise another_request(call.id)
+                raise call_records.another_request(call.id)
             if flight is not None:
                 raise Defect(f"Call {call.id!r} is in flight already.")
             begun = None if row is None else self._stands(call, row[0], row[2:])
@@ -164,7 +157,7 @@ class Ledger:
             number, payer = self._end(id, "answered", outcome.model, outcome.attempts, outcome)
             self._file.change("INSERT INTO answer VALUES (?, ?)", number, response)
             self._enter(number, payer, kind, outcome.model, outcome.usage, outcome.price)
-            if cache_for and is_worth_keeping(outcome, cache_for):
+            if cache_for and call_records.is_worth_keeping(outcome, cache_for):
                 self._file.change(
                     "INSERT OR REPLACE INTO cached SELECT request_hash, ?, number FROM call WHERE number = ?",
                     *(cache_for, number),

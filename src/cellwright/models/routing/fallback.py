@@ -1,6 +1,7 @@
 """Asking the models of a route in turn until one answers: retries, breakers, fallback, restarts.
 
-What two tries say is never joined: a try that failed after emitting pieces is followed by `Restarted`. What to do after
+One try puts the request to one model and hears the answer to its end, its failure or its deadline. What two tries say
+is never joined: a try that failed after emitting pieces is followed by `Restarted`. What to do after
 a try that gave no answer is decided by `seconds_until_retry`, which is pure.
 """
 
@@ -8,22 +9,61 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 import anyio
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
 
 from cellwright.errors import ModelUnavailable
-from cellwright.models.calls import FailedAttempt, FailureKind, Request, Restarted, Started, Update
+from cellwright.models.calls import FailedAttempt, FailureKind, Piece, Request, Restarted, Started, TokenUsage, Update
 from cellwright.models.config.names import ModelName
 from cellwright.models.providers.failures import failure_of
-from cellwright.models.routing.attempt import AskModel, AttemptFailure, Deadlines, Explain, receive_answer
 from cellwright.models.routing.breaker import NEVER_ASKED, Breakers
 from cellwright.models.routing.route import Route
 from cellwright.remedies import remedy
+
+AnswerStream = AbstractAsyncContextManager[AsyncIterator[ModelResponseStreamEvent | ModelResponse]]
+"""Pieces, if streaming, then the whole response. A response followed by an error only tells what was used."""
+
+
+AskModel = Callable[..., AnswerStream]
+"""Puts a request to one model, as `ModelRegistry.ask` does: asked for on entering, the connection closed on leaving."""
+Explain = Callable[[BaseException], tuple[FailureKind, str, float | None]]
+"""What an error of a provider means: the kind, a short text, and after how many seconds it said to come back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """How long a model may be silent. A deadline too short pays twice, so these are generous."""
+
+    first_piece_seconds: float = 180
+    """Until the first piece of a stream. Models that reason before they speak are silent for minutes."""
+    next_piece_seconds: float = 60
+    """Between two pieces of a stream: longer is a stall."""
+    answer_seconds: float = 600
+    """Until the whole answer, where it comes in one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFailure:
+    """The try gave no answer."""
+
+    attempt: FailedAttempt
+    retry_after_seconds: float | None = None
+    has_emitted: bool = False
+    """Pieces of this try were emitted: they are void."""
+
+
+def usage_of(response: ModelResponse) -> TokenUsage | None:
+    """What the provider counted; None where it counted nothing, which is unknown, not zero."""
+    usage = response.usage
+    used = TokenUsage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    return used if used.tokens else None
+
 
 MAX_RETRIES: Final[Mapping[FailureKind, int]] = {
     "rate-limited": 2,
@@ -141,15 +181,9 @@ class RoutedCall:
 
     def note(self, model: ModelName, failure: AttemptFailure, milliseconds: int) -> None:
         """Keep what failed."""
-        attempt = FailedAttempt(
-            model=str(model),
-            failing=failure.failing,
-            detail=failure.detail,
-            milliseconds=milliseconds,
-            usage=failure.usage,
-        )
+        attempt = replace(failure.attempt, milliseconds=milliseconds)
         self.attempts.append(attempt)
-        if failure.failing not in OUTCOME_UNKNOWN:
+        if attempt.failing not in OUTCOME_UNKNOWN:
             self.heard[model] = self.heard.get(model, 0) + 1
         if failure.has_emitted:
             self.void = attempt
@@ -215,7 +249,7 @@ class Attempts:
             if isinstance(outcome, ModelResponse):
                 return RouteAnswer(response=outcome, model=model, reason=reason, attempts=tuple(call.attempts))
             wait_seconds = seconds_until_retry(
-                outcome.failing,
+                outcome.attempt.failing,
                 tries_on_this_model=call.tries[model],
                 retry_after_seconds=outcome.retry_after_seconds,
                 seconds_left=self._seconds_left(call),
@@ -239,10 +273,10 @@ class Attempts:
             self.breakers.succeeded(model.provider)
             return outcome
         call.note(model, outcome, round(1000 * (self.clock() - began_at)))
-        if is_probe and outcome.failing in NEVER_ASKED:
+        if is_probe and outcome.attempt.failing in NEVER_ASKED:
             self.breakers.abandoned(model.provider)
         else:
-            self.breakers.failed(model.provider, outcome.failing, outcome.retry_after_seconds)
+            self.breakers.failed(model.provider, outcome.attempt.failing, outcome.retry_after_seconds)
         return outcome
 
     async def _put(self, model: ModelName, call: RoutedCall) -> ModelResponse | AttemptFailure:
@@ -257,14 +291,45 @@ class Attempts:
             idempotency_key=key,
             on_provider_id=None if on_id is None else partial(on_id, model),
         )
-        return await receive_answer(
-            answer,
-            stream=call.stream,
-            deadlines=self.deadlines,
-            seconds_left=self._seconds_left(call),
-            emit=call.emit,
-            explain=self.explain,
-        )
+        return await self._receive(answer, model, call)
+
+    async def _receive(
+        self, answer: AnswerStream, model: ModelName, call: RoutedCall
+    ) -> ModelResponse | AttemptFailure:
+        """The whole response, with its pieces emitted as they come; or why there is none."""
+        now = anyio.current_time()
+        ends_at = now + self._seconds_left(call)
+        silence = self.deadlines.first_piece_seconds if call.stream else self.deadlines.answer_seconds
+        response: ModelResponse | None = None
+        explained: tuple[FailureKind, str, float | None] | None = None
+        has_emitted = is_whole = False
+        with anyio.CancelScope(deadline=min(now + silence, ends_at)) as scope:
+            try:
+                async with answer as events:
+                    async for event in events:
+                        if isinstance(event, ModelResponse):
+                            response = event
+                        else:
+                            call.emit(Piece(event=event))
+                            has_emitted = True
+                            silence = self.deadlines.next_piece_seconds
+                        now = anyio.current_time()
+                        # Moving it costs more than the piece, so it is set a little further and moved seldom.
+                        if not now + silence <= scope.deadline <= now + 1.25 * silence:
+                            scope.deadline = min(now + 1.25 * silence, ends_at)
+                    is_whole = True
+            except Exception as error:  # noqa: BLE001 - SDKs raise whatever they like; `explain` knows what it means
+                # An error raised while a deadline breaks in says only that it did.
+                explained = None if scope.cancel_called else self.explain(error)
+        if is_whole and response is not None:
+            return response
+        if scope.cancel_called:
+            why = "within the call's deadline" if anyio.current_time() >= ends_at else f"for {silence:g} s"
+            explained = ("timed-out", f"silent {why}" if has_emitted else f"no answer {why}", None)
+        failing, detail, retry_after_seconds = explained or ("broken-answer", "it ended without an answer", None)
+        usage = None if response is None else usage_of(response)
+        attempt = FailedAttempt(model=str(model), failing=failing, detail=detail, usage=usage)
+        return AttemptFailure(attempt=attempt, retry_after_seconds=retry_after_seconds, has_emitted=has_emitted)
 
     def _seconds_left(self, call: RoutedCall) -> float:
         return call.ends_at - self.clock()

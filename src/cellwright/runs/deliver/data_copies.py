@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from cellwright.data.files import DATA_FOLDER, DataFile
-from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, NEW_FILE, closing, opened
+from cellwright.sandbox.linux.descriptors import DIRECTORY, FILE, NEW_FILE, closing, opened, status_of
 
 MOST_BYTES: Final = 200 << 20
 """In all; larger data stays where it is, and the person is told where to put it."""
@@ -125,7 +125,7 @@ class _CopyJob:
         if not stat.S_ISREG(os.fstat(source).st_mode):
             self.skipped.append(f"{self.place}{within}")
             return
-        if _is_there(folder, name):
+        if status_of(folder, name) is not None:
             self._compare(source, folder, name, within)
             return
         temporary = f".{secrets.token_hex(8)}.copying"
@@ -193,14 +193,6 @@ def _subfolder(folder: int, name: str) -> int:
         return os.open(name, DIRECTORY, dir_fd=folder)
     except OSError as error:
         raise _NotCopied(f"{name!a} is there already, and no folder") from error
-
-
-def _is_there(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _leads_to(folder: int, name: str, leads: str) -> bool:

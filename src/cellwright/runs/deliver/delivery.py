@@ -139,36 +139,6 @@ class RunEnd:
     why: str = ""
 
 
-def draft_delivery(
-    goal: Goal,
-    plan: Plan,
-    checked: CheckOutcome | None,
-    over: RunEnd | None,
-    *,
-    assumptions: tuple[str, ...],
-    denied: tuple[str, ...],
-    caveats: tuple[str, ...],
-) -> Delivery:
-    """What there is, told honestly: what is unmet, what nobody repaired and what was not allowed."""
-    problems = () if checked is None else checked.problems
-    unmet = [f"{task.title}: {task.note or task.status}" for task in plan.tasks if task.status in {"failed", "planned"}]
-    noted = [checked.note] if checked is not None and checked.note else []
-    return Delivery(
-        status=over.status if over else "partial" if problems or unmet or checked is None else "done",
-        goal=goal.words,
-        title=plan.title,
-        why=over.why if over else "; ".join([*unmet, *problems]),
-        assumptions=(*plan.assumptions, *assumptions),
-        caveats=(*denied, *unmet, *caveats, *noted),
-        tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
-        checks=() if checked is None else checked.checks,
-        # What kept it from being checked is why it ended, and is told once.
-        problems=problems if checked is None or checked.ran == "whole" else (),
-        notebook=goal.notebook,
-        proof="" if checked is None else checked.proof,
-    )
-
-
 CheckNotebook = Callable[[str, Goal], Awaitable[CheckOutcome]]
 """Checks the notebook of this run and goal."""
 

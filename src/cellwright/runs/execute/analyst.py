@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.role import Role
@@ -42,7 +42,7 @@ from cellwright.runs.execute.analyst_sections import (
 )
 from cellwright.runs.execute.workspace import Workspace, with_tool
 from cellwright.runs.goal.goal import ANALYST, CONFIGURE, NEW_NOTEBOOK, Goal
-from cellwright.runs.plan.plan import Check, Plan, Task
+from cellwright.runs.plan.plan import Plan, Task, TaskEnd
 from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.section_cells import (
     SECTIONS,
@@ -67,15 +67,6 @@ _ROLE: Final = Role(
     prompt="It asks no model.",
     tools=("apply", "run", "undo", READ_TESTS),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnalystTaskOutcome:
-    """What came of one task."""
-
-    status: Literal["done", "failed"]
-    note: str = ""
-    checks: tuple[Check, ...] = ()
 
 
 class Analyst:
@@ -129,12 +120,12 @@ class Analyst:
 
     # ── one task ──
 
-    async def do(self, task: Task, goal: Goal, context: AgentContext) -> AnalystTaskOutcome:
+    async def do(self, task: Task, goal: Goal, context: AgentContext) -> TaskEnd:
         """Write the cells of a task's section, run them, and keep those that stand."""
         if task.id not in SECTIONS:
-            return AnalystTaskOutcome(status="failed", note=f"The analyst does not do this. {CONFIGURE.sentence}")
+            return TaskEnd(status="failed", note=f"The analyst does not do this. {CONFIGURE.sentence}")
         if self._known is None:
-            return AnalystTaskOutcome(status="failed", note="None of the data could be used.")
+            return TaskEnd(status="failed", note="None of the data could be used.")
         tools = with_tool(context.tools, tests_tool(self._workspace.editor, self._known.names.fixed("tests")))
         own, name = replace(context, tools=tools, program=None), f"{self._flow.id}/{ANALYST}"
         self._caller = own.caller(_ROLE, name, is_attended=goal.approve != "never")
@@ -167,25 +158,25 @@ class Analyst:
 
     # ── writing cells ──
 
-    async def _write(self, section: Section, words: str) -> AnalystTaskOutcome:
+    async def _write(self, section: Section, words: str) -> TaskEnd:
         first = self._data.first_cells() if section.id == "read" and self._data is not None else ()
         drafts = (*first, *section.cells)
         fitted, failing = await self._fit(section.id, drafts)
         if fitted.clashes:
             names = ", ".join(fitted.clashes[:5])
             self._caveats[section.id] = ()
-            return AnalystTaskOutcome(
+            return TaskEnd(
                 status="failed",
                 note=f"The notebook uses these names for something else: {names}. {NEW_NOTEBOOK.sentence}",
             )
         keys, problem = await self._apply(section.id, fitted.edits)
         if problem:
-            return AnalystTaskOutcome(status="failed", note=problem)
+            return TaskEnd(status="failed", note=problem)
         standing = await self._see(section.id, drafts, fitted, keys, failing)
         if standing.harmed:
             await self._call("undo", {"seconds": _APPLY_SECONDS})
             harmed = ", ".join(standing.harmed[:5])
-            return AnalystTaskOutcome(status="failed", note=f"It would have kept these cells from running: {harmed}.")
+            return TaskEnd(status="failed", note=f"It would have kept these cells from running: {harmed}.")
         return await self._settle(section, drafts, standing, words)
 
     async def _fit(self, section: str, drafts: Sequence[CellDraft]) -> tuple[FittedSection, tuple[str, ...]]:
@@ -236,7 +227,7 @@ class Analyst:
 
     async def _settle(
         self, section: Section, drafts: Sequence[CellDraft], standing: SectionState, words: str
-    ) -> AnalystTaskOutcome:
+    ) -> TaskEnd:
         """Keep what stands; what failed is taken out, and said."""
         failed: dict[str, str] = {}
         for _ in range(_ROUNDS):
@@ -249,10 +240,10 @@ class Analyst:
         said = tuple(f"{name}: {why}" for name, why in failed.items() if not why.startswith(ANCESTOR_FAILED))
         self._caveats[section.id] = (*section.caveats, *(f"Left out because it failed: {each}" for each in said))
         if not failed:
-            return AnalystTaskOutcome(status="done")
+            return TaskEnd(status="done")
         self._do_without(drafts, failed, words)
         is_all = not any(not draft.is_words and draft.name not in failed for draft in drafts)
-        return AnalystTaskOutcome(
+        return TaskEnd(
             status="failed", note=f"{'Nothing of it' if is_all else 'Only part of it'} ran: {'; '.join(said)}"
         )
 

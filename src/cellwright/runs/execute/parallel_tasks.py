@@ -26,7 +26,7 @@ from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook.document import Document
 from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, Workspace
 from cellwright.runs.plan.brief import STORY_TASK
-from cellwright.runs.plan.plan import Plan, Task, TaskStatus
+from cellwright.runs.plan.plan import Plan, Task, TaskEnd
 from cellwright.tools.notebook.cell_changes import changes_between
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import JoinConflict, ParallelBranch, join
@@ -72,15 +72,6 @@ class JoinOutcome:
     """Why it is not in the notebook; empty: it is."""
     note: str = ""
     """What there is to say of it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEnd:
-    """What a task that was built beside others has become."""
-
-    status: TaskStatus
-    """`planned`: it is to be built again, after the others."""
-    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

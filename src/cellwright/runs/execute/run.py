@@ -15,9 +15,9 @@ from cellwright.runs.deliver.delivery import (
     CheckNotebook,
     CheckOutcome,
     Comparison,
+    DeliveredTask,
     Delivery,
     RunEnd,
-    draft_delivery,
     with_plan_checks,
 )
 from cellwright.runs.events import (
@@ -46,6 +46,7 @@ from cellwright.runs.views.branches import branches_of, compare_alternatives
 
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
+_UNMET: Final = frozenset({"failed", "planned"})
 _REPAIR_ROUNDS: Final = 2
 """So often what the check found goes back to be repaired."""
 
@@ -314,27 +315,31 @@ class Run:
     # ── deliver ──
 
     async def deliver(self, over: RunEnd | None) -> Delivery:
-        """What there is, handed over honestly."""
+        """What there is, handed over honestly: what is unmet, what nobody repaired and what was not allowed."""
         await self._stage("deliver")
-        delivery = draft_delivery(
-            self._goal,
-            self._plan,
-            self._checked,
-            over,
-            assumptions=(self._worker.why,) if self._worker and self._worker.why else (),
-            denied=self._agreed.denied,
-            caveats=tuple(self._analyst.caveats),
-        )
-        delivery = replace(
-            delivery,
-            answer=self._used.answer,
-            summary=self._used.summary,
+        flow, workspace, goal, plan, used = self._flow, self._workspace, self._goal, self._plan, self._used
+        checked = self._checked or CheckOutcome(problems=())
+        unmet = [f"{each.title}: {each.note or each.status}" for each in plan.tasks if each.status in _UNMET]
+        is_partial = bool(checked.problems or unmet) or self._checked is None
+        delivery = Delivery(
+            status=over.status if over else "partial" if is_partial else "done",
+            goal=goal.words,
+            title=plan.title,
+            answer=used.answer,
+            summary=used.summary,
+            why=over.why if over else "; ".join([*unmet, *checked.problems]),
+            assumptions=(*plan.assumptions, *((self._worker.why,) if self._worker and self._worker.why else ())),
+            caveats=(*self._agreed.denied, *unmet, *self._analyst.caveats, *filter(None, [checked.note])),
+            tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
+            checks=checked.checks,
             comparisons=tuple(self._comparisons.values()),
-            microdollars=self._used.microdollars,
-            tokens=self._used.tokens,
+            # What kept it from being checked is why it ended, and is told once.
+            problems=checked.problems if checked.ran == "whole" else (),
+            notebook=goal.notebook,
+            proof=checked.proof,
+            microdollars=used.microdollars,
+            tokens=used.tokens,
         )
-
-        flow, workspace, goal = self._flow, self._workspace, self._goal
         hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))

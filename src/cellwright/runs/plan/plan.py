@@ -66,6 +66,17 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnd:
+    """What a task has become."""
+
+    status: TaskStatus
+    """`planned`: it is to be built again, after the others."""
+    note: str = ""
+    checks: tuple[Check, ...] = ()
+    """Those that were written for it, where they are others than it had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What will be done, and what for."""
 

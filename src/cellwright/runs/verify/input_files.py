@@ -19,6 +19,7 @@ from typing import Final, Literal
 from cellwright.analyst.data_search import host_path
 from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
+from cellwright.sandbox.linux.descriptors import opened
 from cellwright.sandbox.spec import DataMount
 
 INSIDE: Final = PurePosixPath("/project")
@@ -87,18 +88,13 @@ def hash_files(paths: Mapping[str, InputReason], around: FileLocations) -> tuple
 def digest_of(path: Path) -> tuple[str, int] | None:
     """(SHA-256, size) of a regular file; None for anything else."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            with os.fdopen(descriptor, "rb", closefd=False) as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
     except OSError:
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
 
 
 def opened_inside(paths: Iterable[str]) -> Iterator[str]:

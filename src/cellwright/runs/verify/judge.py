@@ -1,18 +1,20 @@
 """What a notebook's text and two runs of it say against it, leaks included.
 
-A notebook must not carry secrets, nor paths that mean something on this machine only.
+A notebook must not carry secrets, nor paths that mean something on this machine only. Each reason has its
+words and what to do next.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from cellwright.ids import CellId
+from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook.document import Cell
 from cellwright.notebook.files import NotebookFile
@@ -23,7 +25,36 @@ from cellwright.runs.verify.comparison import comparable_output, difference
 from cellwright.runs.verify.input_files import InputFile
 from cellwright.runs.verify.notebook_run import NotebookRun
 from cellwright.runs.verify.proof import cell_name
-from cellwright.runs.verify.reasons import ReasonKind, UnverifiedReason
+
+ReasonKind = Literal[
+    "LintError", "NoEnvironment", "CellFailed", "DidNotEnd", "KernelStopped", "OutputDiffers", "CheckFailed",
+    "SecretFound", "MachinePathFound", "ChangedMeanwhile",
+]  # fmt: skip
+"""What is wrong, as JSON says it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnverifiedReason:
+    """One thing that speaks against a notebook. No secret is repeated in it."""
+
+    kind: ReasonKind
+    text: str
+    """What is wrong, beginning with where."""
+    hint: Hint
+    """What to do about it."""
+    cell: CellId | None = None
+    """Whose output differs."""
+    is_unavailable: bool = False
+    """Something outside was missing: no change to the notebook would help."""
+
+
+SOURCE_NOTES: Final[Mapping[PackageSource | None, str]] = {
+    "cache": "No package index was reached: the environment was made anew from uv's cache, with the versions it had.",
+    "installed": "No package index was reached: the environment was made anew from packages installed with Cellwright "
+    "(each file as its wheel brought it) and uv's cache, in versions that the header allows.",
+}
+"""What to know of an environment that did not come from an index."""
+
 
 Where = Literal["code", "output", "console"]
 

@@ -22,7 +22,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
 from cellwright.runs.verify.input_files import FileLocations, InputFile, hash_files, known_files
-from cellwright.runs.verify.judge import Judge, Machine
+from cellwright.runs.verify.judge import Judge, Machine, UnverifiedReason
 from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
 from cellwright.runs.verify.proof import (
     Proof,
@@ -37,7 +37,6 @@ from cellwright.runs.verify.proof import (
     options_sha256,
     sha256,
 )
-from cellwright.runs.verify.reasons import UnverifiedReason
 
 RUNS: Final = 2
 
@@ -137,7 +136,26 @@ async def verify(
         data = await _hashed(file, environment, runs)
     await anyio.to_thread.run_sync(judge.runs, runs, seconds)
     judge.unchanged((*before, *between), data, await anyio.to_thread.run_sync(_content, file.path))
-    report = _report(judge, runs, findings, data, environment)
+    differing = {reason.cell for reason in judge.reasons if reason.kind == "OutputDiffers"}
+    report = VerificationReport(
+        cells=tuple(
+            CellVerification(
+                cell=outcome.id,
+                label=judge.labels[outcome.id],
+                status=outcome.status,
+                is_same=outcome.id not in differing if len(runs) == RUNS else None,
+            )
+            for outcome in runs[0].outcomes
+        ),
+        checks=_both(runs),
+        findings=findings,
+        data=data,
+        packages=environment.packages,
+        python=environment.python,
+        has_header=environment.requirements is not None,
+        source=environment.source,
+        tier=environment.options.tier,
+    )
     if judge.reasons:
         return NotVerified(reasons=tuple(judge.reasons), report=report)
     proof = _proof(file, runs, report, environment, now())
@@ -173,35 +191,6 @@ def _content(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
-
-
-def _report(
-    judge: Judge,
-    runs: Sequence[NotebookRun],
-    findings: tuple[LintFinding, ...],
-    data: tuple[InputFile, ...],
-    environment: FreshEnvironment,
-) -> VerificationReport:
-    differing = {reason.cell for reason in judge.reasons if reason.kind == "OutputDiffers"}
-    return VerificationReport(
-        cells=tuple(
-            CellVerification(
-                cell=outcome.id,
-                label=judge.labels[outcome.id],
-                status=outcome.status,
-                is_same=outcome.id not in differing if len(runs) == RUNS else None,
-            )
-            for outcome in runs[0].outcomes
-        ),
-        checks=_both(runs),
-        findings=findings,
-        data=data,
-        packages=environment.packages,
-        python=environment.python,
-        has_header=environment.requirements is not None,
-        source=environment.source,
-        tier=environment.options.tier,
-    )
 
 
 def _both(runs: Sequence[NotebookRun]) -> tuple[CheckResult, ...]:

@@ -41,7 +41,7 @@ _PROFILE: Final = (
 _TEMPORARY: Final = "Docker, Podman: --tmpfs /tmp. Kubernetes: an emptyDir mounted at /tmp. TMPDIR is not heard here."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Obstacle:
     """Why one tier is not to be had."""
 
@@ -82,14 +82,9 @@ def _read(path: str) -> str:
 
 def obstacles(found: ProbeResults, tier: Tier, around: HostRestrictions) -> tuple[Obstacle, ...]:
     """One for every tier better than the one this machine gives, best first."""
-    questions: tuple[tuple[Tier, Callable[[ProbeResults, HostRestrictions], Explanation]], ...]
-    questions = (("A", _against_a), ("B", _against_b), ("C", _against_c))
-    told: list[Obstacle] = []
-    for better, reason_against in questions:
-        if better < tier:
-            reason, cure, detail = reason_against(found, around)
-            told.append(Obstacle(tier=better, reason=reason, cure=cure, detail=detail))
-    return tuple(told)
+    questions: dict[Tier, Callable[[ProbeResults, HostRestrictions], Explanation]]
+    questions = {"A": _against_a, "B": _against_b, "C": _against_c}
+    return tuple(Obstacle(better, *against(found, around)) for better, against in questions.items() if better < tier)
 
 
 def _against_a(found: ProbeResults, around: HostRestrictions) -> Explanation:

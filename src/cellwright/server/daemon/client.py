@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from decimal import Decimal
 from functools import partial
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final
@@ -27,13 +28,13 @@ from cellwright.server.daemon.connection import (
 )
 from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
 from cellwright.server.daemon.messages import (
+    STATUS,
     DaemonStatus,
     OpenWebBody,
     StartRunBody,
     StopDaemonBody,
     WebAddress,
     When,
-    read_status,
 )
 from cellwright.server.executor import ExecutorOpener, RunClient, open_executor
 from cellwright.server.http.addresses import WebOptions
@@ -57,12 +58,9 @@ async def connect(
     Without `start`, the one that runs, of whichever version: only `status` and `stop` are sure to be understood.
     Raises `Unavailable` if there is none or it cannot be started, `RefusedByPolicy` if it is another user's.
     """
-    daemon = DaemonClient(settings, launch or DaemonLaunch(), on_note, is_starting=start)
-    try:
+    with closing(DaemonClient(settings, launch or DaemonLaunch(), on_note, is_starting=start)) as daemon:
         await daemon.connect()
         yield daemon
-    finally:
-        daemon.close()
 
 
 @asynccontextmanager
@@ -86,6 +84,8 @@ async def runs_here_or_there(
 class DaemonClient:
     """Runs that go on whether or not this process does. `async with connect(settings) as daemon`."""
 
+    is_daemon = True
+
     def __init__(self, settings: Settings, launch: DaemonLaunch, on_note: OnNote, *, is_starting: bool) -> None:
         self._settings = settings
         self._launch = launch
@@ -94,11 +94,6 @@ class DaemonClient:
         self._connection: DaemonConnection | PredecessorConnection | None = None
         self._is_closed = False
         self._asking = anyio.Lock()
-
-    @property
-    def is_daemon(self) -> bool:
-        """Runs go on when this process ends."""
-        return True
 
     async def start(self, goal: Goal, *, run: str | None = None, connection: Mapping[str, str] | None = None) -> RunId:
         """Begin a run; durable once it returns. An id that is taken means that run.
@@ -116,9 +111,10 @@ class DaemonClient:
         with suppress(Conflict):
             await self._call("POST", f"/runs/{_quoted(run)}/cancel", {"reason": reason[:1_000]}, is_repeatable=True)
 
-    async def retry(self, run: str, task: str, *, person: str) -> RunId:
+    async def retry(self, run: str, task: str, *, person: str, budget_usd: Decimal | None = None) -> RunId:
         """Do a task again: in the same run while it is at work, in a new one that continues it afterwards."""
-        return await self._run_of("POST", f"/runs/{_quoted(run)}/retry", {"task": task}, person=person)
+        body = {"task": task, "budget_usd": None if budget_usd is None else str(budget_usd)}
+        return await self._run_of("POST", f"/runs/{_quoted(run)}/retry", body, person=person)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run with the old one's steps below `from_step`."""
@@ -156,7 +152,7 @@ class DaemonClient:
 
     async def status(self) -> DaemonStatus:
         """How the daemon is doing."""
-        return read_status(await self._call("GET", "/daemon", is_repeatable=True))
+        return STATUS.validate_python(await self._call("GET", "/daemon", is_repeatable=True))
 
     async def web(self, options: WebOptions | None = None) -> WebAddress:
         """A fresh address of its web server, which is opened if it is not open and there are `options`.

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from cellwright.background import BackgroundProcess, listen
 from cellwright.errors import CellwrightError, UserError
-from cellwright.journal.names import RunId, stream_of
+from cellwright.journal.names import stream_of
 from cellwright.remedies import remedy
 from cellwright.runs.events import RunCarriedOver
 from cellwright.server.daemon.launch import DaemonStart
@@ -40,18 +40,14 @@ async def fork_stranded_runs(executor: RunExecutor) -> None:
     """Fork every run that nobody of this version goes on with; told in the old run's stream and in the log."""
     for run in await executor.stranded():
         try:
-            await _fork_stranded_run(executor, run)
+            old = await executor.records.status(run)
+            new = await executor.fork(run)
+            version = (await executor.records.status(new)).version
+            words = f"Its code was of version {old.version}; it goes on as {new} with version {version}."
+            await executor.records.log.append(stream_of(run), RunCarriedOver(run=new, text=words))
+            logger.info("The run %s: %s", run, words)
         except CellwrightError as problem:
             logger.error("The run %s cannot go on with this version: %s", run, problem.message)
-
-
-async def _fork_stranded_run(executor: RunExecutor, run: RunId) -> None:
-    old = await executor.records.status(run)
-    new = await executor.fork(run)
-    version = (await executor.records.status(new)).version
-    words = f"Its code was of version {old.version}; it goes on as {new} with version {version}."
-    await executor.records.log.append(stream_of(run), RunCarriedOver(run=new, text=words))
-    logger.info("The run %s: %s", run, words)
 
 
 _ANSWER_TIMEOUT_SECONDS: Final = 20

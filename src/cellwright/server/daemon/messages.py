@@ -55,11 +55,9 @@ class DaemonVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonStatus:
+class DaemonStatus(DaemonVersion):
     """How the daemon is doing."""
 
-    pid: int
-    version: str
     since: str
     runs_at_work: int
     connections: int
@@ -69,12 +67,8 @@ class DaemonStatus:
     """Where its web server is, without a code; empty: not open."""
 
 
-_STATUS: Final = TypeAdapter(DaemonStatus)
-
-
-def read_status(said: object) -> DaemonStatus:
-    """What a daemon of any version says of itself; what this one does not know is left out. Raises `ValueError`."""
-    return _STATUS.validate_python(said)
+STATUS: Final = TypeAdapter(DaemonStatus)
+"""Reads what a daemon of any version says of itself; what this one does not know is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,3 @@ class PredecessorProtocol(LocalProtocol):
                 }
             case _:
                 raise BadFrame(f"no message of the version before: {json.dumps(message)[:40]}")
-
-
-__all__ = ["PredecessorConnection", "PredecessorProtocol"]

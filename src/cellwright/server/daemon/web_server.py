@@ -6,7 +6,7 @@ import logging
 import secrets
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from cellwright.server.http.page_remedies import EDITOR_ORIGIN, page_problem
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import (
     HEADER_TIMEOUT_SECONDS,
-    header_timeout_protocol,
+    HeaderTimeoutProtocol,
     listen_at,
     server_config,
     serving,
@@ -122,8 +122,7 @@ async def _open_editor(
         return None, page_problem(problem)
 
 
-@asynccontextmanager
-async def serve_http(
+def serve_http(
     app: FastAPI,
     listener: socket.socket,
     presence: ActiveRequests,
@@ -131,12 +130,12 @@ async def serve_http(
     tls: tuple[str, str] | None = None,
     is_proxied: bool = False,
     head_seconds: float = HEADER_TIMEOUT_SECONDS,
-) -> AsyncGenerator[None]:
+) -> AbstractAsyncContextManager[None]:
     """Answer whoever connects and says within `head_seconds` what they want, until the block ends."""
     config = server_config(
         app,
         tls,
-        http=header_timeout_protocol(head_seconds),
+        http=type("WebProtocol", (HeaderTimeoutProtocol,), {"head_seconds": head_seconds}),
         ws="none",
         # Only a proxy on this machine is believed about who asks; it counts for nothing but rates.
         proxy_headers=is_proxied,
@@ -144,8 +143,7 @@ async def serve_http(
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_SECONDS,
     )
-    async with serving(config, listener, on_end=presence.end_streams):
-        yield
+    return serving(config, listener, on_end=presence.end_streams)
 
 
 @asynccontextmanager

@@ -51,19 +51,20 @@ def panel_routes(find: FindNotebook) -> list[Route]:
     """Their routes."""
     panels = _Panels(find)
     constant = [
-        Route(path, _says(JSONResponse(answer)), methods=[method]) for (method, path), answer in _NOTHING.items()
+        Route(path, says(JSONResponse(answer)), methods=[method]) for (method, path), answer in _NOTHING.items()
     ]
     refused = JSONResponse({"success": False, "error": _HEADER_ONLY, "restartRequired": False})
     return [
         *constant,
-        *(Route(path, _says(refused), methods=[method]) for method, path in sorted(REFUSED)),
+        *(Route(path, says(refused), methods=[method]) for method, path in sorted(REFUSED)),
         Route("/api/usage", panels.usage, methods=["GET"]),
         Route("/api/packages/list", panels.packages, methods=["GET"]),
-        Route("/public-files-sw.js", _says(PlainTextResponse(_NO_WORKER, media_type="text/javascript"))),
+        Route("/public-files-sw.js", says(PlainTextResponse(_NO_WORKER, media_type="text/javascript"))),
     ]
 
 
-def _says(answer: Response) -> Callable[[Request], Response]:
+def says(answer: Response) -> Callable[[Request], Response]:
+    """What gives every request this answer."""
     return lambda request: answer
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
+import anyio.abc
 import msgspec
-from marimo._messaging.notebook.changes import DeleteCell, DocumentChange
+from marimo._messaging.notebook.changes import DeleteCell
 from marimo._runtime import commands
 
 from cellwright.errors import CellwrightError
@@ -17,10 +16,10 @@ from cellwright.ids import CellId
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook.edits import ConfigureCell
+from cellwright.notebook import ConfigureCell
+from cellwright.server.editor.mirror import NotebookMirror
+from cellwright.server.editor.sessions import Sessions
 from cellwright.server.http.page_remedies import page_problem
-
-logger = logging.getLogger(__name__)
 
 _MAX_QUEUED: Final = 1_000
 PASSED_ON: Final = (
@@ -39,62 +38,29 @@ PASSED_ON: Final = (
 """Carried out by marimo's kernel itself, in its cage."""
 
 
-class CommandSource(Protocol):
-    """Where these commands come from, and where it is said what became of them."""
+class EditorCommands(NotebookMirror):
+    """A notebook's mirror with a queue of commands, which are carried out one after the other."""
 
-    @property
-    def notebook(self) -> OpenNotebook:
-        """Which notebook."""
-        ...
-
-    def typed(self, page: str, texts: Iterable[tuple[CellId, str]]) -> None:
-        """These are the texts of cells in this page."""
-        ...
-
-    def changed(self, page: str, changes: Sequence[DocumentChange]) -> None:
-        """A person changed the notebook in this page."""
-        ...
-
-    def shows(self, cell: CellId) -> bool:
-        """Whether pages have this cell, as far as is known here."""
-        ...
-
-    async def until_shown(self, cells: Sequence[CellId]) -> None:
-        """Wait, not for long, until it was told that these cells were made."""
-        ...
-
-    def alert(self, title: str, text: str) -> None:
-        """Say something to everybody who looks."""
-        ...
-
-    async def send(self, command: bytes) -> None:
-        """One of marimo's own commands, carried out by the kernel. Raises `KernelLost`."""
-        ...
-
-
-class EditorCommands:
-    """A queue of commands, and whoever carries them out one after the other."""
-
-    def __init__(self, source: CommandSource) -> None:
-        self._source = source
+    def __init__(self, notebook: OpenNotebook, sessions: Sessions, tasks: anyio.abc.TaskGroup) -> None:
+        super().__init__(notebook, sessions, tasks)
         self._waiting: list[tuple[commands.CommandMessage, str]] = []
         self._pulse = anyio.Event()
 
-    def enqueue(self, command: commands.CommandMessage, page: str) -> None:
+    def heard(self, command: commands.CommandMessage, page: str) -> None:
         """Take a command; what was typed with it counts at once."""
         if isinstance(command, commands.ExecuteCellsCommand):
-            self._source.typed(page, [(cell, code) for cell, code in _texts(command) if self._source.shows(cell)])
+            self.typed(page, [(cell, code) for cell, code in _texts(command) if self.shows(cell)])
         elif isinstance(command, commands.DeleteCellCommand):
-            self._source.changed(page, [DeleteCell(cell_id=command.cell_id)])
+            self.changed(page, [DeleteCell(cell_id=command.cell_id)])
         elif isinstance(command, commands.UpdateCellConfigCommand):
             self._configure(command)
         if len(self._waiting) >= _MAX_QUEUED:
-            self._source.alert("Too much at once", "The kernel is behind; this was not carried out.")
+            self.alert("Too much at once", "The kernel is behind; this was not carried out.")
             return
         self._waiting.append((command, page))
         self._pulse.set()
 
-    async def run(self) -> None:
+    async def carry_out(self) -> None:
         """Carry out what comes, until cancelled."""
         while True:
             while self._waiting:
@@ -119,45 +85,45 @@ class EditorCommands:
     async def _do(self, command: commands.CommandMessage, page: str) -> None:
         try:
             if isinstance(command, commands.ExecuteCellsCommand):
-                await self._run(command, page)
+                await self._run_cells(command, page)
             elif isinstance(command, commands.DeleteCellCommand):
-                await _await_call(self._source.notebook.apply())
+                await _await_call(self.notebook.apply())
             elif isinstance(command, commands.UpdateCellConfigCommand):
                 await self._run_configured(command)
             elif isinstance(command, PASSED_ON):
                 if "request" in command.__struct_fields__:
                     # Without who asked and how: a notebook's code gets to see a command's request.
                     command = msgspec.structs.replace(command, request=None)
-                await self._source.send(msgspec.json.encode(command))
+                await self.send(msgspec.json.encode(command))
         except CellwrightError as problem:
-            self._source.alert("Not done", page_problem(problem))
+            self.alert("Not done", page_problem(problem))
 
-    async def _run(self, command: commands.ExecuteCellsCommand, page: str) -> None:
+    async def _run_cells(self, command: commands.ExecuteCellsCommand, page: str) -> None:
         texts = _texts(command)
-        unknown = [cell for cell, _ in texts if not self._source.shows(cell)]
+        unknown = [cell for cell, _ in texts if not self.shows(cell)]
         if unknown:
             # A new cell that is run at once: marimo tells of its making only after that.
-            await self._source.until_shown(unknown)
-            self._source.typed(page, [(cell, code) for cell, code in texts if cell in unknown])
-        notebook = self._source.notebook
-        observation = await _await_call(notebook.run([cell for cell, _ in texts if notebook.document.find(cell)]))
+            await self.until_shown(unknown)
+            self.typed(page, [(cell, code) for cell, code in texts if cell in unknown])
+        found = [cell for cell, _ in texts if self.notebook.document.find(cell)]
+        observation = await _await_call(self.notebook.run(found))
         if observation.problem:
-            self._source.alert("Not run", observation.problem)
+            self.alert("Not run", observation.problem)
 
     def _configure(self, command: commands.UpdateCellConfigCommand) -> None:
         for id, wanted in command.configs.items():
-            cell = self._source.notebook.document.find(CellId(id))
+            cell = self.notebook.document.find(CellId(id))
             known = {"column", "disabled", "hide_code", "expand_output"} & wanted.keys()
             if cell is not None:
                 config = replace(cell.config, **{name: wanted[name] for name in known})
                 if config != cell.config:
-                    self._source.notebook.edit([ConfigureCell(cell=cell.id, base_version=cell.version, config=config)])
+                    self.notebook.edit([ConfigureCell(cell=cell.id, base_version=cell.version, config=config)])
 
     async def _run_configured(self, command: commands.UpdateCellConfigCommand) -> None:
         switched = {CellId(id): wanted["disabled"] for id, wanted in command.configs.items() if "disabled" in wanted}
         if switched:
             on = [cell for cell, is_off in switched.items() if not is_off]
-            await _await_call(self._source.notebook.run(on or "none"))
+            await _await_call(self.notebook.run(on or "none"))
 
 
 def _texts(command: commands.ExecuteCellsCommand) -> list[tuple[CellId, str]]:

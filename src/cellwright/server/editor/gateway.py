@@ -68,9 +68,9 @@ class Editor:
         self._passes.withdraw(person)
 
     async def _begin(self, notebook: OpenNotebook) -> NotebookMirror:
-        from cellwright.server.editor.mirror import NotebookMirror
+        from cellwright.server.editor.commands import EditorCommands
 
-        mirror = self._mirrors[notebook] = NotebookMirror(notebook, self._sessions, self._tasks)
+        mirror = self._mirrors[notebook] = EditorCommands(notebook, self._sessions, self._tasks)
         try:
             await self._tasks.start(self._keep, mirror)
         except BaseException:

@@ -22,7 +22,8 @@ from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.render import render
 from cellwright.server.editor import allowed_routes
-from cellwright.server.editor.allowed_routes import panel_routes
+from cellwright.server.editor.allowed_routes import panel_routes, says
+from cellwright.server.editor.middleware import EditorRefusal
 from cellwright.server.editor.mirror import NotebookMirror
 from cellwright.server.editor.sessions import EditorSession, Sessions, load_assets_route
 
@@ -92,20 +93,10 @@ class _Typing(msgspec.Struct):
     cell: str
 
 
-class _RouteProblem(Exception):
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.answer = JSONResponse({"detail": why}, status_code=status)
-
-
 def editor_routes(sessions: Sessions) -> Starlette:
     """An app with these routes and no others."""
     ours = _Routes(sessions)
     script = files("cellwright.server.editor").joinpath("typing.js").read_text(encoding="utf-8")
-
-    async def typing_script(request: Request) -> Response:
-        return PlainTextResponse(script, media_type="text/javascript")
-
     return Starlette(
         routes=[
             Route("/api/document/transaction", ours.change, methods=["POST"]),
@@ -114,11 +105,11 @@ def editor_routes(sessions: Sessions) -> Starlette:
             Route("/api/kernel/interrupt", ours.interrupt, methods=["POST"]),
             Route("/api/kernel/restart_session", ours.restart, methods=["POST"]),
             Route("/cellwright/typing", ours.typing, methods=["POST"]),
-            Route("/cellwright/typing.js", typing_script, methods=["GET"]),
+            Route("/cellwright/typing.js", says(PlainTextResponse(script, media_type="text/javascript"))),
             *panel_routes(ours.notebook),
         ],
         exception_handlers={
-            _RouteProblem: _answer,
+            EditorRefusal: _answer,
             ClientDisconnect: lambda request, problem: Response(status_code=400),
         },
     )
@@ -143,7 +134,7 @@ class _Routes:
         if body.persist:
             problem = await mirror.save()
             if problem:
-                raise _RouteProblem(409, problem)
+                raise EditorRefusal(409, problem)
         return PlainTextResponse(render(mirror.notebook.document))
 
     async def read_code(self, request: Request) -> Response:
@@ -163,7 +154,7 @@ class _Routes:
         try:
             await mirror.notebook.restart()
         except CellwrightError as problem:
-            raise _RouteProblem(503, problem.message) from problem
+            raise EditorRefusal(503, problem.message) from problem
         return JSONResponse(_SUCCESS)
 
     def notebook(self, request: Request) -> OpenNotebook | None:
@@ -182,7 +173,7 @@ class _Routes:
         page = request.headers.get("Marimo-Session-Id", "")
         session = self._sessions.get_session(SessionId(page))
         if not isinstance(session, EditorSession) or not isinstance(session.shown, NotebookMirror):
-            raise _RouteProblem(403, "This page is connected to no notebook.")
+            raise EditorRefusal(403, "This page is connected to no notebook.")
         return page, session.shown
 
     def _editor(self, request: Request) -> tuple[str, NotebookMirror]:
@@ -190,7 +181,7 @@ class _Routes:
         page, mirror = self._page(request)
         consumer = mirror.session.room.get_consumer(ConsumerId(page))
         if consumer is None or not mirror.session.room.get_capabilities(consumer).edit:
-            raise _RouteProblem(403, _READ_ONLY)
+            raise EditorRefusal(403, _READ_ONLY)
         return page, mirror
 
 
@@ -198,9 +189,9 @@ async def _body(request: Request, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(await request.body(), type=kind)
     except (msgspec.MsgspecError, AssertionError, RecursionError) as problem:
-        raise _RouteProblem(400, f"Not understood: {str(problem)[:200]}") from problem
+        raise EditorRefusal(400, f"Not understood: {str(problem)[:200]}") from problem
 
 
 def _answer(request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, _RouteProblem)
-    return problem.answer
+    assert isinstance(problem, EditorRefusal)
+    return JSONResponse({"detail": problem.why}, status_code=problem.status)

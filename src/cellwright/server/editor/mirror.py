@@ -11,6 +11,7 @@ import html
 import logging
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -44,8 +45,7 @@ from cellwright.kernel.observation import (
 )
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
-from cellwright.notebook.edits import After, AtStart, CellPosition, Edit
-from cellwright.server.editor.commands import EditorCommands
+from cellwright.notebook import After, AtStart, CellPosition, Edit
 from cellwright.server.editor.document_sync import PLACEHOLDER, creation, edits_of, to_show
 from cellwright.server.editor.notifications import RetainedOutput, admitted, blank, notification_of
 from cellwright.server.editor.page_texts import PageTexts
@@ -65,8 +65,8 @@ _TYPING_SECONDS: Final = 1.5
 _LOST_SECONDS: Final = 0.2
 
 
-class NotebookMirror:
-    """What stands between one open notebook and the pages that show it."""
+class NotebookMirror(ABC):
+    """What stands between one open notebook and the pages that show it; what they ask, `EditorCommands` carry out."""
 
     def __init__(self, notebook: OpenNotebook, sessions: Sessions, tasks: anyio.abc.TaskGroup) -> None:
         self.key = f"notebook-{secrets.token_urlsafe(9)}"
@@ -77,7 +77,6 @@ class NotebookMirror:
         self._stored: dict[CellId, tuple[str, str]] = {}
         """A cell's text as it was typed, and the text of ours that it became."""
         self._typing: dict[CellId, float] = {}
-        self._commands = EditorCommands(self)
         self._is_quiet = False
         self._is_kernel_heard = False
         """Whether the kernel itself reports what happens; until then we do, from the notebook's events."""
@@ -98,7 +97,7 @@ class NotebookMirror:
                     await tasks.start(self._follow)
                     self.is_begun = True
                     task_status.started()
-                    tasks.start_soon(self._commands.run)
+                    tasks.start_soon(self.carry_out)
                     await self._closed.wait()
                     tasks.cancel_scope.cancel()
         finally:
@@ -274,9 +273,13 @@ class NotebookMirror:
         for notification in self.session.session_view.notifications:
             consumer.notify(serialize_kernel_message(notification))
 
+    @abstractmethod
     def heard(self, command: commands.CommandMessage, page: str) -> None:
         """A page asks something of the kernel."""
-        self._commands.enqueue(command, page)
+
+    @abstractmethod
+    async def carry_out(self) -> None:
+        """Carry out what was heard, until cancelled."""
 
     def interrupt(self) -> None:
         """Stop what runs, whoever had asked for it."""

@@ -12,7 +12,7 @@ import html
 import logging
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Final, assert_never, cast
+from typing import Final, cast
 
 import msgspec
 from marimo._ast.cell import RuntimeStateType
@@ -73,6 +73,8 @@ def admitted(body: bytes, is_cell: Callable[[CellId_t], bool]) -> marimo.Notific
     return notification
 
 
+_STATES: Final[dict[CellStatus, RuntimeStateType]] = {"running": "running", "disabled": "disabled-transitively"}
+"""Of a cell whose outcome is this; idle, however it ended."""
 _CUT: Final = "\n… too large to be shown whole; run the cell to see it."
 
 
@@ -83,7 +85,7 @@ def notification_of(outcome: CellOutcome) -> marimo.CellNotification:
         cell_id=CellId_t(outcome.id),
         output=_output(outcome),
         console=console,
-        status=_status(outcome.status),
+        status=_STATES.get(outcome.status, "idle"),
         stale_inputs=outcome.status == "stale",
     )
 
@@ -93,18 +95,6 @@ def blank(cell: str) -> marimo.CellNotification:
     return marimo.CellNotification(
         cell_id=CellId_t(cell), output=CellOutput.empty(), console=[], status="idle", stale_inputs=False
     )
-
-
-def _status(status: CellStatus) -> RuntimeStateType:
-    match status:
-        case "ok" | "failed" | "interrupted" | "cancelled" | "stopped" | "stale" | "lost":
-            return "idle"
-        case "running":
-            return "running"
-        case "disabled":
-            return "disabled-transitively"
-        case _:
-            assert_never(status)
 
 
 def _output(outcome: CellOutcome) -> CellOutput:

@@ -110,19 +110,15 @@ class ShownNotebook(Protocol):
     @property
     def notebook(self) -> OpenNotebook:
         """Which one."""
-        ...
 
     def heard(self, command: commands.CommandMessage, page: str) -> None:
         """A page asks something of the kernel."""
-        ...
 
     def joined(self, consumer: SessionConsumer, *, is_new: bool) -> None:
         """A page is connected: a new one, which will be told everything, or one that had lost its connection."""
-        ...
 
     def interrupt(self) -> None:
         """Stop what runs."""
-        ...
 
 
 class EditorSession(SessionImpl):
@@ -170,6 +166,11 @@ class EditorSession(SessionImpl):
 class _KernelProxy:
     """What marimo takes for the manager of its kernel."""
 
+    pid: int | None = None
+    """Nobody's business there."""
+    profile_path: str | None = None
+    """Nothing is profiled."""
+
     def __init__(self, shown: ShownNotebook) -> None:
         self.mode = SessionMode.EDIT
         self._shown = shown
@@ -189,16 +190,6 @@ class _KernelProxy:
 
     def close_kernel(self, *, graceful: bool = False) -> None:
         """Never from here: whoever opened the notebook closes it."""
-
-    @property
-    def pid(self) -> int | None:
-        """Nobody's business there."""
-        return None
-
-    @property
-    def profile_path(self) -> str | None:
-        """Nothing is profiled."""
-        return None
 
     @property
     def kernel_connection(self) -> TypedConnection[KernelMessage]:

@@ -170,7 +170,11 @@ def tls_files(options: WebOptions) -> tuple[str, str] | None:
         return None
     content = b""
     for path, what, mark in ((options.certificate, "certificate", _CERTIFICATE), (options.key, "key", _KEY)):
-        content = _read_tls_file(path, what)
+        try:
+            content = Path(path).read_bytes()
+        except OSError as problem:
+            why = (problem.strerror or type(problem).__name__).lower()
+            raise UserError(f"{path!r} cannot be read: {why}.", hint=remedy("give_tls_files", file=what)) from problem
         if mark not in content:
             raise UserError(f"{path!r} is no {what}.", hint=remedy("give_tls_files", file=what))
     # The key's, which is read last.
@@ -179,14 +183,6 @@ def tls_files(options: WebOptions) -> tuple[str, str] | None:
         raise UserError(f"The key {options.key!r} has a password.", hint=hint)
     _check_together(options)
     return options.certificate, options.key
-
-
-def _read_tls_file(path: str, what: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as problem:
-        why = (problem.strerror or type(problem).__name__).lower()
-        raise UserError(f"{path!r} cannot be read: {why}.", hint=remedy("give_tls_files", file=what)) from problem
 
 
 def _check_together(options: WebOptions) -> None:

@@ -6,8 +6,7 @@ import fcntl
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +39,9 @@ def ready_page(note: Callable[[str], None], static: Path = STATIC) -> None:
         raise UserError(
             "The control room's page is not built.", hint=_WITHOUT.after(f"Once, in {checkout}: `make page`.")
         )
-    with _alone(checkout / "web/package.json"):
+    with (checkout / "web/package.json").open("rb") as held:
+        # Wait for another command that builds the same page: npm clears the folder it works in.
+        fcntl.flock(held, fcntl.LOCK_EX)
         if not is_built(static):
             note("Building the control room's page, this once; it takes about a minute.")
             _build(checkout)
@@ -58,11 +59,3 @@ def _build(checkout: Path) -> None:
                 f"The page could not be built: `npm {step[0]}` ended with {ended.returncode}.",
                 hint=_WITHOUT.after(f"Above is why. Try again, or `make page` in {checkout}."),
             )
-
-
-@contextmanager
-def _alone(file: Path) -> Generator[None]:
-    """Wait for another command that builds the same page: npm clears the folder it works in."""
-    with file.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield

@@ -5,10 +5,10 @@ What the streams of runs add up to is read on from where it was left, however of
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, cast
 
@@ -41,20 +41,15 @@ class _Projection:
 
 
 class RunProjections:
-    """The view of each run."""
+    """The view of each run; of too many, those that were asked for last."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._projections: OrderedDict[str, _Projection] = OrderedDict()
+        self._known = lru_cache(_MAX_RUNS)(lambda run: _Projection(RunView(run=run)))
 
     async def of(self, run: str) -> RunView:
         """The run as of now."""
-        known = self._projections.get(run)
-        if known is None:
-            known = self._projections[run] = _Projection(RunView(run=run))
-            if len(self._projections) > _MAX_RUNS:
-                self._projections.popitem(last=False)
-        self._projections.move_to_end(run)
+        known = self._known(run)
         async with known.turn:
             async for recorded in self._log.read_all(stream_of(run), known.after):
                 known.view, known.after = update_view(known.view, recorded), recorded.sequence
@@ -66,7 +61,6 @@ class EditorLinks(Protocol):
 
     async def address(self, notebook: OpenNotebook, *, person: str) -> str:
         """Where this person's browser finds the editor of this notebook, once: the credential in it is used up."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,14 @@ another.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import anyio
 from starlette.responses import StreamingResponse
 
-from cellwright.journal.events import Recorded
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import stream_of
 from cellwright.journal.records import Records, RunStatus
@@ -69,7 +68,8 @@ class StreamPages:
     def __init__(self, log: EventLog, *, beat_seconds: float = KEEPALIVE_SECONDS) -> None:
         self._log = log
         self._beat_seconds = beat_seconds
-        self._pages: OrderedDict[tuple[str, int], _Page] = OrderedDict()
+        # Whoever waits at a place that is forgotten still has it.
+        self._page = lru_cache(_KEPT_PAGES)(lambda stream, after: _Page(stream=stream, after=after))
 
     async def follow(self, stream: str, after: int) -> AsyncGenerator[bytes]:
         """Everything above `after`, then each new event as it comes, and a sign of life when none does; for ever."""
@@ -83,29 +83,17 @@ class StreamPages:
                 after = page.last
             yield page.body or KEEPALIVE
 
-    def _page(self, stream: str, after: int) -> _Page:
-        key = (stream, after)
-        page = self._pages.setdefault(key, _Page(stream=stream, after=after))
-        self._pages.move_to_end(key)
-        if len(self._pages) > _KEPT_PAGES:
-            # Whoever waits at that place still has it.
-            self._pages.popitem(last=False)
-        return page
-
     async def _fill(self, page: _Page) -> None:
         async with page.watch:
             while not page.body:
                 news = self._log.growth.next()
                 if found := await self._log.read(page.stream, page.after, _PAGE):
                     page.last = found[-1].sequence
-                    page.body = b"".join(map(_event_bytes, found))
+                    page.body = b"".join(
+                        event_bytes(each.sequence, (told := each.json())["kind"], told) for each in found
+                    )
                 else:
                     await news.wait()
-
-
-def _event_bytes(recorded: Recorded) -> bytes:
-    told = recorded.json()
-    return event_bytes(recorded.sequence, told["kind"], told)
 
 
 _MIN_INTERVAL_SECONDS: Final = 0.2

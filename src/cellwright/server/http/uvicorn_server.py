@@ -102,11 +102,6 @@ class LocalProtocol(HeaderTimeoutProtocol):
         super().connection_made(transport)
 
 
-def header_timeout_protocol(head_seconds: float) -> type[HeaderTimeoutProtocol]:
-    """The protocol with a timeout of its own."""
-    return type("HeaderTimeoutProtocol", (HeaderTimeoutProtocol,), {"head_seconds": head_seconds})
-
-
 def server_config(app: ASGIApp, tls: tuple[str, str] | None = None, **options: Any) -> uvicorn.Config:
     """What every server of ours has in common: no log of its own, and no word about itself."""
     certificate, key = tls or (None, None)

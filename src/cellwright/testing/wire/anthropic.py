@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Event, Json, Reply, Wire, WireRequest, last_of_user, sse
+from cellwright.testing.wire.reply import Event, Json, Reply, Wire, WireRequest, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "end_turn", "length": "max_tokens", "refused": "refusal"}
 
@@ -26,27 +26,9 @@ class Anthropic(Wire):
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
-        tools = tuple(tool["name"] for tool in body.get("tools") or () if "name" in tool)
-        match body.get("tool_choice"):
-            case {"type": "tool", "name": str(forced)}:
-                pass
-            case {"type": "any"} if tools:
-                forced = tools[0]
-            case _:
-                forced = None
-        match body:
-            case {"output_config": {"format": {"schema": dict(schema)}}} | {"output_format": {"schema": dict(schema)}}:
-                pass
-            case _:
-                schema = None
-        return WireRequest(
-            model=str(body.get("model")),
-            is_stream=bool(body.get("stream")),
-            prompt=last_of_user(body.get("messages")),
-            tools=tools,
-            forced_tool=forced,
-            schema=schema,
-        )
+        tools = (tool["name"] for tool in body.get("tools") or () if "name" in tool)
+        form = body.get("output_format") or (body.get("output_config") or {}).get("format")
+        return WireRequest.of(body, tools, form)
 
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""

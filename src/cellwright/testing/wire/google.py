@@ -6,17 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import (
-    Event,
-    Json,
-    Refusal,
-    Reply,
-    ReplyToolCall,
-    Wire,
-    WireRequest,
-    last_of_user,
-    sse,
-)
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, Wire, WireRequest, last_of_user, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "STOP", "length": "MAX_TOKENS", "refused": "SAFETY"}
 
@@ -58,7 +48,7 @@ class Google(Wire):
 
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""
-        parts = [*_thought(reply), *([{"text": reply.text}] if reply.pieces else []), *map(_call, reply.calls)]
+        parts = [*_thought(reply), *([{"text": reply.text}] if reply.pieces else []), *_calls(reply)]
         return _response(reply, parts, finish=_STOPS[reply.stop])
 
     def events(self, reply: Reply, asked: WireRequest) -> Iterator[Event]:
@@ -67,8 +57,8 @@ class Google(Wire):
             yield Event(sse(_response(reply, _thought(reply))))
         for piece in reply.pieces:
             yield Event(sse(_response(reply, [{"text": piece}])), True)
-        for call in reply.calls:
-            yield Event(sse(_response(reply, [_call(call)])), True)
+        for call in _calls(reply):
+            yield Event(sse(_response(reply, [call])), True)
         yield Event(sse(_response(reply, [{"text": ""}], finish=_STOPS[reply.stop])))
 
     def refusal(
@@ -117,8 +107,8 @@ def _thought(reply: Reply) -> list[Json]:
     return [{"text": reply.thinking, "thought": True}] if reply.thinking else []
 
 
-def _call(call: ReplyToolCall) -> Json:
-    return {"functionCall": {"id": call.id, "name": call.name, "args": call.parsed}}
+def _calls(reply: Reply) -> list[Json]:
+    return [{"functionCall": {"id": call.id, "name": call.name, "args": call.parsed}} for call in reply.calls]
 
 
 def _usage(tokens: Tokens, *, is_last: bool) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from cellwright.testing.answers import Stop, Tokens
-from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, Wire, WireRequest, last_of_user, sse
+from cellwright.testing.wire.reply import Event, Json, Refusal, Reply, Wire, WireRequest, sse
 
 _STOPS: Final[dict[Stop, str]] = {"end": "stop", "length": "length", "refused": "content_filter"}
 
@@ -33,30 +33,9 @@ class OpenAIChat(Wire):
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
-        tools = tuple(tool["function"]["name"] for tool in body.get("tools") or () if "function" in tool)
-        match body.get("tool_choice"):
-            case {"function": {"name": str(forced)}}:
-                pass
-            case "required" | "any" if tools:
-                forced = tools[0]
-            case _:
-                forced = None
-        match body.get("response_format"):
-            case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
-                pass
-            case {"type": "json_object"}:
-                schema = {}
-            case _:
-                schema = None
-        return WireRequest(
-            model=str(body.get("model")),
-            is_stream=bool(body.get("stream")),
-            prompt=last_of_user(body.get("messages")),
-            tools=tools,
-            forced_tool=forced,
-            schema=schema,
-            has_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        )
+        tools = (tool["function"]["name"] for tool in body.get("tools") or () if "function" in tool)
+        has_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        return WireRequest.of(body, tools, body.get("response_format"), has_usage=has_usage)
 
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""

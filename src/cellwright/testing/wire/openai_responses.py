@@ -7,15 +7,7 @@ from typing import Final, Literal
 
 from cellwright.testing.answers import Stop, Tokens
 from cellwright.testing.wire.openai_chat import OpenAIChat
-from cellwright.testing.wire.reply import (
-    Event,
-    Json,
-    Reply,
-    ReplyToolCall,
-    WireRequest,
-    last_of_user,
-    sse,
-)
+from cellwright.testing.wire.reply import Event, Json, Reply, ReplyToolCall, WireRequest, sse
 
 Status = Literal["queued", "in_progress", "completed", "incomplete", "cancelled", "failed"]
 
@@ -27,31 +19,9 @@ class OpenAIResponses(OpenAIChat):
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
-        tools = tuple(tool["name"] for tool in body.get("tools") or () if tool.get("type") == "function")
-        match body.get("tool_choice"):
-            case {"type": "function", "name": str(forced)}:
-                pass
-            case "required" if tools:
-                forced = tools[0]
-            case _:
-                forced = None
-        match body:
-            case {"text": {"format": {"type": "json_schema", "schema": dict(schema)}}}:
-                pass
-            case {"text": {"format": {"type": "json_object"}}}:
-                schema = {}
-            case _:
-                schema = None
-        asked = body.get("input")
-        return WireRequest(
-            model=str(body.get("model")),
-            is_stream=bool(body.get("stream")),
-            prompt=asked if isinstance(asked, str) else last_of_user(asked),
-            tools=tools,
-            forced_tool=forced,
-            schema=schema,
-            is_background=bool(body.get("background")),
-        )
+        tools = (tool["name"] for tool in body.get("tools") or () if tool.get("type") == "function")
+        form, is_background = (body.get("text") or {}).get("format"), bool(body.get("background"))
+        return WireRequest.of(body, tools, form, messages=body.get("input"), is_background=is_background)
 
     def whole(self, reply: Reply) -> Json:
         """The body of an answer that is not streamed."""

@@ -31,6 +31,36 @@ class WireRequest:
     """Whether a stream tells what was used."""
     is_background: bool = False
 
+    @classmethod
+    def of(
+        cls, body: Json, tools: Iterable[str], form: object, *, messages: object = None, **more: bool
+    ) -> WireRequest:
+        """By a body as most providers shape it: `form` is that of the answer, `messages` where they are elsewhere."""
+        named = tuple(tools)
+        match body.get("tool_choice"):
+            case {"function": {"name": str(forced)}} | {"type": "tool" | "function", "name": str(forced)}:
+                pass
+            case "required" | "any" | {"type": "any"} if named:
+                forced = named[0]
+            case _:
+                forced = None
+        match form:
+            case {"json_schema": {"schema": dict(schema)}} | {"schema": dict(schema)}:
+                pass
+            case {"type": "json_object"}:
+                schema = {}
+            case _:
+                schema = None
+        return cls(
+            model=str(body.get("model")),
+            is_stream=bool(body.get("stream")),
+            prompt=last_of_user(messages or body.get("messages")),
+            tools=named,
+            forced_tool=forced,
+            schema=schema,
+            **more,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyToolCall:
@@ -202,7 +232,9 @@ def text_of(content: object) -> str:
 
 
 def last_of_user(messages: object, *, content: str = "content") -> str:
-    """The last text of the user in a list of messages."""
+    """The last text of the user in a list of messages, or the text they are."""
+    if isinstance(messages, str):
+        return messages
     for message in reversed(messages if isinstance(messages, list) else []):
         if isinstance(message, dict) and message.get("role") == "user" and (text := text_of(message.get(content))):
             return text

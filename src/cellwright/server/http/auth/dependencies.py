@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from cellwright.errors import RefusedByPolicy, UserError
-from cellwright.journal.records import Records, RunStatus, known_run
+from cellwright.journal.records import RunStatus, known_run
 from cellwright.remedies import remedy
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.auth.tokens import ApiCaller, Scope
@@ -64,41 +64,32 @@ Approver = Annotated[ApiCaller, Depends(needs("approve"))]
 Admin = Annotated[ApiCaller, Depends(needs("admin"))]
 
 
-async def check_run(records: Records, run: str) -> None:
-    """Raises `ResourceNotFound` if there is no such run."""
+async def check_run(resources: Resources, run: RunName) -> str:
+    """The same name. Raises `ResourceNotFound` if there is no such run."""
     try:
-        row = await known_run(records, run)
+        row = await known_run(resources.records, run)
     except UserError as problem:
         raise _no_run(run) from problem
     if row.name != RUN_WORKFLOW:
         raise _no_run(run)
-
-
-async def status_of(records: Records, run: str) -> RunStatus:
-    """How a run stands. Raises `ResourceNotFound`."""
-    await check_run(records, run)
-    return await records.status(run)
-
-
-async def _known_run(resources: Resources, run: RunName) -> str:
-    await check_run(resources.records, run)
     return run
 
 
-async def _known_status(resources: Resources, run: RunName) -> RunStatus:
-    return await status_of(resources.records, run)
+async def status_of(resources: Resources, run: RunName) -> RunStatus:
+    """How a run stands. Raises `ResourceNotFound`."""
+    return await resources.records.status(await check_run(resources, run))
 
 
 async def _active_run(resources: Resources, run: RunName) -> str:
-    status = await status_of(resources.records, run)
+    status = await status_of(resources, run)
     if not status.is_going:
         raise Conflict(f"The run {run!r} is {status.standing} already.", hint="Resume, retry or fork it.")
     return run
 
 
 # Each raises `ResourceNotFound` for a run that there is not, the last one also `Conflict` for one that has ended.
-KnownRun = Annotated[str, Depends(_known_run)]
-KnownStatus = Annotated[RunStatus, Depends(_known_status)]
+KnownRun = Annotated[str, Depends(check_run)]
+KnownStatus = Annotated[RunStatus, Depends(status_of)]
 ActiveRun = Annotated[str, Depends(_active_run)]
 
 

@@ -6,7 +6,6 @@ nothing to ride on.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.remedies import remedy
 from cellwright.server.http.addresses import API, Addresses
 from cellwright.server.http.auth.dependencies import CALLER
-from cellwright.server.http.auth.tokens import ActiveRequest, ActiveRequests, ApiCaller, TokenStore
+from cellwright.server.http.auth.tokens import ActiveRequests, ApiCaller, TokenStore
 from cellwright.server.http.errors import NotAdmitted, RequestTimedOut, TooLarge, TooMany
 from cellwright.server.http.problems import Mask, error_response, unknown_error_response
 
@@ -51,7 +50,11 @@ class RateLimiter:
         if left < 1:
             return (1 - left) / self._rate.per_second
         if key not in self._buckets and len(self._buckets) >= _MAX_KEYS:
-            self._forget_full(now)
+            # Those that are full again; if that is not half of them, the oldest: a flood must not cost a look at each.
+            kept = [
+                (each, found) for each, found in self._buckets.items() if self._left(each, now) < self._rate.at_once
+            ]
+            self._buckets = dict(kept[-_MAX_KEYS // 2 :])
         self._buckets[key] = (left - 1, now)
         return 0
 
@@ -62,13 +65,6 @@ class RateLimiter:
         left, then = self._buckets.get(key, (self._rate.at_once, now))
         return min(self._rate.at_once, left + (now - then) * self._rate.per_second)
 
-    def _forget_full(self, now: float) -> None:
-        """Those that are full again; if that is not half of them, the oldest: a flood must not cost a look at each."""
-        kept = [(key, found) for key, found in self._buckets.items() if self._left(key, now) < self._rate.at_once]
-        self._buckets = dict(kept[-_MAX_KEYS // 2 :])
-
-
-logger = logging.getLogger(__name__)
 
 API_VERSION: Final = "1"
 FILES: Final = f"{API}/files/"
@@ -217,40 +213,25 @@ class TokenMiddleware:
         return (self._by_stranger if is_stranger else self._by_address).take(address)
 
     async def _visit(self, caller: ApiCaller, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, until whoever asked is not to be answered any more."""
-        answer = _Response(send, self._presence)
-        with self._presence.visiting(caller.token) as answer.visit:
-            await self._app(scope, receive, answer.send)
-        if answer.visit.scope.cancelled_caught:
-            await answer.break_off()
+        """Answer, until whoever asked is not to be answered any more. Raises `NotAdmitted` if nothing was said yet."""
+        has_begun = is_whole = False
 
+        async def send_seen(message: Message) -> None:
+            nonlocal has_begun, is_whole
+            if message["type"] == "http.response.start":
+                has_begun = True
+                if Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream"):
+                    self._presence.is_stream(visit)
+            elif not message.get("more_body", False):
+                is_whole = True
+            await send(message)
 
-class _Response:
-    """An answer on its way, which can be broken off."""
-
-    visit: ActiveRequest
-
-    def __init__(self, send: Send, presence: ActiveRequests) -> None:
-        self._send = send
-        self._presence = presence
-        self._has_begun = False
-        self._is_whole = False
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._has_begun = True
-            if Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream"):
-                self._presence.is_stream(self.visit)
-        elif not message.get("more_body", False):
-            self._is_whole = True
-        await self._send(message)
-
-    async def break_off(self) -> None:
-        """Raises `NotAdmitted` if nothing was said yet."""
-        if not self._has_begun:
+        with self._presence.visiting(caller.token) as visit:
+            await self._app(scope, receive, send_seen)
+        if visit.scope.cancelled_caught and not has_begun:
             raise NotAdmitted("The token does not count any more.")
-        if not self._is_whole:
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        if visit.scope.cancelled_caught and not is_whole:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class BodyLimitMiddleware:
@@ -267,37 +248,24 @@ class BodyLimitMiddleware:
         length = _single_header(Headers(scope=scope), "content-length")
         if length.isdecimal() and int(length) > most:
             raise _too_large(most)
-        await self._app(scope, _RequestBody(receive, most, self._limits).receive, send)
+        began, size, is_whole = anyio.current_time(), 0, False
 
+        async def receive_counted() -> Message:
+            nonlocal size, is_whole
+            if is_whole:
+                # Now it is whether they are still there that is waited for.
+                return await receive()
+            earned = size / self._limits.slowest_bytes_per_second
+            with anyio.move_on_at(began + self._limits.patience_seconds + earned):
+                message = await receive()
+                size += len(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
+                if size > most:
+                    raise _too_large(most)
+                return message
+            raise RequestTimedOut("The request took too long to arrive.", hint="Send it again.")
 
-class _RequestBody:
-    """What arrives, counted."""
-
-    def __init__(self, receive: Receive, most: int, limits: RequestLimits) -> None:
-        self._receive = receive
-        self._most = most
-        self._limits = limits
-        self._began = anyio.current_time()
-        self._bytes = 0
-        self._is_whole = False
-
-    async def receive(self) -> Message:
-        if self._is_whole:
-            # Now it is whether they are still there that is waited for.
-            return await self._receive()
-        earned = self._bytes / self._limits.slowest_bytes_per_second
-        with anyio.move_on_at(self._began + self._limits.patience_seconds + earned) as waiting:
-            message = await self._receive()
-            self._count(message)
-            return message
-        assert waiting.cancelled_caught
-        raise RequestTimedOut("The request took too long to arrive.", hint="Send it again.")
-
-    def _count(self, message: Message) -> None:
-        self._bytes += len(message.get("body", b""))
-        self._is_whole = not message.get("more_body", False)
-        if self._bytes > self._most:
-            raise _too_large(self._most)
+        await self._app(scope, receive_counted, send)
 
 
 def page_csp(editor_origin: str) -> str:

@@ -81,10 +81,6 @@ class Token:
         """What may be shown of it."""
         return {name: value for name, value in asdict(self).items() if name != "digest"}
 
-    def as_caller(self) -> ApiCaller:
-        """Whoever bears it."""
-        return ApiCaller(token=self.id, person=self.person, scope=self.scope)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedToken:
@@ -139,7 +135,7 @@ class TokenStore:
         if token is None or self._is_over(token):
             return None
         self._used[token.id] = self._now_ms()
-        return token.as_caller()
+        return ApiCaller(token=token.id, person=token.person, scope=token.scope)
 
     def stands(self, token_id: str) -> bool:
         """Whether the token with this id still counts."""
@@ -224,7 +220,9 @@ class TokenStore:
     @contextmanager
     def _changing(self) -> Generator[dict[str, Token]]:
         """What is in the file, to be changed; written when the block ends without an error. One process at a time."""
-        with self._lock, _locked(self._path.with_suffix(".lock")):
+        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with self._lock, os.fdopen(lock):
+            fcntl.flock(lock, fcntl.LOCK_EX)
             tokens = {digest: token for digest, token in self._read().items() if not self._is_over(token)}
             yield tokens
             used = tuple(map(self._as_used, tokens.values()))
@@ -240,16 +238,6 @@ class TokenStore:
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
-
-
-@contextmanager
-def _locked(path: Path) -> Generator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _digest(secret: str) -> str:
@@ -268,10 +256,6 @@ class ActiveRequest:
     is_stream: bool = False
     """Whether its answer goes on until somebody leaves."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-
-    def end(self) -> None:
-        """Break the answer off."""
-        self.scope.cancel()
 
 
 class ActiveRequests:
@@ -301,7 +285,7 @@ class ActiveRequests:
         """This one will not end by itself."""
         visit.is_stream = True
         if self._is_closing:
-            visit.end()
+            visit.scope.cancel()
 
     def end_unless(self, stands: Callable[[str], bool]) -> None:
         """End those whose token does not count any more."""
@@ -309,11 +293,11 @@ class ActiveRequests:
         over = {token for token in tokens if not stands(token)}
         for visit in self._visits:
             if visit.token in over:
-                visit.end()
+                visit.scope.cancel()
 
     def end_streams(self) -> None:
         """End what would never end; the rest is answered."""
         self._is_closing = True
         for visit in self._visits:
             if visit.is_stream:
-                visit.end()
+                visit.scope.cancel()

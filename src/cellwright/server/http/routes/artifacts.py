@@ -68,7 +68,7 @@ async def read_artifact(
 
 async def _artifact_files(resources: ApiResources, run: str) -> list[_ArtifactFile]:
     """Where the run's files are or will be, as its own stream tells. Raises `ResourceNotFound`."""
-    status = await status_of(resources.records, run)
+    status = await status_of(resources, run)
     view = await read_view(resources.records.log.read_all, run)
     delivery, goal = delivery_of(status.standing, view), view.goal
     if goal is None:

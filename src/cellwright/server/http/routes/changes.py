@@ -66,7 +66,7 @@ class RunRevisions:
 
     async def move(self, run: str, target: Target, person: Person) -> HistoryOutcome:
         """Undo or redo. Raises `Conflict`, `Unavailable`."""
-        status = await status_of(self.resources.records, run)
+        status = await status_of(self.resources, run)
         if (editor := self.resources.live.editors.get(run)) is not None:
             return await move_live(editor.history, target, run=run, log=self.resources.records.log, person=person)
         if status.is_going:
@@ -140,7 +140,7 @@ async def accept_branch(
     caller: Approver, resources: Resources, run: RunName, branch: BranchName
 ) -> shapes.BranchDecided:
     """Keep a branch that waits."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     decided = await branches.accept(resources.inbox, run, branch, caller.as_person)
     return shapes.BranchDecided.model_validate(decided.json())
 
@@ -148,7 +148,7 @@ async def accept_branch(
 @branches_router.post("/runs/{run}/branches/{branch:path}/drop")
 async def drop_branch(caller: Approver, resources: Resources, run: RunName, branch: BranchName) -> shapes.BranchDecided:
     """Drop a branch that waits."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     decided = await branches.drop(resources.inbox, run, branch, caller.as_person)
     return shapes.BranchDecided.model_validate(decided.json())
 
@@ -166,13 +166,8 @@ async def list_changes(_: Reader, resources: Resources, reviewing: Revisions, ru
 
 
 def _change(change: NotebookChange, view: RunView) -> shapes.ChangeShape:
-    return shapes.ChangeShape(
-        number=change.number,
-        agent=change.agent,
-        is_undone=change.is_undone,
-        at_ms=view.change_made_ms(change.key),
-        cells=[_cell(cell, view.reviews.get((change.key, cell.cell))) for cell in change.cells],
-    )
+    cells = [_cell(cell, view.reviews.get((change.key, cell.cell))) for cell in change.cells]
+    return shapes.ChangeShape(**asdict(change) | {"cells": cells}, at_ms=view.change_made_ms(change.key))
 
 
 def _cell(cell: CellChange, review: ChangeReviewed | None) -> shapes.CellChangeShape:
@@ -194,7 +189,7 @@ async def review_change(
     said: shapes.VerdictBody,
 ) -> shapes.CellChangeShape:
     """Accept one cell's change, or take it back."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
     before = (await resources.views.of(run)).reviews.get((change.key, cell))
     if said.verdict == "reject":

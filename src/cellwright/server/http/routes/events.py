@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
 import anyio
-from anyio.abc import ObjectReceiveStream
 from fastapi import Header, Path, Query
 from starlette.responses import StreamingResponse
 
@@ -24,7 +23,7 @@ from cellwright.server.http.auth.dependencies import KnownRun, Reader, RunName, 
 from cellwright.server.http.notebook_index import Index, NotebookIndex
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.schemas.runs import RecordedEvent, Timeline
-from cellwright.server.http.sse import EVENT_STREAM_RESPONSE, RunListFeed, StreamPages, event_stream
+from cellwright.server.http.sse import EVENT_STREAM_RESPONSE, KEEPALIVE, RunListFeed, StreamPages, event_stream
 
 router, notebook_router = ApiRouter(tags=["events"]), ApiRouter(tags=["notebooks"])
 _POLL_INTERVAL_SECONDS: Final = 3.0
@@ -52,26 +51,17 @@ async def _follow(
             yield _event("state", _state(notebook))
             looks = 0
             while index.opened.all().get(id) is notebook:
-                found = await _next(events)
-                if isinstance(found, bool):
-                    looks += 1
-                    if not found:
+                event: Event | None = None
+                with anyio.move_on_after(_POLL_INTERVAL_SECONDS):
+                    try:
+                        event = await events.receive()
+                    except anyio.EndOfStream:
                         return
-                    if looks % _POLLS_PER_KEEPALIVE == 0:
-                        yield b": still here\n\n"
-                else:
-                    yield _event(*views.event_shape(found, resources.masker))
+                if event is not None:
+                    yield _event(*views.event_shape(event, resources.masker))
+                elif (looks := looks + 1) % _POLLS_PER_KEEPALIVE == 0:
+                    yield KEEPALIVE
             yield _event("closed", {"id": id})
-
-
-async def _next(events: ObjectReceiveStream[Event]) -> Event | bool:
-    """The next event; True if there was none for a while, False if there will be none."""
-    with anyio.move_on_after(_POLL_INTERVAL_SECONDS):
-        try:
-            return await events.receive()
-        except anyio.EndOfStream:
-            return False
-    return True
 
 
 def _state(notebook: OpenNotebook) -> dict[str, Any]:
@@ -113,7 +103,7 @@ async def follow_run(
     _: Reader, resources: Resources, pages: Pages, run: RunName, after: After = 0, last_event_id: LastEventId = None
 ) -> StreamingResponse:
     """What happens in a run, as server-sent events."""
-    await check_run(resources.records, run)
+    await check_run(resources, run)
     start = after if last_event_id is None else last_event_id
     return event_stream(pages.follow(stream_of(run), start))
 

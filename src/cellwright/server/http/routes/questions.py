@@ -11,7 +11,7 @@ from fastapi import Path
 from cellwright.errors import UserError
 from cellwright.journal.questions import OpenQuestion
 from cellwright.policy.approvals import AnswerRefused, Grant
-from cellwright.runs.views.questions import answer_view, open_question_view
+from cellwright.runs.views.questions import answer_view, grant_view, open_question_view
 from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
@@ -79,17 +79,8 @@ def asked_now(resources: ApiResources, found: Iterable[OpenQuestion]) -> list[sh
 
 
 def _grant(grant: Grant) -> shapes.GrantShape:
-    return shapes.GrantShape(
-        id=grant.id,
-        covers=grant.scope.describe(),
-        project=grant.project,
-        reach=grant.reach,
-        run=grant.run,
-        by=grant.by.name,
-        door=grant.by.door,
-        at_ms=_ms(grant.at),
-        expires_ms=None if grant.expires_at is None else _ms(grant.expires_at),
-    )
+    expires_ms = None if grant.expires_at is None else _ms(grant.expires_at)
+    return shapes.GrantShape(**grant_view(grant), at_ms=_ms(grant.at), expires_ms=expires_ms)
 
 
 def _ms(moment: datetime) -> int:

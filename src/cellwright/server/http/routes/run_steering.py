@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from decimal import Decimal
 from typing import Annotated
 
 from fastapi import Body
 
 from cellwright.agents import steering
-from cellwright.errors import UserError
-from cellwright.journal.names import RunId
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.goal.request import read_budget
-from cellwright.runs.plan.plan import RetryTask, edited, parse_edit
-from cellwright.runs.views.run_view import read_view
+from cellwright.runs.plan.plan import parse_edit
 from cellwright.server.http.auth.dependencies import ActiveRun, KnownStatus, Steerer
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
@@ -41,9 +36,7 @@ async def resume_run(
         was_paused = await steering_commands.resume(resources.records, status.run, caller.as_person)
         return shapes.RunNote(run=status.run, note="It goes on." if was_paused else "It was not paused; it goes on.")
     if status.standing not in {"cancelled", "dead"}:
-        raise Conflict(
-            f"The status.run {status.run!r} is {status.standing} already.", hint="Retry a task of it, or fork it."
-        )
+        raise Conflict(f"The run {status.run!r} is {status.standing} already.", hint="Retry a task of it, or fork it.")
     await resources.live.resume(status.run, person=caller.person)
     return shapes.RunNote(run=status.run, note="It goes on from where it was.")
 
@@ -73,13 +66,11 @@ async def retry_run(
     caller: Steerer, resources: Resources, status: KnownStatus, said: shapes.RetryBody
 ) -> shapes.RunNote:
     """Do a task again."""
-    if said.budget_usd is None:
-        again = await resources.live.retry(status.run, said.task, person=caller.person)
-    elif status.is_going:
-        raise Conflict(f"The status.run {status.run!r} is at work.", hint="Raise its cap when it asks.")
-    else:
-        again = await _continued(resources, status.run, said.task, read_budget(said.budget_usd))
-    note = f"It does {said.task} again." if again == status.run else f"A new status.run continues it with {said.task}."
+    if said.budget_usd is not None and status.is_going:
+        raise Conflict(f"The run {status.run!r} is at work.", hint="Raise its cap when it asks.")
+    cap = None if said.budget_usd is None else read_budget(said.budget_usd)
+    again = await resources.live.retry(status.run, said.task, person=caller.person, budget_usd=cap)
+    note = f"It does {said.task} again." if again == status.run else f"A new run continues it with {said.task}."
     return shapes.RunNote(run=again, note=note)
 
 
@@ -91,18 +82,9 @@ async def fork_run(
     from_step = None if said is None else said.from_step
     last = max((step.number for step in status.steps), default=0)
     if from_step is not None and from_step > last + 1:
-        raise ResourceNotFound(f"The status.run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
+        raise ResourceNotFound(f"The run has no step {from_step}.", hint=f"It has the steps 1 to {last}.")
     forked = await resources.live.fork(status.run, from_step=from_step)
     return shapes.RunNote(run=forked, note=f"It goes on from {status.run}.")
-
-
-async def _continued(resources: ApiResources, run: str, task: str, cap: Decimal) -> RunId:
-    """A new run that goes on from where an ended one stood, under another cap. Raises `UserError`."""
-    seen = await read_view(resources.records.log.read_all, run)
-    if seen.goal is None or seen.plan is None:
-        raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
-    plan = edited(seen.plan, RetryTask(task=task))
-    return await resources.live.start(replace(seen.goal, plan=plan, continues=run, budget_usd=cap))
 
 
 @router.post("/runs/{run}/say")

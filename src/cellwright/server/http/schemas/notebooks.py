@@ -21,8 +21,8 @@ class KernelShape(ResponseModel):
     state: KernelState
 
 
-class NotebookLine(ResponseModel):
-    """One notebook of many."""
+class NotebookCommon(ResponseModel):
+    """What a line and a detail have in common."""
 
     id: str
     """A run's id where a run has it open."""
@@ -30,6 +30,11 @@ class NotebookLine(ResponseModel):
     """Relative to the folder that is served, where it lies inside; else absolute."""
     run: str | None
     is_live: bool
+
+
+class NotebookLine(NotebookCommon):
+    """One notebook of many."""
+
     cells: int
     kernel: KernelShape | None
 
@@ -82,13 +87,9 @@ class CellShape(ResponseModel):
     refers: list[str]
 
 
-class NotebookDetail(ResponseModel):
+class NotebookDetail(NotebookCommon):
     """A whole notebook."""
 
-    id: str
-    path: str
-    run: str | None
-    is_live: bool
     version: int
     """Another one whenever a cell is another one, or stands elsewhere."""
     cells: list[CellShape]
