@@ -131,7 +131,8 @@ class Effects:
             select = "SELECT state, workflow, step, attempt, result FROM cellwright_effect WHERE key = ?"
             row = cursor.execute(select, (effect.key,)).one()
             assert row is not None
-            return _EffectRow(*row[:4], None if row[4] is None else load(row[4]))
+            state, owner, owner_step, attempt, result = row
+            return _EffectRow(state, owner, owner_step, attempt, None if result is None else load(result))
 
         return await self._lasting.write(work)
 

@@ -28,7 +28,9 @@ from cellwright.kernel.branches.transfer_plan import TransferPlan, plan_replay, 
 from cellwright.kernel.observation import BranchMethod, Observation
 from cellwright.kernel.process.kernel import own_memory_kb
 from cellwright.kernel.process.run_request import changed_code
-from cellwright.notebook import Document, EditRefused, apply_edits, graph
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import EditRefused, apply_edits
+from cellwright.notebook.marimo_graph import graph
 from cellwright.sandbox.host.file_changes import ChangeRefused, FileChange
 from cellwright_guest import transfer_wire
 from cellwright_guest.transfer_wire import SeedPiece

@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 from cellwright.errors import UserError
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of, normal_requirement
 from cellwright.kernel.observation import CellFault, Observation
-from cellwright.notebook import Document
+from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
 
 DISTRIBUTION_OF_MODULE: Final = {

@@ -16,7 +16,9 @@ from cellwright.errors import UserError
 from cellwright.kernel.branches.notebook_session import NotebookSession
 from cellwright.kernel.functions.cell_functions import NotebookValue, read_values
 from cellwright.kernel.observation import Observation
-from cellwright.notebook import Cell, Document, EditCell, graph
+from cellwright.notebook.document import Cell, Document
+from cellwright.notebook.edits import EditCell
+from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.syntax_trees import walk_syntax
 
 _GIVEN: Final = "__import__('cellwright_guest.functions', fromlist=['given']).given"

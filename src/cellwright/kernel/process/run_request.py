@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
 from cellwright.kernel.process.call import CellSelection
-from cellwright.notebook import Cell, Document
+from cellwright.notebook.document import Cell, Document
 
 Outcomes = Mapping[CellId, CellOutcome]
 

@@ -87,6 +87,7 @@ class ProjectWriter:
         self.step = "copying"
         self._left = left
         self._project = project
+        self._root = -1
         self._is_root = syscalls.is_root()
         self._since_ns = since_ns
         self._paths = ProjectPaths(hidden)
@@ -113,7 +114,6 @@ class ProjectWriter:
         """Copy, sync, then put everything in its place; `KeepStopped` if nothing was. Blocking."""
         plan = KeepPlan.of(changes)
         self._root = os.open(self._project, GIVEN_DIRECTORY)
-        self._owner = os.fstat(self._root)
         self._has_many = sum(change.what == "file" for change in plan.new) > _FEW
         try:
             for change in plan.new:
@@ -193,8 +193,8 @@ class ProjectWriter:
             with opened(name, NEW_FILE, within=folder) as target:
                 try:
                     self._copy_bytes(source, target, status.st_size)
-                    owner = before if before is not None and stat.S_ISREG(before.st_mode) else self._owner
                     if self._is_root:
+                        owner = before if before and stat.S_ISREG(before.st_mode) else os.fstat(self._root)
                         os.fchown(target, owner.st_uid, owner.st_gid)
                     # Nobody's special bits; attributes and access lists a new file has none.
                     os.fchmod(target, stat.S_IMODE(mode) & 0o777)
@@ -229,7 +229,8 @@ class ProjectWriter:
     def _give_away(self, name: str, folder: int) -> None:
         # Started as root: new things belong to whom the project belongs.
         if self._is_root:
-            os.chown(name, self._owner.st_uid, self._owner.st_gid, dir_fd=folder, follow_symlinks=False)
+            owner = os.fstat(self._root)
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
     def _folder_for(self, parents: list[str]) -> _Folder:
         if self._folder is not None and self._folder[0] == parents:

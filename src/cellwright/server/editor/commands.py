@@ -16,7 +16,7 @@ from cellwright.ids import CellId
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.process.call import Call
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook import ConfigureCell
+from cellwright.notebook.edits import ConfigureCell
 from cellwright.server.editor.mirror import NotebookMirror
 from cellwright.server.editor.sessions import Sessions
 from cellwright.server.http.page_remedies import page_problem

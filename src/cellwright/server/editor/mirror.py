@@ -45,7 +45,7 @@ from cellwright.kernel.observation import (
 )
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error
-from cellwright.notebook import After, AtStart, CellPosition, Edit
+from cellwright.notebook.edits import After, AtStart, CellPosition, Edit
 from cellwright.server.editor.document_sync import PLACEHOLDER, creation, edits_of, to_show
 from cellwright.server.editor.notifications import RetainedOutput, admitted, blank, notification_of
 from cellwright.server.editor.page_texts import PageTexts

@@ -40,12 +40,16 @@ class _Projection:
     turn: anyio.Lock = field(default_factory=anyio.Lock)
 
 
+def _projection(run: str) -> _Projection:
+    return _Projection(RunView(run=run))
+
+
 class RunProjections:
     """The view of each run; of too many, those that were asked for last."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._known = lru_cache(_MAX_RUNS)(lambda run: _Projection(RunView(run=run)))
+        self._known = lru_cache(_MAX_RUNS)(_projection)
 
     async def of(self, run: str) -> RunView:
         """The run as of now."""

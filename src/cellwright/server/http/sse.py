@@ -69,13 +69,13 @@ class StreamPages:
         self._log = log
         self._beat_seconds = beat_seconds
         # Whoever waits at a place that is forgotten still has it.
-        self._page = lru_cache(_KEPT_PAGES)(lambda stream, after: _Page(stream=stream, after=after))
+        self._page = lru_cache(_KEPT_PAGES)(_Page)
 
     async def follow(self, stream: str, after: int) -> AsyncGenerator[bytes]:
         """Everything above `after`, then each new event as it comes, and a sign of life when none does; for ever."""
         yield HELLO
         while True:
-            page = self._page(stream, after)
+            page = self._page(stream=stream, after=after)
             # Nothing is held while a reader takes its time: it may never come back from there.
             with anyio.move_on_after(self._beat_seconds):
                 await self._fill(page)

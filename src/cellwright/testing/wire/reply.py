@@ -33,7 +33,7 @@ class WireRequest:
 
     @classmethod
     def of(
-        cls, body: Json, tools: Iterable[str], form: object, *, messages: object = None, **more: bool
+        cls, body: Json, tools: Iterable[str], form: Any, *, messages: object = None, **more: bool
     ) -> WireRequest:
         """By a body as most providers shape it: `form` is that of the answer, `messages` where they are elsewhere."""
         named = tuple(tools)

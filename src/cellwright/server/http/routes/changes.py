@@ -166,8 +166,13 @@ async def list_changes(_: Reader, resources: Resources, reviewing: Revisions, ru
 
 
 def _change(change: NotebookChange, view: RunView) -> shapes.ChangeShape:
-    cells = [_cell(cell, view.reviews.get((change.key, cell.cell))) for cell in change.cells]
-    return shapes.ChangeShape(**asdict(change) | {"cells": cells}, at_ms=view.change_made_ms(change.key))
+    return shapes.ChangeShape(
+        number=change.number,
+        agent=change.agent,
+        is_undone=change.is_undone,
+        at_ms=view.change_made_ms(change.key),
+        cells=[_cell(cell, view.reviews.get((change.key, cell.cell))) for cell in change.cells],
+    )
 
 
 def _cell(cell: CellChange, review: ChangeReviewed | None) -> shapes.CellChangeShape:
