@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -238,8 +238,9 @@ class Checkpoints:
 
     async def close(self) -> None:
         """Keep nothing."""
+        self._behind += self._ahead
+        self._ahead.clear()
         await self._drop(self._behind)
-        await self._drop(self._ahead)
 
     async def _go(self, source: list[Checkpoint], target: list[Checkpoint]) -> Checkpoint | None:
         while source:
@@ -276,8 +277,10 @@ class Checkpoints:
         return self._behind if len(self._behind) >= self.budget.number or held_mb > self.budget.memory_mb else []
 
     async def _drop(self, checkpoints: list[Checkpoint]) -> None:
-        while checkpoints:
-            await checkpoints.pop().runtime.close()
+        # Whoever cancels one closing natively leaves the others to be done.
+        async with AsyncExitStack() as closing:
+            while checkpoints:
+                closing.push_async_callback(checkpoints.pop().runtime.close)
 
 
 def costliest(checkpoints: Sequence[Checkpoint]) -> Checkpoint:

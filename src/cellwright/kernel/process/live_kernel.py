@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import anyio
@@ -140,11 +141,12 @@ class LiveKernel:
             self.kept.append(KeepReport(kept=(), refused=(), held_back=held_back))
         finally:
             with anyio.CancelScope(shield=True):
-                if kernel is not first:
-                    await kernel.end_process()
-                if first is not None:
-                    await first.close()
-                await self.over.wait()
+                async with AsyncExitStack() as closing:
+                    closing.push_async_callback(self.over.wait)
+                    if first is not None:
+                        closing.push_async_callback(first.close)
+                    if kernel is not first:
+                        closing.push_async_callback(kernel.end_process)
 
     async def changed_files(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed so far."""

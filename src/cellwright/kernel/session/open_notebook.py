@@ -7,7 +7,7 @@ a kernel is lost, the next call starts another and replays what had run.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -304,9 +304,11 @@ class OpenNotebook:
     async def close(self) -> None:
         """Stop what runs, keep or drop the changed files, end the kernel."""
         self._editor.close()
-        await self.interrupt()
-        await self.checkpoints.close()
-        await self.live.retire()
+        # Whoever cancels a task natively knows no shields: the rest is closed all the same.
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self.live.retire)
+            closing.push_async_callback(self.checkpoints.close)
+            await self.interrupt()
 
     # ── what the kernel says ──
 
