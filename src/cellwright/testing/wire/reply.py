@@ -32,9 +32,7 @@ class WireRequest:
     is_background: bool = False
 
     @classmethod
-    def of(
-        cls, body: Json, tools: Iterable[str], form: Any, *, messages: object = None, **more: bool
-    ) -> WireRequest:
+    def of(cls, body: Json, tools: Iterable[str], form: Any, *, messages: object = None, **more: bool) -> WireRequest:
         """By a body as most providers shape it: `form` is that of the answer, `messages` where they are elsewhere."""
         named = tuple(tools)
         match body.get("tool_choice"):
