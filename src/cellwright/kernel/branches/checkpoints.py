@@ -238,9 +238,9 @@ class Checkpoints:
 
     async def close(self) -> None:
         """Keep nothing."""
-        self._behind += self._ahead
-        self._ahead.clear()
-        await self._drop(self._behind)
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self._drop, self._ahead)
+            closing.push_async_callback(self._drop, self._behind)
 
     async def _go(self, source: list[Checkpoint], target: list[Checkpoint]) -> Checkpoint | None:
         while source:
@@ -279,8 +279,9 @@ class Checkpoints:
     async def _drop(self, checkpoints: list[Checkpoint]) -> None:
         # Whoever cancels one closing natively leaves the others to be done.
         async with AsyncExitStack() as closing:
-            while checkpoints:
-                closing.push_async_callback(checkpoints.pop().runtime.close)
+            for checkpoint in checkpoints:
+                closing.push_async_callback(checkpoint.runtime.close)
+            checkpoints.clear()
 
 
 def costliest(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
