@@ -31,15 +31,12 @@ class ModelAccess(Protocol):
 
     async def ask(self, call: ModelCall) -> Outcome:
         """How the call ends."""
-        ...
 
     async def cancel(self, call: CallId) -> bool:
         """Let a call in flight end now; False if there is none."""
-        ...
 
     async def listed(self) -> ModelsReport:
         """Which models there are."""
-        ...
 
 
 InspectFailure = Callable[[Sequence[str]], Awaitable[FailureContext]]

@@ -50,23 +50,18 @@ class Steps(Protocol):
 
     async def step(self, name: str, work: Work, effect: Effect | None) -> Json:
         """Do the work unless its result is kept."""
-        ...
 
     async def child(self, workflow_id: str, name: str, argument: Json) -> Json:
         """Run another workflow inside this one."""
-        ...
 
     async def ask(self, question: Question) -> Any:
         """Ask a person unless the answer is kept."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait until a time that is kept."""
-        ...
 
     async def tell(self, events: Sequence[Event]) -> None:
         """Append the events to the run's stream unless that is done."""
-        ...
 
 
 _PARALLEL_VERBS: ContextVar[list[str] | None] = ContextVar("cellwright_lane", default=None)

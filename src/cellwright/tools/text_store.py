@@ -18,11 +18,9 @@ class TextStore(Protocol):
 
     async def store(self, key: str, text: str) -> str:
         """Keep the text of this key; its name. The same key and text have the same name."""
-        ...
 
     async def read(self, name: str) -> str | None:
         """The text of this name, if it is here."""
-        ...
 
 
 def stored_text_tools(kept: TextStore) -> list[Tool]:

@@ -54,7 +54,6 @@ class ContextProvider(Protocol):
 
     async def view(self, tokens: int) -> ContextView:
         """What there is to see now, within so many tokens."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
