@@ -216,8 +216,7 @@ class Agent:
         said = styles.reply_text(read_response(answer))
         told = [AgentSpoke(workflow=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
         step = f"{self._flow.id}#{self._step}"
-        stored = PromptStored(call=step, prompt=answer.context, tokens=prompt.tokens)
-        await self._flow.tell(stored, cost, *told)
+        await self._flow.tell(PromptStored(call=step, prompt=answer.context, tokens=prompt.tokens), cost, *told)
 
     # ── act ──
 

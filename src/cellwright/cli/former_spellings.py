@@ -245,8 +245,7 @@ def _decide(run: str, branch: str | None, journal: JournalOptions, *, is_kept: b
     try:
         decided = new.with_inbox(lambda inbox: _decided(inbox, run, branch, is_kept), journal)
     except NotWaiting as refused:
-        message = problem_text(refused)
-        said = {"id": branch or run, "refused": "not-waiting", "message": shown(message)}
+        said = {"id": branch or run, "refused": "not-waiting", "message": shown(problem_text(refused))}
         console.result(said, journal.as_json, console.refusal)
         raise typer.Exit(new.REFUSED) from refused
     console.result(decided.json(), journal.as_json, shown(decided.says))

@@ -46,8 +46,7 @@ def apply(
     chosen: NotebookChoice,
 ) -> None:
     """Apply edits, run what they affect, save the notebook."""
-    options = chosen.read()
-    _finish(anyio.run(_run, file, options, not chosen.as_json, _read_json(edits)), chosen.as_json)
+    _finish(anyio.run(_run, file, chosen.read(), not chosen.as_json, _read_json(edits)), chosen.as_json)
 
 
 @app.command()

@@ -140,8 +140,7 @@ def _headline(function: cell_functions.CellFunction) -> str:
 def _call_result(outcome: cell_functions.CallOutcome, name: str) -> ToolResult:
     match outcome:
         case cell_functions.Returned():
-            text = _value_text(outcome.value)
-            notes = [text]
+            notes = [_value_text(outcome.value)]
             notes += [f"printed:\n{clip(outcome.console.rstrip(), _TEXT_TOKENS // 4)}"] if outcome.console else []
             notes += [f"It had bound {', '.join(outcome.rebound)}: undone."] if outcome.rebound else []
             picture = outcome.value.preview.picture or None

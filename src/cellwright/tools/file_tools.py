@@ -153,8 +153,7 @@ def _writing(files: ProjectFiles) -> list[Tool]:
         path: str, content: Annotated[str, Field(max_length=MOST_WRITTEN_BYTES)], overwrite: bool = False
     ) -> ToolResult:
         """Make a text file in the project, or replace one whole. Not for the notebook: use `apply`."""
-        before = await anyio.to_thread.run_sync(_text_of, files, path)
-        if before is not None and not overwrite:
+        if await anyio.to_thread.run_sync(_text_of, files, path) is not None and not overwrite:
             return ToolError(kind="conflict", message=f"{path!r} was made by somebody else meanwhile.")
         await anyio.to_thread.run_sync(_write, files, path, content)
         return Done(text=f"Wrote {path}: {len(content.encode('utf-8', 'replace')):,} bytes.")
@@ -209,5 +208,4 @@ def _write(files: ProjectFiles, path: str, text: str) -> None:
 def _write_action(files: ProjectFiles, path: str, before: str, after: str) -> Action:
     real = files.locate(path, to_write=True)
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="")
-    diff = "\n".join(lines).encode("utf-8", "replace").decode()
-    return WriteFile(path=str(real), diff=diff)
+    return WriteFile(path=str(real), diff="\n".join(lines).encode("utf-8", "replace").decode())

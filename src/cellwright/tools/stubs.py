@@ -163,8 +163,7 @@ class ToolSignature:
     @property
     def is_open(self) -> bool:
         """Whether it takes arguments its schema does not name."""
-        others = self.parameters.get("additionalProperties", not self.parameters)
-        return others is not False
+        return self.parameters.get("additionalProperties", not self.parameters) is not False
 
 
 class Contract:

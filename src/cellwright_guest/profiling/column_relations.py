@@ -60,8 +60,7 @@ def _by_place(nulls: Mask, *, is_sampled: bool) -> str:
 
 def _by_label(column: StudiedColumn, nulls: Mask, groups: Sequence[StudiedColumn]) -> str:
     """The label, or the emptiness, of another column with which this one is missing."""
-    total = int(nulls.sum())
-    if total < _FEWEST_FOR_LABELS:
+    if int(nulls.sum()) < _FEWEST_FOR_LABELS:
         return ""
     best: tuple[float, str] = (0.0, "")
     for group in groups:

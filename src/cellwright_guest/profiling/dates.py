@@ -177,8 +177,7 @@ def _parse(texts: Any, form: str) -> Floats:
     series = pd.Series(texts.to_pylist(), dtype=object)
     parsed = pd.to_datetime(series, format=form, errors="coerce", utc=True).dt.tz_localize(None)
     moments = parsed.to_numpy().astype("datetime64[us]")
-    seconds = moments.astype(np.int64) / 1e6
-    return np.where(np.isnat(moments), np.nan, seconds)
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6)
 
 
 def _read_shape(

@@ -116,8 +116,7 @@ def step_of(known: Floats) -> Step:
 
 def _gaps(known: Floats, step: Step, *, has_times: bool) -> tuple[tuple[str, ...], int]:
     length = {name: (least + most) / 2 for name, least, most in _STEPS}[step]
-    distances = np.diff(known)
-    missing = np.maximum(np.round(distances / length) - 1, 0)
+    missing = np.maximum(np.round(np.diff(known) / length) - 1, 0)
     if step == "day":
         missing = np.where(_are_weekends(known), 0, missing)
     indices = np.flatnonzero(missing > 0)

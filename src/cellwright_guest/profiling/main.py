@@ -23,8 +23,7 @@ _CHUNK_BYTES = 1 << 16
 
 def main() -> None:
     """Answer, and end."""
-    question = msgspec.json.decode(_read(_DESCRIPTOR), type=ProfileRequest)
-    left = memoryview(answer(question))
+    left = memoryview(answer(msgspec.json.decode(_read(_DESCRIPTOR), type=ProfileRequest)))
     while left:
         left = left[os.write(_DESCRIPTOR, left) :]
 

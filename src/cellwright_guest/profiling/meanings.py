@@ -81,8 +81,7 @@ def _first(*rules: tuple[object, Meaning, str]) -> ColumnMeaning:
 
 def _of_numbers(typed: TypedColumn, counts: Codes, words: list[str], unit: str, position: int) -> ColumnMeaning:
     assert typed.values is not None
-    there = np.flatnonzero(counts)
-    values = typed.values[there]
+    values = typed.values[np.flatnonzero(counts)]
     known = values[np.isfinite(values)]
     whole = typed.kind == "integer"
     if unit:

@@ -62,8 +62,7 @@ def _key_name(joint: JoinedNames) -> str:
 
 def _key(table: str, key: ColumnProfile, joint: JoinedNames) -> str:
     code = f"{table}[{literal(key.name)}]"
-    kinds = {joint.left_key.kind, joint.right_key.kind}
-    if len(kinds) == 1 and not joint.join.needs:
+    if joint.left_key.kind == joint.right_key.kind and not joint.join.needs:
         return code
     if key.kind == "integer":
         code += '.map("{:.0f}".format, na_action="ignore").astype("str")'

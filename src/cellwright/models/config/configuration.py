@@ -84,8 +84,7 @@ class Configuration:
         if tier in self.tiers:
             return self.tiers[tier]
         everything = tuple(name for name in BUILT_IN_CHAINS[tier] if name.provider in self.endpoints)
-        usable = tuple(name for name in everything if self.is_ready(name, ready))
-        return usable or everything
+        return tuple(name for name in everything if self.is_ready(name, ready)) or everything
 
     def is_ready(self, name: ModelName, ready: frozenset[str]) -> bool:
         """Whether the model's endpoint has a key or needs none."""

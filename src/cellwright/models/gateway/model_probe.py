@@ -96,8 +96,7 @@ _PROBE_TIMEOUT_SECONDS = 120
 async def check_model(registry: ModelRegistry, ledger: Ledger, name: ModelName) -> TestReport:
     """How it did. What it showed is remembered. Raises `UserError` if nobody knows its endpoint."""
     endpoint, began = registry.configuration().endpoint(name), time.monotonic()
-    key = await registry.key_of(endpoint.name)
-    if key is None and endpoint.key == "required":
+    if await registry.key_of(endpoint.name) is None and endpoint.key == "required":
         return TestReport(model=str(name), is_answering=False, detail=f"There is no key for {endpoint.name!r}.")
     try:
         with anyio.fail_after(_PROBE_TIMEOUT_SECONDS):

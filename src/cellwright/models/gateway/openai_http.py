@@ -64,8 +64,7 @@ class OpenAIRoutes:
         body = await _body(request)
         chat = await anyio.to_thread.run_sync(read_chat, body) if len(body) > 100_000 else read_chat(body)
         key = request.headers.get("idempotency-key")
-        call = await self._call(chat, key)
-        return _Completion(self._executor, chat, call, is_kept=key is not None)
+        return _Completion(self._executor, chat, await self._call(chat, key), is_kept=key is not None)
 
     async def _call(self, chat: Chat, key: str | None) -> ModelCall:
         if key is not None and _KEY.fullmatch(key) is None:

@@ -70,8 +70,7 @@ class Options:
         choices = [_call(tool, definitions) for tool in self.tools]
         if self.answer is not None:
             choices.append(_closed(answer=_own(self.answer, "answer", definitions)))
-        reply = choices[0] if len(choices) == 1 else {"anyOf": choices}
-        schema = _closed(reply=reply)
+        schema = _closed(reply=choices[0] if len(choices) == 1 else {"anyOf": choices})
         return {**schema, "$defs": definitions} if definitions else schema
 
     @property

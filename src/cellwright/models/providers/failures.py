@@ -114,8 +114,7 @@ def _of_status(status: int) -> FailureKind:
 
 
 def _of_library(error: BaseException) -> FailureKind | None:
-    library = type(error).__module__.partition(".")[0]
-    if library not in _LIBRARIES:
+    if type(error).__module__.partition(".")[0] not in _LIBRARIES:
         # Adapters trip over answers that lack what every answer has.
         return "broken-answer" if _raised_in(error) in _LIBRARIES else None
     for attribute in ("status_code", "code"):

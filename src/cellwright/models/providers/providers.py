@@ -146,8 +146,7 @@ class Providers:
             provider_details={"background": True},
             state="suspended",
         )
-        response = await answer_in_background(put, first)
-        return finish(response, request)
+        return finish(await answer_in_background(put, first), request)
 
     async def embed(self, name: ModelName, texts: Sequence[str], key: str | None) -> list[list[float]]:
         """One vector per text, in order. Raises `UserError` where the endpoint has none."""

@@ -60,8 +60,7 @@ def section_state_of(
         if (found := document.find(CellId(cell.id))) is not None
     ]
     wrong = [(cell.draft, why) for cell in now if (why := _why_not(editor.notebook, cell.id))]
-    own = {cell.id for cell in now}
-    harmed = set(failing_cells(editor.notebook)) - own - set(failing)
+    harmed = set(failing_cells(editor.notebook)) - {cell.id for cell in now} - set(failing)
     return SectionState(
         cells=tuple(now),
         bad=tuple(wrong),

@@ -161,8 +161,7 @@ def _read(repository: Repository, plan: GitPlan, data: bytes, want: Want) -> Git
 
 
 def _state(parent: str | None, tree: str) -> str:
-    named = f"{parent}\n{tree}\n".encode()
-    return hashlib.sha256(named).hexdigest()[:_STATE_CHARACTERS]
+    return hashlib.sha256(f"{parent}\n{tree}\n".encode()).hexdigest()[:_STATE_CHARACTERS]
 
 
 def _inside(path: str, prefix: str) -> str:

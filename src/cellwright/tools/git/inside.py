@@ -148,8 +148,7 @@ def look(git: Git, asked: dict[str, Any]) -> tuple[list[list[str]], list[list[st
     """What differs from HEAD and can be committed; and what cannot, with reasons."""
     where = [asked["prefix"]] if asked["prefix"] else ["."]
     hidden = set(asked["hidden"])
-    tracked = git.names("ls-files", "-z", "--", *where)
-    secret = [path for path in tracked if is_hidden(path, hidden)]
+    secret = [path for path in git.names("ls-files", "-z", "--", *where) if is_hidden(path, hidden)]
     if secret:
         git.run("update-index", "--skip-worktree", "-z", "--stdin", given=os.fsencode("\0".join(secret)))
     said = git.names(

@@ -145,8 +145,7 @@ def edit_result(editor: NotebookEditor, applied: EditOutcome) -> ToolResult:
         value |= {BRANCHES: [trial_json(each) for each in applied.tried], "kept": applied.is_kept}
     value |= {} if applied.is_kept else {"ok": False}
     value |= {"by": applied.back_by} if applied.back_by else {}
-    done = Done(text=text, value=value, image=image, is_untrusted=True)
-    return with_news(done, applied.news)
+    return with_news(Done(text=text, value=value, image=image, is_untrusted=True), applied.news)
 
 
 def _in_branch(applied: EditOutcome) -> str:

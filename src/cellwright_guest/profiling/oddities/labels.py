@@ -70,8 +70,7 @@ def _near_duplicates(typed: TypedColumn, counts: Codes, *, with_slips: bool) -> 
     labels: dict[str, int] = defaultdict(int)
     for code in there:
         labels[typed.text(code)] += int(counts[code])
-    groups = spellings(labels, with_slips=with_slips)
-    return [_told(typed, group, labels) for group in groups[:_MOST_GROUPS]]
+    return [_told(typed, group, labels) for group in spellings(labels, with_slips=with_slips)[:_MOST_GROUPS]]
 
 
 def spellings(labels: dict[str, int], *, with_slips: bool) -> list[tuple[str, ...]]:

@@ -47,8 +47,7 @@ def mixed_types(typed: TypedColumn, wanted: Literal["numbers", "dates"]) -> list
     if not len(typed.unfit):
         return []
     counts = typed.counts()[typed.unfit]
-    order = typed.unfit[np.argsort(-counts, kind="stable")]
-    texts = typed.some_texts(order, _MOST_VALUES)
+    texts = typed.some_texts(typed.unfit[np.argsort(-counts, kind="stable")], _MOST_VALUES)
     count = int(counts.sum())
     says = f"{named(typed.name)} holds {wanted}, but {counted(count, 'row')} hold something else: {listed(texts)}."
     if count == 1:
@@ -63,8 +62,7 @@ def partly(typed: TypedColumn, fitting: Codes, wanted: Literal["numbers", "dates
     if there < 5 or not 0.5 * there <= fit < there:
         return []
     others = np.setdiff1d(np.flatnonzero(counts), fitting)
-    order = others[np.argsort(-counts[others], kind="stable")]
-    texts = typed.some_texts(order, _MOST_VALUES)
+    texts = typed.some_texts(others[np.argsort(-counts[others], kind="stable")], _MOST_VALUES)
     says = (
         f"{named(typed.name)} mixes {wanted} ({percent(fit, there)}) with other text such as {listed(texts)}; "
         "it is read as text."

@@ -45,8 +45,7 @@ class TableLayout:
 def find_layout(found: Sequence[list[str]], width: int) -> TableLayout:
     """Where the table stands, by its first records, blank ones (empty lists) among them, and their usual width."""
     start = _start(found, width)
-    body = [record for record in found[start:] if record]
-    headers = _count_headers(body)
+    headers = _count_headers([record for record in found[start:] if record])
     if headers and width > 1:
         for at in range(start - 1, max(-1, start - 3), -1):
             if not _is_group_line(found[at], width):

@@ -111,8 +111,7 @@ def _stream(text: TextFile, sample: RowSample, lines: Iterator[str], *, is_stric
     found, batch = Rows(sample=sample), _Batch(width=text.width, sample=sample)
     last: deque[list[str]] = deque(maxlen=_LAST)
     width, header, position = text.layout.width, text.layout.header, 0
-    reader = records(lines, text.dialect, is_strict=is_strict)
-    for record in _after(reader, text.layout.first_row):
+    for record in _after(records(lines, text.dialect, is_strict=is_strict), text.layout.first_row):
         last.append(record)
         if (len(record) != width or width == 1) and is_blank(record, skips_spaces=text.dialect.skips_spaces):
             continue

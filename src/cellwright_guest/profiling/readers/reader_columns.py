@@ -112,8 +112,7 @@ class RowSample:
         """What was kept of the first `rows` rows; None: no batch ever came."""
         if not self.kept:
             return None
-        wanted = -(-rows // self.stride)
-        return pa.Table.from_batches(self.kept).slice(0, wanted)
+        return pa.Table.from_batches(self.kept).slice(0, -(-rows // self.stride))
 
     def _thin(self) -> None:
         self.stride *= 2

@@ -188,8 +188,7 @@ class _Cleaner:
 
     def result(self) -> str:
         """What was written, with everything closed."""
-        closing = (f"</{tag}>" for tag in reversed(self._open))
-        return "".join([*self._parts, *closing])
+        return "".join([*self._parts, *(f"</{tag}>" for tag in reversed(self._open))])
 
     def read(self, kind: Literal["text", "start", "end"], text: str, attributes: Mapping[str, str]) -> None:
         """One more token."""

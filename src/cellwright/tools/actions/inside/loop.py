@@ -34,8 +34,7 @@ def serve(descriptor: int, monty: str, version: str) -> None:
         line.write({"type": "ready", "request": 0, "version": version})
         programs = Programs(interpreters, version)
         while (request := line.read()) is not None:
-            outcome = programs.answer(request)
-            line.write({**outcome, "request": request["request"]})
+            line.write({**programs.answer(request), "request": request["request"]})
             programs.clear_up()
         # The interpreters are children of this process and end with the cage.
         os._exit(0)

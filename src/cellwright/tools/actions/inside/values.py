@@ -60,8 +60,7 @@ class _JsonConverter:
             case _ if depth >= DEEPEST:
                 return self._otherwise(value, f"it is nested more than {DEEPEST} deep")
             case list() | tuple() | set() | frozenset():
-                items = cast("list[Any]", value)
-                return [self.of(item, depth + 1) for item in items]
+                return [self.of(item, depth + 1) for item in cast("list[Any]", value)]
             case dict():
                 entries = cast("dict[Any, Any]", value)
                 return {_key(key, self._otherwise): self.of(item, depth + 1) for key, item in entries.items()}
