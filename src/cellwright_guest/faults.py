@@ -100,8 +100,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, MarimoStopError):
         return "Stopped by mo.stop()."
     parts = [_own_words(error) + _suggestion(error)]
-    held = identity.instance_attributes(error)
-    notes = held.get("__notes__")
+    notes = identity.instance_attributes(error).get("__notes__")
     if type(notes) is list:
         parts += [brief(note, 400, plain_or_type) if type(note) is not str else note[:400] for note in notes[:_NOTES]]
     if isinstance(error, BaseExceptionGroup):

@@ -198,8 +198,7 @@ class Reporter:
     def _not_run(self, cell_id: CellId_t, context: hook_context.OnFinishHookContext) -> report_wire.CellReport:
         for raising in context.cancelled_cells:
             if cell_id in context.cancelled_cells[raising]:
-                cause = context.exceptions.get(raising)
-                if isinstance(cause, MarimoStopError):
+                if isinstance(context.exceptions.get(raising), MarimoStopError):
                     return report_wire.CellReport(cell=cell_id, status="stopped")
                 error = report_wire.CellError(
                     type="AncestorFailed", message=f"Not run: cell {raising!r}, which it needs, failed."

@@ -108,8 +108,7 @@ def _items(name: str, type_name: str, value: Any) -> report_wire.VariableFacts:
         taken = sorted(islice(value, element_scan.spread(count)[0][1]), key=element_scan.token)
     else:
         taken = [item for start, stop in element_scan.spread(count) for item in value[start:stop]]
-    held = {type(item) for item in taken}
-    names = sorted(identity.qualified_name(each) for each in held)
+    names = sorted(identity.qualified_name(each) for each in {type(item) for item in taken})
     values = element_scan.scan_items(taken, rows=count, type_name=" | ".join(names[:4]))
     kind = "set" if type(value) in _SETS else type_name
     return report_wire.VariableFacts(name=name, kind=kind, type=type_name, shape=[count], values=values)

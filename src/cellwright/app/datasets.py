@@ -92,5 +92,4 @@ def write_tutorial(folder: Path) -> Path:
     Raises `UserError`. Blocking.
     """
     # Kept under another name: of our own code, only the doorkeepers import marimo.
-    notebook = _DATA / "tutorial.py.txt"
-    return write_new_file(folder, "tutorial.py", notebook.read_bytes())
+    return write_new_file(folder, "tutorial.py", (_DATA / "tutorial.py.txt").read_bytes())

@@ -75,8 +75,7 @@ class Engine(WorkflowControl):
             raise UserError("This process runs a journal already.", hint="Close it first; only one can run workflows.")
         logging.getLogger("dbos").addFilter(EXPECTED_OUTCOMES)
         dbos.DBOS.destroy(destroy_registry=True)
-        loop = asyncio.get_running_loop()
-        await anyio.to_thread.run_sync(self._launch, workflows, loop)
+        await anyio.to_thread.run_sync(self._launch, workflows, asyncio.get_running_loop())
 
     def _launch(self, workflows: Sequence[Workflow], loop: asyncio.AbstractEventLoop) -> None:
         config = engine_config(self._log.database, self.serializer, self.version, self.worker)

@@ -131,8 +131,7 @@ class Lines:
     @cached_property
     def newline(self) -> str:
         """The line break most lines use."""
-        crlf = self.text.count("\r\n")
-        return "\r\n" if crlf * 2 > self.text.count("\n") else "\n"
+        return "\r\n" if self.text.count("\r\n") * 2 > self.text.count("\n") else "\n"
 
 
 def chunk_spans(lines: Lines, starts: Sequence[int], ends: Sequence[int], first: int) -> list[tuple[Span, Span, Span]]:

@@ -75,8 +75,7 @@ class Background:
         id, _, action = request.path.removeprefix(_PATH).partition("/")
         job, query = self._jobs.get(id), parse_qs(request.query)
         if job is None:
-            missing = error_body(f"Response with id '{id}' not found.")
-            return await connection.respond(404, dump(missing))
+            return await connection.respond(404, dump(error_body(f"Response with id '{id}' not found.")))
         if action == "cancel":
             job.scope.cancel()
             if job.status in {"queued", "in_progress"}:

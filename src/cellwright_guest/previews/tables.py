@@ -150,8 +150,7 @@ def _pandas_source(series: Any) -> columns.ColumnSource:
 
 def _pandas_index(index: Any) -> str:
     kind = type(index).__name__
-    rows = len(index)
-    if not rows or (kind == "RangeIndex" and index.start == 0 and index.step == 1):
+    if not len(index) or (kind == "RangeIndex" and index.start == 0 and index.step == 1):
         return ""
     return f"{kind} {_label(index[0])} {ELLIPSIS} {_label(index[-1])}"
 

@@ -124,8 +124,7 @@ class Checkpoints:
 
     def before(self, cell: CellId) -> Checkpoint | None:
         """The newest state kept from which the state before this cell can be had."""
-        known = (each for each in reversed(self.kept) if cell in each.ran)
-        newest = next(known, None)
+        newest = next((each for each in reversed(self.kept) if cell in each.ran), None)
         is_usable = newest is not None and newest.again(cell) is not None and newest.runtime.can_stay
         return newest if is_usable else None
 

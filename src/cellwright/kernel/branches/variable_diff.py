@@ -230,5 +230,4 @@ def _side_lines(fact: FactDiff) -> tuple[str, str]:
 
 
 def _clean(text: str) -> str:
-    shown = text[:MOST_TEXT]
-    return "".join(letter if letter.isprintable() else "�" for letter in shown)
+    return "".join(letter if letter.isprintable() else "�" for letter in text[:MOST_TEXT])

@@ -132,8 +132,7 @@ def for_module(module: str) -> MissingPackage | None:
     if len(parts) > 1:
         # Python names the first part that is missing: the package is there, and has no such module.
         return None
-    name = str(canonicalize_name(top))
-    return MissingPackage(module=module, requirement=name, is_known=False)
+    return MissingPackage(module=module, requirement=str(canonicalize_name(top)), is_known=False)
 
 
 # ── the header ──

@@ -268,8 +268,7 @@ def call_outcome(asked: SideCall, *, seconds: float, end: str) -> CallOutcome:
     if fault is not None and fault.type == "Interrupted":
         return CallStopped(reason=late if asked.is_late else fault.message, is_late=asked.is_late, console=console)
     if fault is not None:
-        cell = CellId(ended.cell[:200])
-        return CallFailed(fault=fault, cell=cell, console=console, rebound=rebound)
+        return CallFailed(fault=fault, cell=CellId(ended.cell[:200]), console=console, rebound=rebound)
     if ended.value is None:
         return CallFailed(fault=CellFault(type="Unknown", message="The kernel said nothing of its result."))
     return Returned(value=value_of(ended.value), console=console, rebound=rebound)

@@ -181,8 +181,7 @@ def _marimo_names(document: Document) -> frozenset[str]:
 def _literal(value: object) -> str:
     """A JSON value as Python writes it."""
     try:
-        text = json.dumps(value, allow_nan=False)
-        literal = repr(json.loads(text))
+        literal = repr(json.loads(json.dumps(value, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise UserError(
             f"An input is no JSON value: {error}.", hint="Give text, numbers, lists and objects."

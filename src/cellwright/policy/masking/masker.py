@@ -52,8 +52,7 @@ class Masker:
                 too_short.append(secret.name)
             else:
                 values[_free_name(secret.name, values)] = value
-        known = KnownSecrets.of(values, salt)
-        return cls(known=_without_telling_names(known), too_short=tuple(too_short))
+        return cls(known=_without_telling_names(KnownSecrets.of(values, salt)), too_short=tuple(too_short))
 
     def mask(self, text: str) -> Masked:
         """The text with every secret replaced; the very same text if there is none."""

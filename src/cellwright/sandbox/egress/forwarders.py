@@ -115,8 +115,7 @@ async def open_tunnel(proxy: Proxy, target: Target, line: BufferedSocket, *, mos
 async def tunnel(proxied: ProxiedRequest, server: BufferedSocket, caps: EgressCaps) -> None:
     """Pass an encrypted connection through, once its greeting names the host that was approved."""
     await proxied.answer(b"HTTP/1.1 200 Connection established\r\n\r\n")
-    greeting = await _greeting(proxied, caps)
-    await proxied.send(server, greeting)
+    await proxied.send(server, await _greeting(proxied, caps))
 
     async def outwards() -> None:
         while data := await proxied.client.receive():

@@ -106,8 +106,7 @@ def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead
 
 def for_client(response: h11.Response) -> h11.Response:
     """A server's answer without what was meant for us; h11 says to the client how its body ends."""
-    headers = _end_to_end(response)
-    return h11.Response(status_code=response.status_code, headers=headers, reason=response.reason)
+    return h11.Response(status_code=response.status_code, headers=_end_to_end(response), reason=response.reason)
 
 
 def credentials(proxy: Proxy | None) -> Headers:

@@ -135,8 +135,7 @@ class Egress:
 
     def environment(self) -> dict[str, str]:
         """What tells programs in the cage where the way out is, and whom to trust."""
-        proxy = f"http://{proxy_listener.ADDRESS}:{PROXY_PORT}"
-        variables = dict.fromkeys(_PROXY_NAMES, proxy)
+        variables = dict.fromkeys(_PROXY_NAMES, f"http://{proxy_listener.ADDRESS}:{PROXY_PORT}")
         return variables | dict.fromkeys(_TRUST_NAMES, CERTIFICATES) if self.certificates else variables
 
     async def serve(self, listener: socket.socket) -> None:
@@ -268,8 +267,7 @@ class Egress:
             with anyio.fail_after(self._caps.connect_seconds):
                 if through is not None:
                     return await self._reach_through(through, proxied, request, verdict)
-                addresses = await self._addresses(target, verdict)
-                return await _connect(proxied, target, addresses, verdict)
+                return await _connect(proxied, target, await self._addresses(target, verdict), verdict)
         except TimeoutError:
             raise RequestRejected(502, f"host {target.host!r} did not answer in time") from None
 

@@ -132,8 +132,7 @@ def check_new_name(name: str, mode: int) -> None:
 
 def tree_of_commit(data: bytes, form: ObjectFormat) -> str:
     """The tree a commit stands for."""
-    first = data.partition(b"\n")[0].decode("ascii", "replace")
-    word, _, name = first.partition(" ")
+    word, _, name = data.partition(b"\n")[0].decode("ascii", "replace").partition(" ")
     if word != "tree" or not form.is_name(name):
         raise Unsound("a commit names no tree")
     return name

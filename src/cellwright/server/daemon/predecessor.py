@@ -25,8 +25,7 @@ class PredecessorConnection:
     def __init__(self, connection: socket.socket, version: str) -> None:
         self._connection = connection
         self._own_version = version
-        welcome = self._exchange({"kind": "hello", "protocol": _OLD_PROTOCOL, "version": version})
-        match welcome:
+        match self._exchange({"kind": "hello", "protocol": _OLD_PROTOCOL, "version": version}):
             case {"kind": "welcome", "pid": int(pid), "version": str(its)}:
                 self.version = DaemonVersion(pid=pid, version=its)
             case _:

@@ -104,8 +104,7 @@ def _output(outcome: CellOutcome) -> CellOutput:
     if output is None:
         return CellOutput.empty()
     if not output.data and output.text:
-        text = f"<pre class='text-xs'>{html.escape(output.text + _CUT)}</pre>"
-        return _shown("text/html", text)
+        return _shown("text/html", f"<pre class='text-xs'>{html.escape(output.text + _CUT)}</pre>")
     return _shown(cast("KnownMimeType", output.mimetype), output.data)
 
 

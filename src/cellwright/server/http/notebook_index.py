@@ -85,8 +85,7 @@ class NotebookIndex:
         """The file of a run's notebook, or of one in the folder. Raises `ResourceNotFound`."""
         if (goal := await first_goal(self.resources.records, id)) is not None:
             return Path(goal.notebook)
-        found = await anyio.to_thread.run_sync(find_notebooks, self.resources.folder)
-        for each in found:
+        for each in await anyio.to_thread.run_sync(find_notebooks, self.resources.folder):
             if each.id == id:
                 return each.path
         raise ResourceNotFound(f"No notebook {id!r}.", hint="See GET /notebooks.")

@@ -198,8 +198,7 @@ async def review_change(
     change, changed = _found(changes_of(await reviewing.timeline(run)), number, cell)
     before = (await resources.views.of(run)).reviews.get((change.key, cell))
     if said.verdict == "reject":
-        target = UndoCell(number=number, cell=changed.cell)
-        outcome = await reviewing.move(run, target, caller.as_person)
+        outcome = await reviewing.move(run, UndoCell(number=number, cell=changed.cell), caller.as_person)
         if not isinstance(outcome, Moved):
             raise Conflict(outcome.why, hint="Look at the changes again; undo the later one first.")
     elif before is not None and before.verdict == "rejected":

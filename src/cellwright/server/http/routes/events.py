@@ -38,8 +38,7 @@ async def follow_notebook(
     _: Reader, resources: Resources, index: Index, id: Annotated[str, Path(min_length=1, max_length=200)]
 ) -> StreamingResponse:
     """What happens in a notebook's kernel."""
-    notebook = await index.get(id)
-    return event_stream(_follow(resources, index, id, notebook))
+    return event_stream(_follow(resources, index, id, await index.get(id)))
 
 
 async def _follow(
