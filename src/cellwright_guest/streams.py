@@ -304,14 +304,10 @@ class FrameQueue:
 
     async def frame(self) -> tuple[int, bytes] | None:
         """The next whole frame; None when woken, or when the host is gone."""
-        while True:
-            frame = wire.take_frame(self._buffer)
-            if frame is not None:
-                return frame
-            if not await self._readable():
+        while (frame := wire.take_frame(self._buffer)) is None:
+            if not await self._readable() or not self._receive():
                 return None
-            if not self._receive():
-                return None
+        return frame
 
     def frame_now(self) -> tuple[int, bytes] | None:
         """The next whole frame, while nothing else goes on; None when the host is gone."""

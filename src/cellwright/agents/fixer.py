@@ -281,9 +281,7 @@ class Fixer:
 
 def _tables(failure: ObservedFailure, context: FailureContext) -> tuple[str, ...]:
     """Tables that the agent's own failed cell reads and whose exact columns are not known yet."""
-    if failure.kind != "missing-column" or failure.cell is None or context.columns:
-        return ()
-    if failure.cell not in context.own_cells:
+    if failure.kind != "missing-column" or failure.cell not in context.own_cells or context.columns:
         return ()
     node = graph(context.document).nodes.get(failure.cell)
     read = node.refs if node is not None else frozenset[str]()

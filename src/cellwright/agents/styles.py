@@ -57,9 +57,7 @@ def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bo
 
 def offered_tools(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
-    if style == "code":
-        return toolset.only(_ALWAYS_CALLED)
-    return toolset.without({PROGRAM, TRY})
+    return toolset.only(_ALWAYS_CALLED) if style == "code" else toolset.without({PROGRAM, TRY})
 
 
 def program_tools(toolset: Toolset) -> Toolset:

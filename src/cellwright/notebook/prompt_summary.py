@@ -5,6 +5,7 @@ How many tokens a text may cost is estimated from above, without a tokenizer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -149,10 +150,7 @@ class _CellWriter:
         return (3, -cell.version) if cell.version > 1 else (4, 0)
 
     def head(self) -> str:
-        statuses: dict[str, int] = {}
-        for cell in self._cells:
-            status = self._status(cell)
-            statuses[status] = statuses.get(status, 0) + 1
+        statuses = Counter(map(self._status, self._cells))
         counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
         lines = [f"Notebook: {len(self._cells)} cells" + (f" ({counts})" if counts else "")]
         lines += [
@@ -214,9 +212,8 @@ class _CellWriter:
         lines = [f"error: {clip(outcome.error, _OUTPUT_TOKENS)}"] if outcome.error else []
         if outcome.output:
             lines.append(f"output: {clip(outcome.output, _OUTPUT_TOKENS)}")
-        for name, preview in list(outcome.variables.items())[:_NAMES_SHOWN]:
-            lines.append(f"{name} = {clip(preview, _OUTPUT_TOKENS // 4)}")
-        return lines
+        variables = list(outcome.variables.items())[:_NAMES_SHOWN]
+        return lines + [f"{name} = {clip(preview, _OUTPUT_TOKENS // 4)}" for name, preview in variables]
 
 
 def _names(names: Collection[str]) -> str:

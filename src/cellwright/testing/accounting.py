@@ -27,10 +27,8 @@ class Received(WireRequest):
     @property
     def credential(self) -> str | None:
         """The key it came with, without the scheme."""
-        for name in ("authorization", "x-api-key", "x-goog-api-key", "api-key"):
-            if value := self.headers.get(name):
-                return value.removeprefix("Bearer ")
-        return None
+        given = map(self.headers.get, ("authorization", "x-api-key", "x-goog-api-key", "api-key"))
+        return next((value.removeprefix("Bearer ") for value in given if value), None)
 
     @property
     def idempotency_key(self) -> str | None:

@@ -220,11 +220,8 @@ def _outermost_owner(passed: Sequence[str]) -> str:
     """The library nearest the base that can own a thread."""
     # Above the frames lies thread-local data; the outermost frames are the C library's.
     outermost = max((index for index, name in enumerate(passed) if _C_LIBRARY.match(name)), default=len(passed))
-    for part in (passed[:outermost], passed[outermost:]):
-        for name in reversed(part):
-            if not _NOBODYS.match(name):
-                return library_name(name)
-    return UNKNOWN
+    outermost_first = (*reversed(passed[:outermost]), *reversed(passed[outermost:]))
+    return next((library_name(name) for name in outermost_first if not _NOBODYS.match(name)), UNKNOWN)
 
 
 _PATH_CHARS = 300

@@ -112,11 +112,8 @@ def _by_codes(columns: Sequence[StudiedColumn], ignored: Mask) -> list[Repeat]:
         column for column in columns if column.column.distinct >= 2 and column.column.kind not in ("nested", "empty")
     ]
     rows = np.flatnonzero(~ignored)
-    found: list[Repeat] = []
-    for likely in _grouped(able, rows[:_FIRST_LOOK]):
-        for group in _grouped(likely, rows):
-            found += [repeat for pair in pairwise(group) if (repeat := _same(*pair)) is not None]
-    return found
+    groups = (group for likely in _grouped(able, rows[:_FIRST_LOOK]) for group in _grouped(likely, rows))
+    return [repeat for group in groups for pair in pairwise(group) if (repeat := _same(*pair)) is not None]
 
 
 def _grouped(columns: Sequence[StudiedColumn], rows: npt.NDArray[np.intp]) -> list[list[StudiedColumn]]:
@@ -162,10 +159,8 @@ def _linear(columns: Sequence[StudiedColumn], ignored: Mask) -> list[Repeat]:
     for column in [column for column in numeric if column.column.distinct >= 5][:_MOST_NUMBERS]:
         values = column.typed.row_values()[~ignored]
         groups[np.isfinite(values).tobytes()].append((column, values))
-    found: list[Repeat] = []
-    for group in groups.values():
-        found += [repeat for pair in _candidates(group) if (repeat := _multiple(*pair[0], *pair[1])) is not None]
-    return found
+    pairs = (pair for group in groups.values() for pair in _candidates(group))
+    return [repeat for one, other in pairs if (repeat := _multiple(*one, *other)) is not None]
 
 
 def _candidates(group: Sequence[_Numbers]) -> list[tuple[_Numbers, _Numbers]]:

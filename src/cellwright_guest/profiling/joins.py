@@ -249,9 +249,7 @@ def _coverages(left: JoinSide, right: JoinSide, level: Level) -> tuple[float, fl
 
 def _may_overlap(left: JoinSide, right: JoinSide, likeness: float) -> bool:
     """A cheap look at a few values, and none where the names speak against it already."""
-    if likeness < 0.8 and (left.is_counting() or right.is_counting()):
-        return False
-    if likeness < 0.8 and not (left.is_unique() or right.is_unique()):
+    if likeness < 0.8 and (left.is_counting() or right.is_counting() or not (left.is_unique() or right.is_unique())):
         return False
     one, other = left.at(_LEVELS[-1])[0], right.at(_LEVELS[-1])[0]
     some, more = one[spread(len(one), _FIRST_LOOK)], other[spread(len(other), _FIRST_LOOK)]

@@ -165,9 +165,7 @@ _NEARLY_UNIQUE: Final = 0.95
 def odd_rows(columns: Sequence[StudiedColumn], ignored: Mask) -> list[Oddity]:
     """Everything odd about rows that resemble each other."""
     usable = [column for column in columns if column.typed.kind not in ("empty", "nested")]
-    has_any = np.zeros(len(ignored), bool)
-    for column in usable:
-        has_any |= column.typed.codes >= 0
+    has_any = np.logical_or.reduce([column.typed.codes >= 0 for column in usable])
     rows = np.flatnonzero(has_any & ~ignored)
     if not usable or len(rows) < 2:
         return []

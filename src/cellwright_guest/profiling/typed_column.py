@@ -132,6 +132,4 @@ def encode(values: Any) -> tuple[Codes, Any]:
 
 def spread(size: int, most: int) -> Codes:
     """Places of a sample, evenly spread."""
-    if size <= most:
-        return np.arange(size)
-    return np.linspace(0, size - 1, most).astype(np.int64)
+    return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)

@@ -9,6 +9,7 @@ container do if all of them are files'.
 from __future__ import annotations
 
 import io
+import math
 import mmap
 import pickle  # noqa: TID251  # written in one cage and read in another; the host never opens it
 import sys
@@ -308,10 +309,7 @@ class Unpickler(pickle.Unpickler):
     def _array(self, offset: int, dtype: Any, shape: tuple[int, ...], order: Literal["C", "F"], is_locked: bool) -> Any:
         import numpy
 
-        count = 1
-        for length in shape:
-            count *= length
-        self._file.check(Segment(offset, count * dtype.itemsize))
+        self._file.check(Segment(offset, math.prod(shape) * dtype.itemsize))
         array: Any = numpy.empty(shape, dtype, order=order)
         self._file.fill(octets_of(array), offset)
         return locked(array) if is_locked else array

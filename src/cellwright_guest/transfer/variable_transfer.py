@@ -173,9 +173,7 @@ class _Restorer:
         import pyarrow
 
         with pyarrow.ipc.open_stream(pyarrow.py_buffer(content)) as reader:
-            if frame.kind == "table":
-                return reader.read_all()
-            return reader.read_next_batch()
+            return reader.read_all() if frame.kind == "table" else reader.read_next_batch()
 
 
 def _set(bound: BoundState, held: object) -> None:

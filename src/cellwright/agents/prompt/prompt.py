@@ -174,8 +174,7 @@ def _choose(parts: Sequence[PromptPart], room: int) -> dict[str, str]:
             if weight is not Weight.NEEDED and cost > room:
                 group = _shortened(group, room)
                 cost = sum(cost_of(part) for part in group)
-            for part in group:
-                chosen[part.name] = part.text
+            chosen |= {part.name: part.text for part in group}
             room -= cost
     return chosen
 

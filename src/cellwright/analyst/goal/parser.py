@@ -95,10 +95,8 @@ def _money(goal: tuple[str, ...], profile: Profile, found: list[_Match]) -> Iter
     place = next((at for at, word in enumerate(goal) if word in MONEY), -1)
     if place < 0 or any(_same(goal[place], part) for match in found for part in parts_of(match.column.name)):
         return
-    for table in profile.tables:
-        for column in table.columns:
-            if column.meaning == "currency":
-                yield _Match(table, column, place, (1, 0))
+    columns = ((table, column) for table in profile.tables for column in table.columns)
+    yield from (_Match(table, column, place, (1, 0)) for table, column in columns if column.meaning == "currency")
 
 
 def _same(word: str, part: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, zip_longest
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft, Section
@@ -101,10 +102,8 @@ def _by_interest(table: TableProfile, wanted: AnalysisRequest) -> list[ColumnPro
     first = [column for name in dict.fromkeys(asked) for column in usable if column.name == name]
     quantities = [column for column in usable if column.meaning in _QUANTITIES and column not in first]
     groups = [column for column in usable if column.meaning in ("category", "flag") and column not in first]
-    mixed: list[ColumnProfile] = []
-    for at in range(max(len(quantities), len(groups))):
-        mixed += [*quantities[at : at + 1], *groups[at : at + 1]]
-    return [*first, *mixed]
+    mixed = chain.from_iterable(zip_longest(quantities, groups))
+    return [*first, *(column for column in mixed if column is not None)]
 
 
 def _distribution(column: ColumnProfile, table: TableProfile, own: TableNames) -> ChartDraft | None:
@@ -159,10 +158,8 @@ def step_for(when: ColumnProfile) -> charts.TimeStep:
         first, last = (datetime.fromisoformat(text).replace(tzinfo=None) for text in (times.first, times.last))
     except ValueError:
         return "MS"
-    for step in steps[steps.index(finest) :]:
-        if (last - first).total_seconds() / _SECONDS[step] <= _MAX_POINTS:
-            return step
-    return "YS"
+    seconds = (last - first).total_seconds()
+    return next((step for step in steps[steps.index(finest) :] if seconds / _SECONDS[step] <= _MAX_POINTS), "YS")
 
 
 def _missing(table: TableProfile, own: TableNames) -> Iterator[ChartDraft]:

@@ -98,8 +98,7 @@ def quality_section(*, profile: Profile, names: NotebookNames, wanted: AnalysisR
         cells += _problem_cells(table, own, names)
         cells += _repair_cells(table, own, names)
         cells += _checks(table, own, names)
-    for joint in names.joined:
-        cells += join_cells(joint, names)
+    cells += [cell for joint in names.joined for cell in join_cells(joint, names)]
     return Section(
         id="quality",
         title="Judge the data and offer repairs",

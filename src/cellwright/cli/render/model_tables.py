@@ -94,9 +94,7 @@ def gateway(view: Mapping[str, Any]) -> None:
 
 def _price(model: Mapping[str, Any]) -> str:
     prices = (model["input_price_per_million"], model["output_price_per_million"])
-    if None in prices:
-        return "unknown"
-    return f"{prices[0]} / {prices[1]} {model['currency']}"
+    return "unknown" if None in prices else f"{prices[0]} / {prices[1]} {model['currency']}"
 
 
 def _paid(row: Mapping[str, Any]) -> str:

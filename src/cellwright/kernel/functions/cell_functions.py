@@ -73,9 +73,7 @@ class _SchemaBuilder:
         if depth > _DEPTH or self._left < 0:
             raise UnsoundSchema("its parameters are too involved")
         part = _object(raw)
-        if "$ref" in part:
-            return self._reference(part["$ref"])
-        return dict(self._kept(part, depth))
+        return self._reference(part["$ref"]) if "$ref" in part else dict(self._kept(part, depth))
 
     def _kept(self, part: dict[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
         for key, value in part.items():

@@ -122,10 +122,7 @@ def _of_library(error: BaseException) -> FailureKind | None:
         if isinstance(status, int) and 400 <= status < 600:
             return _of_status(status)
     names = " ".join(kind.__name__ for kind in type(error).__mro__)
-    for failing, parts in _BY_NAME:
-        if any(part in names for part in parts):
-            return failing
-    return "server-error"
+    return next((failing for failing, parts in _BY_NAME if any(part in names for part in parts)), "server-error")
 
 
 def _raised_in(error: BaseException) -> str:

@@ -96,10 +96,8 @@ def is_readable(document: Document) -> tuple[str, ...]:
     found: list[str] = []
     if readings and not any(reading.has_title for _, reading in readings):
         found.append('The notebook has no title: begin with a markdown cell `mo.md("# …")`.')
-    for cell, reading in readings:
-        found += _complaints(cell, reading)
-    found += _silent_results(readings)
-    return tuple(found)
+    complaints = (said for cell, reading in readings for said in _complaints(cell, reading))
+    return (*found, *complaints, *_silent_results(readings))
 
 
 def _complaints(cell: Cell, reading: CellContent) -> Iterator[str]:

@@ -157,9 +157,7 @@ def _calls(node: ast.AST, marimo: Collection[str]) -> Iterator[str]:
             yield f"mo.{name}"
         case ast.Attribute(value=ast.Attribute(value=ast.Name(id=base), attr="ui"), attr=name) if base in marimo:
             yield f"mo.ui.{name}"
-        case ast.Attribute(attr=name):
-            yield name
-        case ast.Call(func=ast.Name(id=name)):
+        case ast.Attribute(attr=name) | ast.Call(func=ast.Name(id=name)):
             yield name
         case _:
             pass

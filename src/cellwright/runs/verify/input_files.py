@@ -77,12 +77,11 @@ def known_files(document: Document, around: FileLocations, opened: Iterable[str]
 
 def hash_files(paths: Mapping[str, InputReason], around: FileLocations) -> tuple[InputFile, ...]:
     """What is in these files now; one that is gone or cannot be read is left out. Blocking."""
-    found: list[InputFile] = []
-    for path, why in paths.items():
-        digest = digest_of(around.on_host(path))
-        if digest is not None:
-            found.append(InputFile(path=path, sha256=digest[0], bytes=digest[1], why=why))
-    return tuple(found)
+    return tuple(
+        InputFile(path=path, sha256=digest[0], bytes=digest[1], why=why)
+        for path, why in paths.items()
+        if (digest := digest_of(around.on_host(path))) is not None
+    )
 
 
 def digest_of(path: Path) -> tuple[str, int] | None:

@@ -55,11 +55,8 @@ def since_the_start(history: Sequence[View], spec: CageSpec) -> Iterator[RawChan
             if (together := _followed_by(earlier, change)) is not None:
                 found[path] = together
     gone |= {path: change for path, change in found.items() if change[1] == "deleted"}
-    for path in sorted(gone, reverse=True):
-        yield gone[path]
-    for path in sorted(found):
-        if found[path][1] != "deleted":
-            yield found[path]
+    yield from (gone[path] for path in sorted(gone, reverse=True))
+    yield from (found[path] for path in sorted(found) if found[path][1] != "deleted")
 
 
 def _is_of_another_kind(earlier: RawChange, later: RawChange) -> bool:

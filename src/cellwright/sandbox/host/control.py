@@ -229,11 +229,8 @@ class CageControl:
 
     async def stop(self) -> None:
         """Tell the cage to end; it takes everything inside with it. Closes the socket."""
-        try:
-            with anyio.move_on_after(1):
-                await self._send({"do": "stop", "id": 0})
-        except (OSError, Unavailable):
-            pass
+        with suppress(OSError, Unavailable), anyio.move_on_after(1):
+            await self._send({"do": "stop", "id": 0})
         self.close()
 
     def close(self) -> None:

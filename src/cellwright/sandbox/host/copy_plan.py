@@ -115,10 +115,8 @@ def _segment(pattern: str) -> re.Pattern[str]:
 
 def verdict(rules: Sequence[IgnoreRule], parts: Sequence[str], *, is_directory: bool) -> bool | None:
     """Whether these rules of one file ignore the path; None if none of them speaks of it. The last one wins."""
-    for rule in reversed(rules):
-        if rule.matches(parts, is_directory=is_directory):
-            return not rule.is_exception
-    return None
+    matching = (rule for rule in reversed(rules) if rule.matches(parts, is_directory=is_directory))
+    return next((not rule.is_exception for rule in matching), None)
 
 
 def tracked_files(repository: Path) -> frozenset[str]:

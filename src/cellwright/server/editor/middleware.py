@@ -235,10 +235,8 @@ def _with_headers(send: Send, extra: Mapping[str, str]) -> Send:
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in extra.items():
-                headers[name] = value
-            if "cache-control" not in headers:
-                headers["cache-control"] = "no-store"
+            headers.update(extra)
+            headers.setdefault("cache-control", "no-store")
         await send(message)
 
     return with_headers

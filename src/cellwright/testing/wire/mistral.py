@@ -72,9 +72,7 @@ def _chunk(
 
 
 def _content(reply: Reply) -> str | list[Json]:
-    if not reply.thinking:
-        return reply.text
-    return [_thought(reply.thinking), {"type": "text", "text": reply.text}]
+    return [_thought(reply.thinking), {"type": "text", "text": reply.text}] if reply.thinking else reply.text
 
 
 def _thought(text: str) -> Json:

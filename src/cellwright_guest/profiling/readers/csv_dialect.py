@@ -219,9 +219,7 @@ def _quote(head: str, mark: str) -> str:
     """A single quote where fields stand in single quotes and none in double ones."""
     edge = re.escape(mark)
     single = len(re.findall(rf"(?:^|{edge})'[^'\n]*'(?={edge}|\r?$)", head, re.MULTILINE))
-    if single < 3 or re.search(rf'(?:^|{edge})"', head, re.MULTILINE):
-        return '"'
-    return "'"
+    return '"' if single < 3 or re.search(rf'(?:^|{edge})"', head, re.MULTILINE) else "'"
 
 
 def _has_whole_quotes(head: str) -> bool:

@@ -35,9 +35,7 @@ def prose(text: str) -> str:
 
 def line(text: str) -> str:
     """One line of it, with emphasis and code but without blocks."""
-    if "\n" in text.strip():
-        return escaped(text)
-    return clean(_MARKDOWN.renderInline(text_of(text)[:_LONGEST]))
+    return escaped(text) if "\n" in text.strip() else clean(_MARKDOWN.renderInline(text_of(text)[:_LONGEST]))
 
 
 _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -62,9 +62,7 @@ def _after(markup: str, what: str, at: int) -> int:
 
 
 def _after_comment(markup: str, at: int) -> int:
-    if not markup.startswith("<!--", at):
-        return _after(markup, ">", at)
-    if markup.startswith((">", "->"), at + 4):
+    if not markup.startswith("<!--", at) or markup.startswith((">", "->"), at + 4):
         return _after(markup, ">", at)
     return min(_after(markup, "-->", at + 4), _after(markup, "--!>", at + 4))
 
