@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 import pytest
-
-from tests.house.places import ROOT
+from tests.testbed.places import ROOT
 
 
 @pytest.mark.slow
