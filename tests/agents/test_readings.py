@@ -51,7 +51,7 @@ from cellwright.tools.notebook.reports import observation_json
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolResult, Toolset
 from tests.conftest import Opener
-from tests.tools.call_driver import AgentDriver, open_driver
+from tests.tools.call_driver import CallDriver, open_driver
 from tests.tools.guard_driver import MASKER, WHO
 
 ORDERS = """
@@ -182,7 +182,7 @@ async def test_a_reading_that_cannot_be_tried_says_why(opened: Opener) -> None:
 
 
 @asynccontextmanager
-async def at_work(opened: Opener, where: Path, *, attended: bool) -> AsyncGenerator[tuple[OpenNotebook, AgentDriver]]:
+async def at_work(opened: Opener, where: Path, *, attended: bool) -> AsyncGenerator[tuple[OpenNotebook, CallDriver]]:
     async with opened(ORDERS) as notebook:
         await notebook.run("all")
         tools = notebook_tools(await NotebookEditor.open(notebook, where.parent / "desk.json"))

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.testbed.places import ROOT
 
 from tests.cli.in_process import run_here
+from tests.house.places import ROOT
 
 HENS = "day,eggs,barn\n" + "".join(f"2024-01-{day:02},{day % 7 + 3},{'AB'[day % 2]}\n" for day in range(1, 31))
 

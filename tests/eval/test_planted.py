@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from tests.testbed.places import ROOT
 
 from cellwright_guest.profiling.profiler import profile_tables
 from cellwright_guest.profiling.readers.reader import read_tables
 from cellwright_guest.profiling.records import Profile, ProfileRequest, TableProfile
+from tests.house.places import ROOT
 
 DATA: Final = ROOT / "examples/data"
 PLANTED: Final[dict[str, list[dict[str, Any]]]] = json.loads((DATA / "planted.json").read_text(encoding="utf-8"))

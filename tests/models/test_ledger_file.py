@@ -16,7 +16,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.testbed.places import ROOT
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.calls import Cancelled, ModelAnswer
@@ -24,6 +23,7 @@ from cellwright.models.config.names import CallId
 from cellwright.models.gateway.call_executor import AnswerSync
 from cellwright.models.money.call_records import SentCall
 from cellwright.models.money.ledger import Ledger
+from tests.house.places import ROOT
 from tests.models.accounts import ANN, answer, at_most, call, cancelled, opened, send, send_and_answer
 
 # ── cut off ──

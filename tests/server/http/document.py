@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from tests.testbed.places import ROOT
 
+from tests.house.places import ROOT
 from tests.server.http.a_served_folder import serve, tiny_runs
 
 DOCUMENT = ROOT / "web" / "openapi.json"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.testbed.places import ROOT
 
 from cellwright.app.datasets import DATASETS, TUTORIAL_TITLE, copy_dataset, dataset_named, write_tutorial
 from cellwright.app.runs import RunOptions, Runs, open_runs
@@ -18,6 +17,7 @@ from cellwright.notebook.files import read
 from cellwright.notebook.marimo_check import check
 from cellwright.runs.views.run_view import first_goal
 from cellwright.settings import Settings
+from tests.house.places import ROOT
 from tests.server.http.a_served_folder import SECONDS, Served, serve
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from tests.testbed.places import ROOT
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.server.http.page_build import ready_page
+from tests.house.places import ROOT
 from tests.sampling import some
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")

