@@ -18,7 +18,7 @@ from tests.house.places import ROOT
 from tests.sampling import some
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
-# Stands where npm is called from: the real one is called in tests/testbed/test_installations.py.
+# Stands where npm is called from: the real one is called in tests/house/test_installations.py.
 BUILDER = """
 import pathlib, sys
 static = pathlib.Path(__file__).parent / "src/cellwright/server/http/static"
