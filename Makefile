@@ -27,7 +27,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 # A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-GROUPS_OF_ROOMS := web runs+app+eval kernel+sandbox+journal agents+tools cli+server models+testing server/http \
+GROUPS_OF_ROOMS := web runs kernel+sandbox+journal app+eval agents+tools cli+server models+testing server/http \
 	guest/profiling+analyst+notebook house+policy+network+data+telemetry+bench guest
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := server/http guest/profiling

@@ -17,8 +17,8 @@ from typing import Final
 import anyio
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from bench.agent_driver import STYLES, AgentDriver, Came
 from bench.agent_tasks import TASKS
-from bench.agent_workshop import STYLES, Came, Workshop
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
 from cellwright.agents.agent_context import AgentContext
@@ -114,10 +114,10 @@ def _reading(what: str, fifth_lines: int, most: float) -> Finding:
 async def turns(stage: Stage) -> list[Finding]:
     """Ten tasks in code mode against the same in calls. Nothing here depends on the moment, so each is done once."""
     came: dict[Style, list[Came]] = {style: [] for style in STYLES}
-    async with Workshop.open(stage.pool) as shop:
+    async with AgentDriver.open(stage.pool) as driver:
         for name, task in TASKS.items():
             for style in STYLES:
-                came[style].append(await shop.do(name, task, style))
+                came[style].append(await driver.do(name, task, style))
     return [
         compare(
             f"{what} of {len(TASKS)} tasks in code mode",

@@ -1,4 +1,4 @@
-"""A control room on the bench: the daemon of a `RunHouse` with its web door open, and somebody with a token."""
+"""A control room on the bench: the daemon of a `RunTestbed` with its web door open, and somebody with a token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from bench.failure import BenchFailed
-from bench.run_house import RunHouse
+from bench.run_testbed import RunTestbed
 from bench.stage import Stage
 from cellwright.server.daemon.launch import DaemonLaunch
 from cellwright.server.http.addresses import WebOptions
@@ -24,7 +24,7 @@ _ANSWER_SECONDS: Final = 120
 class ControlRoom:
     """What a browser would have."""
 
-    house: RunHouse
+    testbed: RunTestbed
     origin: str
     token: str
     _client: httpx.AsyncClient
@@ -33,14 +33,14 @@ class ControlRoom:
     @asynccontextmanager
     async def open(cls, stage: Stage, *, launch: DaemonLaunch | None = None) -> AsyncGenerator[ControlRoom]:
         """A daemon of its own, as `cellwright serve --detach` starts it."""
-        async with RunHouse.open(stage, launch=launch) as house:
-            opened = await house.daemon.web(WebOptions(folder=str(house.project)))
+        async with RunTestbed.open(stage, launch=launch) as testbed:
+            opened = await testbed.daemon.web(WebOptions(folder=str(testbed.project)))
             async with httpx.AsyncClient(base_url=opened.origin + API, timeout=_ANSWER_SECONDS) as client:
                 one_time = opened.url.partition("#start=")[2]
                 session = await client.post("/session", json={"one_time": one_time}, headers={"origin": opened.origin})
                 token = _answer(session)["token"]
                 client.headers["authorization"] = f"Bearer {token}"
-                yield cls(house=house, origin=opened.origin, token=token, _client=client)
+                yield cls(testbed=testbed, origin=opened.origin, token=token, _client=client)
 
     @property
     def port(self) -> int:
@@ -51,7 +51,7 @@ class ControlRoom:
 
     async def address(self) -> str:
         """One that lets a browser in, once."""
-        return (await self.house.daemon.web()).url
+        return (await self.testbed.daemon.web()).url
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """What the API answers. `BenchFailed` if it refuses."""

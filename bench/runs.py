@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from bench.failure import BenchFailed
 from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than, told
-from bench.run_house import CELLWRIGHT, MODEL, PLAN, RunHouse
+from bench.run_testbed import CELLWRIGHT, MODEL, PLAN, RunTestbed
 from bench.stage import Stage
 from cellwright.testing import Fault
 
@@ -36,12 +36,12 @@ _PARTS: Final = (
 
 async def first_event(stage: Stage) -> list[Finding]:
     """From the command, a process of its own, to its first line on standard output; the daemon runs already."""
-    async with RunHouse.open(stage) as house:
+    async with RunTestbed.open(stage) as testbed:
         # It thinks until its run is cancelled: nothing but beginning is measured.
-        house.provider.always(Fault("slow-first-byte", answer=PLAN))
+        testbed.provider.always(Fault("slow-first-byte", answer=PLAN))
         marimo = stage.python.with_name("marimo")
         own, peer = await interleave(
-            [lambda: first_event_ms(house), lambda: _ended([str(marimo), "--version"])], rounds=stage.rounds(10)
+            [lambda: first_event_ms(testbed), lambda: _ended([str(marimo), "--version"])], rounds=stage.rounds(10)
         )
     name = "`cellwright run` → first event, daemon warm"
     return [
@@ -52,7 +52,7 @@ async def first_event(stage: Stage) -> list[Finding]:
     ]
 
 
-async def first_event_ms(house: RunHouse) -> float:
+async def first_event_ms(testbed: RunTestbed) -> float:
     """Milliseconds from `cellwright run` to its first line; the run is cancelled then."""
     words = ["run", "Sum the numbers.", "--json", "--model", MODEL]
     began = time.perf_counter()
@@ -60,8 +60,8 @@ async def first_event_ms(house: RunHouse) -> float:
         [str(CELLWRIGHT), *words],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        cwd=house.project,
-        env=house.settings.environment,
+        cwd=testbed.project,
+        env=testbed.settings.environment,
     ) as process:
         assert process.stdout is not None
         try:
@@ -76,20 +76,20 @@ async def first_event_ms(house: RunHouse) -> float:
     event = json.loads(line)
     if event.get("sequence") != 1:
         raise BenchFailed(f"not the first event: {event}")
-    await _cancel(house)
+    await _cancel(testbed)
     return took
 
 
-async def _cancel(house: RunHouse) -> None:
+async def _cancel(testbed: RunTestbed) -> None:
     """Whatever is at work, so that nothing of it is in the next measurement."""
-    for status in await house.records.runs():
+    for status in await testbed.records.runs():
         if status.is_going:
-            await house.daemon.cancel(status.run)
+            await testbed.daemon.cancel(status.run)
 
     async def is_quiet() -> bool:
-        return (await house.daemon.status()).runs_at_work == 0
+        return (await testbed.daemon.status()).runs_at_work == 0
 
-    await house.until(is_quiet)
+    await testbed.until(is_quiet)
 
 
 async def overhead(stage: Stage) -> list[Finding]:
@@ -98,14 +98,14 @@ async def overhead(stage: Stage) -> list[Finding]:
     Stock marimo runs what was delivered as often as the check does, and does nothing else.
     """
     took = _Took()
-    async with RunHouse.open(stage) as house:
-        house.plays()
+    async with RunTestbed.open(stage) as testbed:
+        testbed.plays()
 
         async def ours() -> float:
-            return await took.run(house)
+            return await took.run(testbed)
 
         async def peer() -> float:
-            return await took.exports(stage, house)
+            return await took.exports(stage, testbed)
 
         own, exports = await interleave([ours, peer], rounds=stage.rounds(10, quick=2))
     counted = slice(1, None)
@@ -139,19 +139,19 @@ class _Took:
         self.exports_cpu: list[float] = []
         self._parts: list[dict[str, float]] = []
 
-    async def run(self, house: RunHouse) -> float:
+    async def run(self, testbed: RunTestbed) -> float:
         """A whole run, from the goal's being taken to its delivery, by the journal's own times."""
-        goal, cpu = house.goal(), house.cpu_seconds()
-        run = await house.daemon.start(goal)
-        await house.delivery(run)
-        self.cpu.append(house.cpu_seconds() - cpu)
-        parts = await house.stage_seconds(run)
+        goal, cpu = testbed.goal(), testbed.cpu_seconds()
+        run = await testbed.daemon.start(goal)
+        await testbed.delivery(run)
+        self.cpu.append(testbed.cpu_seconds() - cpu)
+        parts = await testbed.stage_seconds(run)
         self._parts.append(parts)
         return sum(parts.values())
 
-    async def exports(self, stage: Stage, house: RunHouse) -> float:
+    async def exports(self, stage: Stage, testbed: RunTestbed) -> float:
         """The last notebook, run by stock marimo twice."""
-        marimo, notebook = stage.python.with_name("marimo"), house.last_notebook
+        marimo, notebook = stage.python.with_name("marimo"), testbed.last_notebook
         page = notebook.with_suffix(".stock.html")
         command = [str(marimo), "export", "html", str(notebook), "--output", str(page), "--force", "--no-include-code"]
         before, took = _children_seconds(), 0.0

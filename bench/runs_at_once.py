@@ -16,7 +16,7 @@ import anyio
 
 from bench.failure import BenchFailed
 from bench.rows import Finding, Samples, compare, no_more_than
-from bench.run_house import PLAN, STORY, WORK, RunHouse, is_planning, is_telling, speaks_of
+from bench.run_testbed import PLAN, STORY, WORK, RunTestbed, is_planning, is_telling, speaks_of
 from bench.stage import Stage
 from cellwright.journal.events import QuestionAnswered
 from cellwright.journal.names import stream_of
@@ -49,17 +49,17 @@ class Door:
 async def measure(stage: Stage) -> list[Finding]:
     """Doors while everybody works against the same doors afterwards, the journal as full as it was."""
     count = _FEW if stage.is_quick else _RUNS
-    async with RunHouse.open(stage) as house:
-        _script(house)
-        await _alone(house, Door())
-        crowd = _Crowd(house)
-        before = house.memory_mb()
+    async with RunTestbed.open(stage) as testbed:
+        _script(testbed)
+        await _alone(testbed, Door())
+        crowd = _Crowd(testbed)
+        before = testbed.memory_mb()
         runs = await crowd.gather(count)
-        memory = (house.memory_mb() - before) / count
+        memory = (testbed.memory_mb() - before) / count
         seconds = await crowd.work(runs)
         quiet = Door()
-        alone = [await _alone(house, quiet) for _ in range(_MORE)]
-        _expect_each_call_once(house, count + 2 * _MORE + 1)
+        alone = [await _alone(testbed, quiet) for _ in range(_MORE)]
+        _expect_each_call_once(testbed, count + 2 * _MORE + 1)
     return findings(count, crowd.door, quiet, memory=memory, seconds=seconds, alone=alone)
 
 
@@ -104,28 +104,28 @@ def findings(
     return found
 
 
-def _script(house: RunHouse) -> None:
-    house.provider.when(is_planning, PLAN, for_ever=True)
-    house.provider.when(is_telling, STORY, for_ever=True)
-    house.provider.when(speaks_of(f"The person answered: {_SAID}"), WORK, for_ever=True)
-    house.provider.when(lambda _: True, CallTool("ask_person", {"question": "Which numbers?"}), for_ever=True)
+def _script(testbed: RunTestbed) -> None:
+    testbed.provider.when(is_planning, PLAN, for_ever=True)
+    testbed.provider.when(is_telling, STORY, for_ever=True)
+    testbed.provider.when(speaks_of(f"The person answered: {_SAID}"), WORK, for_ever=True)
+    testbed.provider.when(lambda _: True, CallTool("ask_person", {"question": "Which numbers?"}), for_ever=True)
 
 
 class _Crowd:
     """Many runs, and the door through which they are started, listed and answered."""
 
-    def __init__(self, house: RunHouse) -> None:
-        self._house = house
+    def __init__(self, testbed: RunTestbed) -> None:
+        self._testbed = testbed
         self.door = Door()
 
     async def gather(self, count: int) -> list[str]:
         """So many runs that have all come to their question."""
-        runs = [await self._house.daemon.start(self._house.goal()) for _ in range(count)]
+        runs = [await self._testbed.daemon.start(self._testbed.goal()) for _ in range(count)]
 
         async def have_asked() -> bool:
-            return len(await self._house.records.questions.pending()) == count
+            return len(await self._testbed.records.questions.pending()) == count
 
-        await self._house.until(have_asked)
+        await self._testbed.until(have_asked)
         return list(runs)
 
     async def work(self, runs: Sequence[str]) -> float:
@@ -134,82 +134,82 @@ class _Crowd:
         Every fifth is answered only once the others work: those answers are the door's figures.
         """
         began = time.perf_counter()
-        asked = await self._house.records.questions.pending()
+        asked = await self._testbed.records.questions.pending()
         held, more = asked[::5], list[str]()
         for question in asked:
             if question not in held:
-                await _answer(self._house, question)
+                await _answer(self._testbed, question)
         while going := await self._going(runs):
             if time.perf_counter() - began > _WORK_SECONDS:
                 raise BenchFailed(f"{len(going)} of {len(runs)} runs still work after {_WORK_SECONDS} s: {going}")
-            await _listed(self._house, self.door)
+            await _listed(self._testbed, self.door)
             if len(more) < _MORE:
-                more.append(await _started(self._house, self.door))
+                more.append(await _started(self._testbed, self.door))
             if held:
-                await _heard(self._house, self.door, held.pop())
+                await _heard(self._testbed, self.door, held.pop())
             await anyio.sleep(_PAUSE_SECONDS)
         seconds = time.perf_counter() - began
         if len(more) < _MORE:
             raise BenchFailed("it was over before a door could be used")
         await self._finish(more)
         for run in [*runs, *more]:
-            await self._house.delivery(run)
+            await self._testbed.delivery(run)
         return seconds
 
     async def _finish(self, more: Sequence[str]) -> None:
         """Let those end that came late; what the door takes now is no figure."""
 
         async def are_over() -> bool:
-            for question in await self._house.records.questions.pending():
-                await _answer(self._house, question)
+            for question in await self._testbed.records.questions.pending():
+                await _answer(self._testbed, question)
             return not await self._going(more)
 
-        await self._house.until(are_over)
+        await self._testbed.until(are_over)
 
     async def _going(self, runs: Sequence[str]) -> list[str]:
-        return [status.run for status in await self._house.records.runs() if status.is_going and status.run in runs]
+        return [status.run for status in await self._testbed.records.runs() if status.is_going and status.run in runs]
 
 
-async def _alone(house: RunHouse, door: Door) -> float:
+async def _alone(testbed: RunTestbed, door: Door) -> float:
     """One run while nothing else goes on: its seconds from answer to delivery."""
-    run = await _started(house, door)
+    run = await _started(testbed, door)
 
     async def has_asked() -> bool:
-        return bool(await house.records.questions.pending(run))
+        return bool(await testbed.records.questions.pending(run))
 
-    await house.until(has_asked)
-    [question] = await house.records.questions.pending(run)
+    await testbed.until(has_asked)
+    [question] = await testbed.records.questions.pending(run)
     began = time.perf_counter()
-    await _heard(house, door, question)
-    await house.delivery(run)
+    await _heard(testbed, door, question)
+    await testbed.delivery(run)
     seconds = time.perf_counter() - began
-    await _listed(house, door)
+    await _listed(testbed, door)
     return seconds
 
 
-async def _started(house: RunHouse, door: Door) -> str:
+async def _started(testbed: RunTestbed, door: Door) -> str:
     """Take on another goal: durable when it is back."""
-    goal = house.goal("Sum a few more.")
-    return await _timed(door.starts, lambda: house.daemon.start(goal))
+    goal = testbed.goal("Sum a few more.")
+    return await _timed(door.starts, lambda: testbed.daemon.start(goal))
 
 
-async def _listed(house: RunHouse, door: Door) -> None:
+async def _listed(testbed: RunTestbed, door: Door) -> None:
     """As `cellwright runs list` does it: which there are, and how far each has come."""
 
     async def work() -> int:
-        runs = await house.records.runs()
-        return len([await read_view(house.records.log.read_all, status.run) for status in runs])
+        runs = await testbed.records.runs()
+        return len([await read_view(testbed.records.log.read_all, status.run) for status in runs])
 
     await _timed(door.lists, work)
 
 
-async def _heard(house: RunHouse, door: Door, question: OpenQuestion) -> None:
+async def _heard(testbed: RunTestbed, door: Door, question: OpenQuestion) -> None:
     """Answer, and wait until the run goes on: the next thing it tells."""
 
     async def work() -> None:
-        await _answer(house, question)
+        await _answer(testbed, question)
         has_answer = False
-        async with aclosing(house.records.log.follow(stream_of(question.run))) as told:
+        async with aclosing(testbed.records.log.follow(stream_of(question.run))) as told:
             async for recorded in told:
                 if has_answer:
                     return
@@ -220,8 +220,8 @@ async def _heard(house: RunHouse, door: Door, question: OpenQuestion) -> None:
         await _timed(door.answers, work)
 
 
-async def _answer(house: RunHouse, question: OpenQuestion) -> None:
-    await house.records.questions.answer(question.id, _SAID, by="bench")
+async def _answer(testbed: RunTestbed, question: OpenQuestion) -> None:
+    await testbed.records.questions.answer(question.id, _SAID, by="bench")
 
 
 async def _timed(took: list[float], work: Callable[[], Awaitable[T]]) -> T:
@@ -231,8 +231,8 @@ async def _timed(took: list[float], work: Callable[[], Awaitable[T]]) -> T:
     return done
 
 
-def _expect_each_call_once(house: RunHouse, runs: int) -> None:
+def _expect_each_call_once(testbed: RunTestbed, runs: int) -> None:
     """Nothing was asked or paid twice."""
-    charged = house.provider.charged
+    charged = testbed.provider.charged
     if len(charged) != runs * _CALLS or not all(charge.is_finished for charge in charged):
         raise BenchFailed(f"{len(charged)} calls were charged for {runs} runs of {_CALLS}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cellwright.kernel.pool import KernelPool
     from cellwright.kernel.session.open_notebook import OpenNotebook
     from tests.agents.forked import Forker
-    from tests.models.houses import Warm
+    from tests.models.testbed import Warm
 
 
 # How long an example takes says more about the machine than about the code. `make test-all` loads the thorough one;
@@ -117,7 +117,7 @@ async def pool() -> AsyncGenerator[KernelPool]:
 @pytest.fixture(scope="session")
 def warm_gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[Warm]:
     """A process that has imported everything a gateway needs; those of all rooms are forks of it."""
-    from tests.models.houses import warm_process
+    from tests.models.testbed import warm_process
 
     with warm_process(tmp_path_factory.mktemp("warm-gateway")) as process:
         yield process

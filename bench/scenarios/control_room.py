@@ -25,7 +25,7 @@ from bench.interleave import interleave
 from bench.memory import family, proportional_mb
 from bench.peer import Peer, start_peer
 from bench.rows import Finding, Samples, compare, no_more_than, slope
-from bench.run_house import PLAN
+from bench.run_testbed import PLAN
 from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage
 from cellwright.journal.events import Fact
@@ -61,10 +61,10 @@ async def followers(stage: Stage) -> list[Finding]:
 
 async def thinking_run(room: ControlRoom) -> str:
     """A run at work whose model thinks until the end: by itself it tells nothing more."""
-    room.house.provider.always(Fault("slow-first-byte", answer=PLAN))
-    run = await room.house.daemon.start(room.house.goal())
+    room.testbed.provider.always(Fault("slow-first-byte", answer=PLAN))
+    run = await room.testbed.daemon.start(room.testbed.goal())
     try:
-        await room.house.provider.until(lambda provider: provider.silent > 0, timeout_seconds=_WAIT_SECONDS)
+        await room.testbed.provider.until(lambda provider: provider.silent > 0, timeout_seconds=_WAIT_SECONDS)
     except TimeoutError as error:
         raise BenchFailed("the run did not come to ask its model") from error
     return run
@@ -84,7 +84,7 @@ class Round:
 
 async def told_ms(room: ControlRoom, run: str, *, followers: int, count: int) -> tuple[list[float], list[float]]:
     """What each tick took to the journal's own follower, in the daemon, and to each of those over HTTP."""
-    stream, log = stream_of(run), room.house.records.log
+    stream, log = stream_of(run), room.testbed.records.log
     last = dict(await log.streams())
     async with _crowd(room) as crowd:
         path = f"{API}/runs/{run}/events?after={last.get(stream, 0)}"
@@ -101,7 +101,7 @@ async def told_ms(room: ControlRoom, run: str, *, followers: int, count: int) ->
 
 @asynccontextmanager
 async def _crowd(room: ControlRoom) -> AsyncGenerator[Peer]:
-    folder = room.house.project.parent / "crowd"
+    folder = room.testbed.project.parent / "crowd"
     folder.mkdir(exist_ok=True)
     async with start_peer(Path(sys.executable), "event_followers", folder) as crowd:
         yield crowd
@@ -254,14 +254,14 @@ async def open_notebooks(room: ControlRoom, count: int) -> tuple[list[float], li
     server: list[float] = []
     everything: list[float] = []
     for number in range(count):
-        path = room.house.new_notebook()
+        path = room.testbed.new_notebook()
         path.write_text(path.read_text().replace("import pandas as pd\n    return (pd,)", f"{CODE}\n    return"))
         opened = await room.post("/notebooks", {"path": path.name})
         ran = await room.post(f"/notebooks/{opened['id']}/run", {"cells": "all", "wait_seconds": 30})
         if ran["is_running"] or ran["problem"] or {cell["status"] for cell in ran["cells"]} != {"ok"}:
             raise BenchFailed(f"the notebook {number} did not run: {ran}")
-        server.append(_megabytes([room.house.pid]))
-        everything.append(_megabytes(family(room.house.pid)))
+        server.append(_megabytes([room.testbed.pid]))
+        everything.append(_megabytes(family(room.testbed.pid)))
     return server, everything
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from cellwright.journal.database import Database, JournalLocation
 from cellwright.journal.tables import create_tables
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 
 
 @pytest.fixture
-def house(warm: Warm, tmp_path: Path) -> Generator[House]:
-    with House.open(tmp_path / "house", warm) as opened:
+def testbed(warm: Warm, tmp_path: Path) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path / "testbed", warm) as opened:
         yield opened
 
 

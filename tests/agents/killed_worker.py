@@ -30,8 +30,8 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import CallContext, Tool, tool
-from tests.agents.workshop import a_role, an_assignment, finish, open_workshop
-from tests.models.houses import House, Warm
+from tests.agents.driver import a_role, an_assignment, finish, open_driver
+from tests.models.testbed import ModelTestbed, Warm
 
 RULES = '[[rule]]\naction = "use-network"\nthen = "allow"\nhosts = ["data.example"]\nreason = "Agreed."\n'
 
@@ -65,10 +65,10 @@ async def main(home: str, where: str, folder: str, point: str, visit: str, tools
     at = _crash(point, visit, where)
     # The provider and the gateway live elsewhere, and outlive this process.
     elsewhere: Any = None
-    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
+    testbed = ModelTestbed(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with _notebook(tools, Path(folder)) as notebook, _programs(tools, Path(folder)) as studio:
         here = file_tools(Path(folder)) if notebook is None else []
-        await _work(house, where, Path(folder), here, notebook, at, studio)
+        await _work(testbed, where, Path(folder), here, notebook, at, studio)
 
 
 def _crash(point: str, visit: str, where: str) -> AtCrashPoint:
@@ -102,7 +102,7 @@ def _letting(folder: Path) -> PutIntoEffect:
 
 
 async def _work(
-    house: House,
+    testbed: ModelTestbed,
     where: str,
     folder: Path,
     tools: list[Tool],
@@ -111,10 +111,10 @@ async def _work(
     studio: dict[str, Any],
 ) -> None:
     roles = [a_role(style="code" if "program" in studio else "tools")]
-    async with open_workshop(
-        house, where, tools=tools, notebook=notebook, at_crash_point=at, roles=roles, studio=studio, rules=RULES
-    ) as shop:
-        report = await shop.work(an_assignment())
+    async with open_driver(
+        testbed, where, tools=tools, notebook=notebook, at_crash_point=at, roles=roles, studio=studio, rules=RULES
+    ) as driver:
+        report = await driver.work(an_assignment())
         await anyio.Path(folder / "report.json").write_text(json.dumps(asdict(report)))
 
 

@@ -13,9 +13,9 @@ import pytest
 from cellwright.journal.crash import CrashPoint
 from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool, CallTools, Fault, Say
+from tests.agents.driver import DONE
 from tests.agents.forked import Forker
-from tests.agents.workshop import DONE
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 ANSWERS = (
     CallTool("read", {}),
@@ -26,15 +26,17 @@ ANSWERS = (
 
 
 @pytest.fixture
-async def gateway(house: House) -> AsyncGenerator[Models]:
-    async with Models.open(house.home, launch=house.launch()) as models:
+async def gateway(testbed: ModelTestbed) -> AsyncGenerator[Models]:
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         yield models
 
 
-async def run(forker: Forker, house: House, where: Path, crash: str, visit: int | str, tools: str = "files") -> int:
+async def run(
+    forker: Forker, testbed: ModelTestbed, where: Path, crash: str, visit: int | str, tools: str = "files"
+) -> int:
     folder = where.parent
     return await anyio.to_thread.run_sync(
-        forker.run, str(house.home), str(where), str(folder), crash, str(visit), tools
+        forker.run, str(testbed.home), str(where), str(folder), crash, str(visit), tools
     )
 
 
@@ -57,49 +59,49 @@ def report(folder: Path) -> dict[str, Any]:
     ],
 )
 async def test_an_agent_killed_again_and_again_does_and_pays_everything_once(
-    house: House, where: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
+    testbed: ModelTestbed, where: Path, forker: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
-    house.provider.script(*ANSWERS)
+    testbed.provider.script(*ANSWERS)
     # Inside a step it is killed until it comes to its end: each time it gets a little further.
     again = point if point in {CrashPoint.STEP_CHECKED, CrashPoint.STEP_WORKED, CrashPoint.STEP_COMMITTING} else "-"
-    codes = [await run(forker, house, where, point, visit)]
+    codes = [await run(forker, testbed, where, point, visit)]
     while codes[-1] == -9 and len(codes) < 50:
-        codes.append(await run(forker, house, where, again, visit))
+        codes.append(await run(forker, testbed, where, again, visit))
     assert (codes[0], codes[-1]) == (-9, 0)
-    assert len(house.provider.requests) == len(ANSWERS)
-    assert len(house.provider.charged) == len(ANSWERS)
+    assert len(testbed.provider.requests) == len(ANSWERS)
+    assert len(testbed.provider.charged) == len(ANSWERS)
     assert (where.parent / "world.txt").read_text().split() == ["r/s2c1", "r/s2c3"]
     told = report(where.parent)
     assert (told["outcome"], told["answer"], told["turns"], told["artifacts"]) == ("finished", "42", 4, ["notes"])
 
 
 async def test_an_agent_killed_in_the_middle_of_a_thought_hears_the_rest_of_it_and_pays_once(
-    house: House, where: Path, forker: Forker, gateway: Models
+    testbed: ModelTestbed, where: Path, forker: Forker, gateway: Models
 ) -> None:
-    house.provider.script(CallTool("read", {}), Fault("slow-first-byte", answer=DONE))
+    testbed.provider.script(CallTool("read", {}), Fault("slow-first-byte", answer=DONE))
     pid = await anyio.to_thread.run_sync(
-        forker.start, str(house.home), str(where), str(where.parent), "-", "1", "files"
+        forker.start, str(testbed.home), str(where), str(where.parent), "-", "1", "files"
     )
-    await house.provider.until(lambda provider: provider.silent == 1)
+    await testbed.provider.until(lambda provider: provider.silent == 1)
     await anyio.to_thread.run_sync(forker.kill, pid)
-    house.provider.release()
-    assert await run(forker, house, where, "-", 1) == 0
-    assert len(house.provider.charged) == 2
+    testbed.provider.release()
+    assert await run(forker, testbed, where, "-", 1) == 0
+    assert len(testbed.provider.charged) == 2
     assert report(where.parent)["outcome"] == "finished"
 
 
 @pytest.mark.slow
 async def test_cells_applied_by_a_killed_agent_are_in_the_notebook_once(
-    house: House, where: Path, forker: Forker, gateway: Models, write_notebook: Callable[..., Path]
+    testbed: ModelTestbed, where: Path, forker: Forker, gateway: Models, write_notebook: Callable[..., Path]
 ) -> None:
     path = write_notebook("x = 1")
     edit = {"op": "create", "code": "y = x + 41\ny", "name": "answer"}
-    house.provider.script(CallTool("apply", {"edits": [edit]}), Say("The answer is in y."), DONE)
-    codes = [await run(forker, house, where, CrashPoint.EFFECT_HAPPENED, 1, str(path))]
-    codes.append(await run(forker, house, where, CrashPoint.STEP_COMMITTED, 1, str(path)))
-    codes.append(await run(forker, house, where, "-", 1, str(path)))
+    testbed.provider.script(CallTool("apply", {"edits": [edit]}), Say("The answer is in y."), DONE)
+    codes = [await run(forker, testbed, where, CrashPoint.EFFECT_HAPPENED, 1, str(path))]
+    codes.append(await run(forker, testbed, where, CrashPoint.STEP_COMMITTED, 1, str(path)))
+    codes.append(await run(forker, testbed, where, "-", 1, str(path)))
     assert codes == [-9, -9, 0]
     assert path.read_text().count("y = x + 41") == 1
-    assert len(house.provider.charged) == 3
-    assert "42" in str(house.provider.requests[1].body["messages"])
+    assert len(testbed.provider.charged) == 3
+    assert "42" in str(testbed.provider.requests[1].body["messages"])
     assert report(where.parent)["outcome"] == "finished"

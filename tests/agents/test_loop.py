@@ -15,8 +15,8 @@ from cellwright.errors import UserError
 from cellwright.journal.log import EventLog
 from cellwright.testing import CallTool, CallTools, Fault, Say
 from cellwright.tools.tool import Tool, tool
-from tests.agents.workshop import ADA, DONE, SECRET, a_role, an_assignment, finish, open_workshop
-from tests.models.houses import House
+from tests.agents.driver import ADA, DONE, SECRET, a_role, an_assignment, finish, open_driver
+from tests.models.testbed import ModelTestbed
 
 
 def counting() -> tuple[list[str], list[Tool]]:
@@ -38,15 +38,15 @@ def counting() -> tuple[list[str], list[Tool]]:
     return done, [read, write, finish]
 
 
-async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(house: House, where: Path) -> None:
+async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
-    house.provider.script(
+    testbed.provider.script(
         CallTool("read", {"name": "x"}, text="First I look."),
         CallTool("write", {"name": "y", "value": 14}),
         DONE,
     )
-    async with open_workshop(house, where, tools=tools) as shop:
-        report = await shop.work()
+    async with open_driver(testbed, where, tools=tools) as driver:
+        report = await driver.work()
         assert asdict(report) == snapshot(
             {
                 "outcome": "finished",
@@ -62,9 +62,9 @@ async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(house: 
             }
         )
         assert done == ["read x", "write y 14"]
-        assert "x is 7" in shop.sent_text(2)
-        assert "First I look." in shop.sent_text(2)
-        assert [name for name in await shop.step_names() if name.startswith("think")] == [
+        assert "x is 7" in driver.sent_text(2)
+        assert "First I look." in driver.sent_text(2)
+        assert [name for name in await driver.step_names() if name.startswith("think")] == [
             "think 1",
             "think 2",
             "think 3",
@@ -72,19 +72,19 @@ async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(house: 
 
 
 @pytest.mark.slow
-async def test_a_malformed_call_comes_back_in_one_line_and_counts_as_a_turn(house: House, where: Path) -> None:
+async def test_a_malformed_call_comes_back_in_one_line_and_counts_as_a_turn(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
-    house.provider.script(
+    testbed.provider.script(
         CallTool("write", '{"name": "y", "value": '),
         CallTool("write", {"name": "y", "value": "many"}),
         CallTool("wriet", {"name": "y"}),
         DONE,
     )
-    async with open_workshop(house, where, tools=tools) as shop:
-        report = await shop.work()
+    async with open_driver(testbed, where, tools=tools) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns, report.failed_turns) == ("finished", 4, 3)
         assert done == []
-        told = [message["content"] for message in shop.sent(4) if message["role"] == "tool"]
+        told = [message["content"] for message in driver.sent(4) if message["role"] == "tool"]
         bad = "Error (bad-arguments): write:"
         takes = "It takes (name: str, value: int)."
         assert told == [
@@ -95,71 +95,73 @@ async def test_a_malformed_call_comes_back_in_one_line_and_counts_as_a_turn(hous
         assert not any("\n" in line for line in told)
 
 
-async def test_an_empty_answer_and_one_cut_off_are_told_back(house: House, where: Path) -> None:
-    house.provider.script(Say("so I will", stop="length"), Say("…"), DONE)
-    async with open_workshop(house, where) as shop:
-        assert (await shop.work()).turns == 3
-        assert "cut off" in shop.sent_text(2)
-        assert "Call a tool, or finish" in shop.sent_text(3)
+async def test_an_empty_answer_and_one_cut_off_are_told_back(testbed: ModelTestbed, where: Path) -> None:
+    testbed.provider.script(Say("so I will", stop="length"), Say("…"), DONE)
+    async with open_driver(testbed, where) as driver:
+        assert (await driver.work()).turns == 3
+        assert "cut off" in driver.sent_text(2)
+        assert "Call a tool, or finish" in driver.sent_text(3)
 
 
-async def test_words_alone_are_asked_about_once_and_then_are_the_answer(house: House, where: Path) -> None:
-    house.provider.script(Say("It is 42."), Say("As I said: 42."))
-    async with open_workshop(house, where) as shop:
-        report = await shop.work()
+async def test_words_alone_are_asked_about_once_and_then_are_the_answer(testbed: ModelTestbed, where: Path) -> None:
+    testbed.provider.script(Say("It is 42."), Say("As I said: 42."))
+    async with open_driver(testbed, where) as driver:
+        report = await driver.work()
         assert (report.outcome, report.answer, report.turns) == ("finished", "As I said: 42.", 2)
 
 
-async def test_a_role_without_tools_answers_in_words(house: House, where: Path) -> None:
-    house.provider.script(Say("A plan."))
-    async with open_workshop(house, where, roles=[a_role(tools=())]) as shop:
-        report = await shop.work()
+async def test_a_role_without_tools_answers_in_words(testbed: ModelTestbed, where: Path) -> None:
+    testbed.provider.script(Say("A plan."))
+    async with open_driver(testbed, where, roles=[a_role(tools=())]) as driver:
+        report = await driver.work()
         assert (report.outcome, report.answer, report.turns) == ("finished", "A plan.", 1)
-        assert shop.requests()[0].tools == ()
+        assert driver.requests()[0].tools == ()
 
 
 @pytest.mark.slow
-async def test_a_role_has_the_tools_it_names_and_no_others(house: House, where: Path) -> None:
+async def test_a_role_has_the_tools_it_names_and_no_others(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
-    house.provider.script(CallTool("write", {"name": "y", "value": 1}), DONE)
-    async with open_workshop(house, where, tools=tools, roles=[a_role(tools=("read", "finish", "not-here"))]) as shop:
-        assert (await shop.work()).failed_turns == 1
-        assert shop.requests()[0].tools == ("read", "finish")
+    testbed.provider.script(CallTool("write", {"name": "y", "value": 1}), DONE)
+    async with open_driver(testbed, where, tools=tools, roles=[a_role(tools=("read", "finish", "not-here"))]) as driver:
+        assert (await driver.work()).failed_turns == 1
+        assert driver.requests()[0].tools == ("read", "finish")
         assert done == []
-        assert "There is no tool 'write'" in shop.sent_text(2)
+        assert "There is no tool 'write'" in driver.sent_text(2)
 
 
-async def test_a_model_that_never_finishes_is_stopped_at_its_steps_with_what_it_has(house: House, where: Path) -> None:
+async def test_a_model_that_never_finishes_is_stopped_at_its_steps_with_what_it_has(
+    testbed: ModelTestbed, where: Path
+) -> None:
     _, tools = counting()
-    house.provider.script(*(CallTool("read", {"name": f"x{n}"}, text=f"Now number {n}.") for n in range(9)))
-    async with open_workshop(house, where, tools=tools, roles=[a_role(steps=4)]) as shop:
-        report = await shop.work()
+    testbed.provider.script(*(CallTool("read", {"name": f"x{n}"}, text=f"Now number {n}.") for n in range(9)))
+    async with open_driver(testbed, where, tools=tools, roles=[a_role(steps=4)]) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns, report.summary) == ("out-of-budget", 4, "Now number 3.")
         assert report.why == "All 4 steps of a helper are used."
-        assert len(shop.requests()) == 4
-        assert "Step 4 of 4. This is the last one: call finish" in shop.sent_text(4)
+        assert len(driver.requests()) == 4
+        assert "Step 4 of 4. This is the last one: call finish" in driver.sent_text(4)
 
 
-async def test_a_model_is_stopped_when_its_tokens_are_used(house: House, where: Path) -> None:
+async def test_a_model_is_stopped_when_its_tokens_are_used(testbed: ModelTestbed, where: Path) -> None:
     _, tools = counting()
-    house.provider.script(*(CallTool("read", {"name": f"x{n}"}) for n in range(9)))
-    async with open_workshop(house, where, tools=tools, roles=[a_role(tokens=20)]) as shop:
-        report = await shop.work()
+    testbed.provider.script(*(CallTool("read", {"name": f"x{n}"}) for n in range(9)))
+    async with open_driver(testbed, where, tools=tools, roles=[a_role(tokens=20)]) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns) == ("out-of-budget", 2)
 
 
 @pytest.mark.slow
-async def test_doing_the_same_again_is_said_and_ends_the_work_in_the_end(house: House, where: Path) -> None:
+async def test_doing_the_same_again_is_said_and_ends_the_work_in_the_end(testbed: ModelTestbed, where: Path) -> None:
     _, tools = counting()
-    house.provider.script(*(CallTool("read", {"name": "x"}) for _ in range(9)))
-    async with open_workshop(house, where, tools=tools) as shop:
-        report = await shop.work()
+    testbed.provider.script(*(CallTool("read", {"name": "x"}) for _ in range(9)))
+    async with open_driver(testbed, where, tools=tools) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns) == ("gave-up", 5)
-        assert "You did exactly this before" not in shop.sent_text(2)
-        assert "You did exactly this before" in shop.sent_text(3)
+        assert "You did exactly this before" not in driver.sent_text(2)
+        assert "You did exactly this before" in driver.sent_text(3)
 
 
-async def test_reads_of_one_answer_run_at_once_and_changes_in_their_order(house: House, where: Path) -> None:
+async def test_reads_of_one_answer_run_at_once_and_changes_in_their_order(testbed: ModelTestbed, where: Path) -> None:
     done: list[str] = []
     together = anyio.Event()
 
@@ -182,41 +184,47 @@ async def test_reads_of_one_answer_run_at_once_and_changes_in_their_order(house:
         return name
 
     reads = (CallTool("read", {"name": "x"}), CallTool("read", {"name": "y"}))
-    house.provider.script(CallTools((*reads, CallTool("write", {"name": "a"}), CallTool("write", {"name": "b"}))), DONE)
-    async with open_workshop(house, where, tools=[read, write, finish]) as shop:
-        assert (await shop.work()).outcome == "finished"
+    testbed.provider.script(
+        CallTools((*reads, CallTool("write", {"name": "a"}), CallTool("write", {"name": "b"}))), DONE
+    )
+    async with open_driver(testbed, where, tools=[read, write, finish]) as driver:
+        assert (await driver.work()).outcome == "finished"
         assert sorted(done[:2]) == ["read x", "read y"]
         assert done[2:] == ["write a", "wrote a", "write b", "wrote b"]
 
 
-async def test_finishing_does_not_count_when_a_call_of_the_same_answer_failed(house: House, where: Path) -> None:
+async def test_finishing_does_not_count_when_a_call_of_the_same_answer_failed(
+    testbed: ModelTestbed, where: Path
+) -> None:
     _, tools = counting()
-    house.provider.script(CallTools((CallTool("write", {"name": "y"}), DONE)), DONE)
-    async with open_workshop(house, where, tools=tools) as shop:
-        report = await shop.work()
+    testbed.provider.script(CallTools((CallTool("write", {"name": "y"}), DONE)), DONE)
+    async with open_driver(testbed, where, tools=tools) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns) == ("finished", 2)
-        assert "Not finished: a call before it" in shop.sent_text(2)
+        assert "Not finished: a call before it" in driver.sent_text(2)
 
 
-async def test_calls_after_finish_are_not_made(house: House, where: Path) -> None:
+async def test_calls_after_finish_are_not_made(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
-    house.provider.script(CallTools((DONE, CallTool("write", {"name": "y", "value": 1}))))
-    async with open_workshop(house, where, tools=tools) as shop:
-        assert (await shop.work()).outcome == "finished"
+    testbed.provider.script(CallTools((DONE, CallTool("write", {"name": "y", "value": 1}))))
+    async with open_driver(testbed, where, tools=tools) as driver:
+        assert (await driver.work()).outcome == "finished"
         assert done == []
 
 
-async def test_one_call_at_a_time_is_what_weak_models_get(house: House, where: Path) -> None:
+async def test_one_call_at_a_time_is_what_weak_models_get(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
     reads = (CallTool("read", {"name": "x"}), CallTool("read", {"name": "y"}))
-    house.provider.script(CallTools(reads), DONE)
-    async with open_workshop(house, where, tools=tools, roles=[a_role(style="one-call")]) as shop:
-        assert (await shop.work()).turns == 2
+    testbed.provider.script(CallTools(reads), DONE)
+    async with open_driver(testbed, where, tools=tools, roles=[a_role(style="one-call")]) as driver:
+        assert (await driver.work()).turns == 2
         assert done == ["read x"]
-        assert "Not done (one call at a time): read." in shop.sent_text(2)
+        assert "Not done (one call at a time): read." in driver.sent_text(2)
 
 
-async def test_what_a_person_says_between_steps_stands_in_the_next_context_and_stays(house: House, where: Path) -> None:
+async def test_what_a_person_says_between_steps_stands_in_the_next_context_and_stays(
+    testbed: ModelTestbed, where: Path
+) -> None:
     done: list[str] = []
     logs: list[EventLog] = []
 
@@ -228,26 +236,26 @@ async def test_what_a_person_says_between_steps_stands_in_the_next_context_and_s
         done.append(name)
         return name
 
-    house.provider.script(CallTool("read", {"name": "a"}), CallTool("read", {"name": "b"}), DONE)
-    async with open_workshop(house, where, tools=[read, finish]) as shop:
-        logs.append(shop.journal.log)
-        await shop.work()
+    testbed.provider.script(CallTool("read", {"name": "a"}), CallTool("read", {"name": "b"}), DONE)
+    async with open_driver(testbed, where, tools=[read, finish]) as driver:
+        logs.append(driver.journal.log)
+        await driver.work()
         said = "ada says while you work: Use the figures of 2024."
-        assert [said in shop.sent_text(number) for number in (1, 2, 3)] == [False, True, True]
-        assert [shop.sent_text(number).count(said) for number in (2, 3)] == [1, 1]
+        assert [said in driver.sent_text(number) for number in (1, 2, 3)] == [False, True, True]
+        assert [driver.sent_text(number).count(said) for number in (2, 3)] == [1, 1]
 
 
-async def test_an_empty_message_is_refused(house: House, where: Path) -> None:
-    async with open_workshop(house, where) as shop:
+async def test_an_empty_message_is_refused(testbed: ModelTestbed, where: Path) -> None:
+    async with open_driver(testbed, where) as driver:
         try:
-            await say(shop.journal.log, "r", " ", ADA)
+            await say(driver.journal.log, "r", " ", ADA)
         except UserError as problem:
             assert "1 to 8,000" in problem.message
         else:
             raise AssertionError("it was taken")
 
 
-async def test_a_person_can_stop_an_agent_before_its_next_step(house: House, where: Path) -> None:
+async def test_a_person_can_stop_an_agent_before_its_next_step(testbed: ModelTestbed, where: Path) -> None:
     logs: list[EventLog] = []
 
     @tool()
@@ -256,45 +264,47 @@ async def test_a_person_can_stop_an_agent_before_its_next_step(house: House, whe
         await stop(logs[0], "r", ADA, "Enough.")
         return name
 
-    house.provider.script(CallTool("read", {"name": "a"}, text="I read."), DONE)
-    async with open_workshop(house, where, tools=[read, finish]) as shop:
-        logs.append(shop.journal.log)
-        report = await shop.work()
+    testbed.provider.script(CallTool("read", {"name": "a"}, text="I read."), DONE)
+    async with open_driver(testbed, where, tools=[read, finish]) as driver:
+        logs.append(driver.journal.log)
+        report = await driver.work()
         assert (report.outcome, report.why, report.summary) == ("stopped", "ada stopped it: Enough.", "I read.")
-        assert len(shop.requests()) == 1
+        assert len(driver.requests()) == 1
 
 
-async def test_when_no_model_answers_the_report_says_so(house: House, where: Path) -> None:
-    house.provider.script(*(Fault("unauthorised") for _ in range(4)))
-    async with open_workshop(house, where) as shop:
-        report = await shop.work()
+async def test_when_no_model_answers_the_report_says_so(testbed: ModelTestbed, where: Path) -> None:
+    testbed.provider.script(*(Fault("unauthorised") for _ in range(4)))
+    async with open_driver(testbed, where) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns) == ("gave-up", 0)
         assert report.why == IsStr(regex="(?s).*near:one.*")
 
 
-async def test_a_role_or_model_that_is_not_there_is_the_persons_to_correct(house: House, where: Path) -> None:
-    async with open_workshop(house, where) as shop:
+async def test_a_role_or_model_that_is_not_there_is_the_persons_to_correct(testbed: ModelTestbed, where: Path) -> None:
+    async with open_driver(testbed, where) as driver:
         try:
-            await shop.work(an_assignment(role="wizard"))
+            await driver.work(an_assignment(role="wizard"))
         except UserError as problem:
             assert "No role 'wizard'" in problem.message
         else:
             raise AssertionError("it worked")
-        report = await shop.report(await shop.start(an_assignment(models=("far:away",)), run="other"))
+        report = await driver.report(await driver.start(an_assignment(models=("far:away",)), run="other"))
         assert report.outcome == "gave-up"
 
 
-async def test_no_secret_of_goal_or_notes_reaches_the_model(house: House, where: Path) -> None:
-    house.provider.script(DONE)
-    async with open_workshop(house, where) as shop:
-        await shop.work(an_assignment(f"Log in with {SECRET}."))
-        assert SECRET not in shop.sent_text(1)
-        assert "[masked PASSWORD]" in shop.sent_text(1)
+async def test_no_secret_of_goal_or_notes_reaches_the_model(testbed: ModelTestbed, where: Path) -> None:
+    testbed.provider.script(DONE)
+    async with open_driver(testbed, where) as driver:
+        await driver.work(an_assignment(f"Log in with {SECRET}."))
+        assert SECRET not in driver.sent_text(1)
+        assert "[masked PASSWORD]" in driver.sent_text(1)
 
 
 @pytest.mark.slow
-async def test_documents_written_by_an_agent_are_kept_by_name_and_read_by_the_next(house: House, where: Path) -> None:
-    house.provider.script(
+async def test_documents_written_by_an_agent_are_kept_by_name_and_read_by_the_next(
+    testbed: ModelTestbed, where: Path
+) -> None:
+    testbed.provider.script(
         CallTool("write_artifact", {"name": "plan.md", "text": "1. look"}),
         CallTool("write_artifact", {"name": "plan.md", "text": "1. look\n2. count"}),
         CallTool("read_artifact", {"name": "plan.md"}),
@@ -302,24 +312,24 @@ async def test_documents_written_by_an_agent_are_kept_by_name_and_read_by_the_ne
         CallTool("write_artifact", {"name": "../plan", "text": "x"}),
         DONE,
     )
-    async with open_workshop(house, where) as shop:
-        report = await shop.work()
+    async with open_driver(testbed, where) as driver:
+        report = await driver.work()
         assert report.artifacts == ("plan.md",)
-        assert "1. look\\n2. count" in shop.sent_text(4)
-        assert "There is: plan.md." in shop.sent_text(5)
-        assert "is no name" in shop.sent_text(6)
+        assert "1. look\\n2. count" in driver.sent_text(4)
+        assert "There is: plan.md." in driver.sent_text(5)
+        assert "is no name" in driver.sent_text(6)
 
 
 @pytest.mark.slow
-async def test_the_context_of_every_step_is_kept_and_is_what_was_sent(house: House, where: Path) -> None:
+async def test_the_context_of_every_step_is_kept_and_is_what_was_sent(testbed: ModelTestbed, where: Path) -> None:
     _, tools = counting()
-    house.provider.script(CallTool("read", {"name": "x" * 200}), CallTool("read", {"name": "y" * 200}), DONE)
-    async with open_workshop(house, where, tools=tools) as shop:
-        await shop.work()
+    testbed.provider.script(CallTool("read", {"name": "x" * 200}), CallTool("read", {"name": "y" * 200}), DONE)
+    async with open_driver(testbed, where, tools=tools) as driver:
+        await driver.work()
         for step in (1, 2, 3):
-            prompt = await shop.context(step)
+            prompt = await driver.context(step)
             told = "".join(prompt.text_of(span) for span in prompt.spans if span.place in ("system", "user", "result"))
-            sent = [part for message in shop.sent(step) for part in _texts(message)]
+            sent = [part for message in driver.sent(step) for part in _texts(message)]
             assert told == "".join(sent)
             assert [span.start for span in prompt.spans[1:]] == [span.end for span in prompt.spans[:-1]]
             assert prompt.spans[-1].end == len(prompt.text)

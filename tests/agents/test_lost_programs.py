@@ -23,11 +23,11 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.actions.steps import ProgramLimits
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.tool import Tool, tool
+from tests.agents.driver import DONE, AgentDriver, finish, open_driver
 from tests.agents.forked import Forker
 from tests.agents.test_killed import gateway, report, run
 from tests.agents.test_programs import CODE, KILLED, program
-from tests.agents.workshop import DONE, Workshop, finish, open_workshop
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.sampling import some
 
 __all__ = ["gateway"]
@@ -92,59 +92,59 @@ ADDING = "a = await add('a')\nb = await add('b')\nc = await add('c')\n[a, b, c]"
 
 @pytest.mark.parametrize("names", some(["abc", "a", "b", "c"], 1))
 async def test_a_worker_lost_while_its_program_waits_is_replaced_and_no_call_is_made_again(
-    house: House, where: Path, worker: ActionWorker, names: str
+    testbed: ModelTestbed, where: Path, worker: ActionWorker, names: str
 ) -> None:
     async def lose(name: str) -> None:
         if name in names:
             await kill(worker)
 
     done, add = adding(lose)
-    house.provider.script(program(ADDING), DONE)
-    async with open_workshop(house, where, tools=[add, finish], roles=[CODE], studio=_with(worker)) as shop:
-        came = await shop.work()
+    testbed.provider.script(program(ADDING), DONE)
+    async with open_driver(testbed, where, tools=[add, finish], roles=[CODE], studio=_with(worker)) as driver:
+        came = await driver.work()
         assert (came.outcome, came.failed_turns, done) == ("finished", 0, ["a", "b", "c"])
-        assert "value: [1, 2, 3]" in shop.sent_text(2)
+        assert "value: [1, 2, 3]" in driver.sent_text(2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "await add('a')\n"])
 async def test_a_worker_lost_while_its_program_computes_is_replaced(
-    house: House, where: Path, worker: ActionWorker, before: str
+    testbed: ModelTestbed, where: Path, worker: ActionWorker, before: str
 ) -> None:
     done, add = adding()
-    house.provider.script(program(f"{before}{SPIN.format(turns=20_000_000)}await add('z')\nnumber"), DONE)
-    async with open_workshop(house, where, tools=[add, finish], roles=[CODE], studio=_with(worker)) as shop:
-        await _work_and_kill(shop, worker, 1)
-        assert (await shop.report()).failed_turns == 0
+    testbed.provider.script(program(f"{before}{SPIN.format(turns=20_000_000)}await add('z')\nnumber"), DONE)
+    async with open_driver(testbed, where, tools=[add, finish], roles=[CODE], studio=_with(worker)) as driver:
+        await _work_and_kill(driver, worker, 1)
+        assert (await driver.report()).failed_turns == 0
         assert done == (["a", "z"] if before else ["z"])
-        assert "value: 19999999" in shop.sent_text(2)
+        assert "value: 19999999" in driver.sent_text(2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "await add('a')\n"])
 async def test_a_program_whose_workers_are_all_lost_is_an_error_that_says_what_was_done(
-    house: House, where: Path, worker: ActionWorker, before: str
+    testbed: ModelTestbed, where: Path, worker: ActionWorker, before: str
 ) -> None:
     done, add = adding()
-    house.provider.script(program(f"{before}while True:\n    pass"), program("await add('b')"), DONE)
-    async with open_workshop(house, where, tools=[add, finish], roles=[CODE], studio=_with(worker)) as shop:
-        await _work_and_kill(shop, worker, 3)
-        came = await shop.report()
+    testbed.provider.script(program(f"{before}while True:\n    pass"), program("await add('b')"), DONE)
+    async with open_driver(testbed, where, tools=[add, finish], roles=[CODE], studio=_with(worker)) as driver:
+        await _work_and_kill(driver, worker, 3)
+        came = await driver.report()
         assert (came.outcome, came.failed_turns) == ("finished", 1)
         assert done == (["a", "b"] if before else ["b"])
-        told = shop.sent_text(2)
+        told = driver.sent_text(2)
         assert "Error (unavailable): The program did not come to its end: 3 workers were lost under it" in told
         assert "ended by signal 9" in told
         assert ("Called before that, and not undone: add." if before else "Nothing had been called.") in told
         # The next one gets a new worker.
-        assert f"value: {len(done)}" in shop.sent_text(3)
+        assert f"value: {len(done)}" in driver.sent_text(3)
 
 
-async def _work_and_kill(shop: Workshop, worker: ActionWorker, times: int) -> None:
+async def _work_and_kill(driver: AgentDriver, worker: ActionWorker, times: int) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(kill_running, worker, times)
-        await shop.start()
-    await shop.report()
+        await driver.start()
+    await driver.report()
 
 
 def _with(worker: ActionWorker) -> dict[str, Any]:
@@ -181,14 +181,14 @@ def age(where: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("visit", [1, 3, 4])
 async def test_a_program_whose_state_nobody_can_read_is_replayed_and_no_call_is_made_again(
-    house: House, where: Path, forker: Forker, gateway: Models, visit: int
+    testbed: ModelTestbed, where: Path, forker: Forker, gateway: Models, visit: int
 ) -> None:
-    house.provider.script(program(KILLED), DONE)
-    assert await run(forker, house, where, CrashPoint.EFFECT_HAPPENED, visit, "programs") == -9
+    testbed.provider.script(program(KILLED), DONE)
+    assert await run(forker, testbed, where, CrashPoint.EFFECT_HAPPENED, visit, "programs") == -9
     age(where)
-    assert await run(forker, house, where, "-", 1, "programs") == 0
+    assert await run(forker, testbed, where, "-", 1, "programs") == 0
     assert (where.parent / "world.txt").read_text().split() == [f"r/s1c1.{number}" for number in (0, 1, 2, 5)]
-    assert "[4, 3, 4]" in str(house.provider.requests[1].body["messages"])
+    assert "[4, 3, 4]" in str(testbed.provider.requests[1].body["messages"])
     assert (report(where.parent)["outcome"], report(where.parent)["failed_turns"]) == ("finished", 0)
 
 
@@ -203,17 +203,17 @@ async def test_a_program_whose_state_nobody_can_read_is_replayed_and_no_call_is_
     ids=["with other arguments", "for less", "for another tool"],
 )
 async def test_a_replay_that_asks_for_something_else_stops_and_says_what_was_done(
-    house: House, where: Path, forker: Forker, gateway: Models, code: str, is_changed: bool
+    testbed: ModelTestbed, where: Path, forker: Forker, gateway: Models, code: str, is_changed: bool
 ) -> None:
-    house.provider.script(program(code), DONE)
-    assert await run(forker, house, where, CrashPoint.EFFECT_HAPPENED, 2, "programs") == -9
+    testbed.provider.script(program(code), DONE)
+    assert await run(forker, testbed, where, CrashPoint.EFFECT_HAPPENED, 2, "programs") == -9
     age(where)
     if is_changed:
         # As if the program's own doing were another in a newer interpreter.
         rewrite(where, "tool read", lambda output: re.sub(r'("value":\s?)\[\]', r"\1[1]", output))
-    assert await run(forker, house, where, "-", 1, "programs") == 0
+    assert await run(forker, testbed, where, "-", 1, "programs") == 0
     assert len((where.parent / "world.txt").read_text().split()) == 2
-    told = str(house.provider.requests[1].body["messages"])
+    told = str(testbed.provider.requests[1].body["messages"])
     assert "(state)" in told
     assert "Called before that, and not undone: " in told
     assert report(where.parent)["outcome"] == "finished"

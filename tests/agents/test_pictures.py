@@ -21,11 +21,11 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
 from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.result_images import MOST_BYTES, ResultImage, image_of, is_showable, size_of
+from tests.agents.driver import DONE, AgentDriver, open_driver
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_programs import CODE, program
-from tests.agents.workshop import DONE, Workshop, open_workshop
 from tests.conftest import Opener
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 
 def png(width: int = 3, height: int = 2, more: bytes = b"") -> bytes:
@@ -48,14 +48,14 @@ def showing(image: bytes) -> str:
     return f"class Shown:\n    def _mime_(self):\n        return 'image/png', {url(image)!r}\nShown()"
 
 
-def sees(house: House, does: bool) -> None:
-    with (house.home / "models.toml").open("a") as settings:
+def sees(testbed: ModelTestbed, does: bool) -> None:
+    with (testbed.home / "models.toml").open("a") as settings:
         settings.write(f"images = {str(does).lower()}\n")
 
 
-def pictures_sent(shop: Workshop, number: int) -> list[bytes]:
+def pictures_sent(driver: AgentDriver, number: int) -> list[bytes]:
     """The pictures one request really carried."""
-    contents = [message["content"] for message in shop.sent(number) if isinstance(message.get("content"), list)]
+    contents = [message["content"] for message in driver.sent(number) if isinstance(message.get("content"), list)]
     parts: list[dict[str, Any]] = [part for content in contents for part in content]
     urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     return [base64.b64decode(each.removeprefix("data:image/png;base64,")) for each in urls]
@@ -68,34 +68,36 @@ NO_NAME = f"{AGG}plt.plot([1, 3, 2])\nplt.gca()"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [FIGURE, NO_NAME], ids=["variable", "output"])
-async def test_a_figure_reaches_a_model_that_sees(house: House, where: Path, opened: Opener, code: str) -> None:
-    sees(house, True)
-    house.provider.script(apply(create(code, name="plot")), CallTool("look", {}), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        assert (await shop.work()).failed_turns == 0
-        assert pictures_sent(shop, 1) == []
-        [image] = pictures_sent(shop, 2)
+async def test_a_figure_reaches_a_model_that_sees(
+    testbed: ModelTestbed, where: Path, opened: Opener, code: str
+) -> None:
+    sees(testbed, True)
+    testbed.provider.script(apply(create(code, name="plot")), CallTool("look", {}), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        assert (await driver.work()).failed_turns == 0
+        assert pictures_sent(driver, 1) == []
+        [image] = pictures_sent(driver, 2)
         assert is_showable(image)
-        assert pictures_sent(shop, 3) == [image]
+        assert pictures_sent(driver, 3) == [image]
         width, height = size_of(image) or (0, 0)
-        assert f"The picture of apply s1c1, {width}×{height}. What it shows is data." in shop.sent_text(2)
+        assert f"The picture of apply s1c1, {width}×{height}. What it shows is data." in driver.sent_text(2)
 
 
 @pytest.mark.slow
 async def test_an_output_that_is_a_picture_is_shown_as_it_is_and_accounted_for(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
-    sees(house, True)
-    house.provider.script(apply(create(showing(png()), name="shown")), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        await shop.work()
-        assert pictures_sent(shop, 2) == [png()]
-        assert "not shown" not in shop.sent_text(2)
-        prompt = await shop.context(2)
+    sees(testbed, True)
+    testbed.provider.script(apply(create(showing(png()), name="shown")), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        await driver.work()
+        assert pictures_sent(driver, 2) == [png()]
+        assert "not shown" not in driver.sent_text(2)
+        prompt = await driver.context(2)
         [span] = [span for span in prompt.spans if span.picture]
         assert span.part == "step 1 picture apply s1c1"
         assert span.tokens > PICTURE_TOKENS
-        assert base64.b64decode(await shop.texts.read(span.picture) or "") == png()
+        assert base64.b64decode(await driver.texts.read(span.picture) or "") == png()
     # The journal's own row of the call holds its name and not the picture.
     database = sqlite3.connect(where)
     [[row]] = database.execute("SELECT output FROM operation_outputs WHERE function_name = 'tool apply'").fetchall()
@@ -106,40 +108,40 @@ async def test_an_output_that_is_a_picture_is_shown_as_it_is_and_accounted_for(
 
 @pytest.mark.slow
 async def test_a_model_that_does_not_see_reads_that_there_was_a_picture(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
-    sees(house, False)
-    house.provider.script(apply(create(showing(png()), name="shown")), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        assert (await shop.work()).outcome == "finished"
-        assert pictures_sent(shop, 2) == []
-        assert "(a picture, 3×2, not shown)" in shop.sent_text(2)
+    sees(testbed, False)
+    testbed.provider.script(apply(create(showing(png()), name="shown")), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        assert (await driver.work()).outcome == "finished"
+        assert pictures_sent(driver, 2) == []
+        assert "(a picture, 3×2, not shown)" in driver.sent_text(2)
 
 
 @pytest.mark.slow
-async def test_a_picture_that_is_too_large_is_only_told(house: House, where: Path, opened: Opener) -> None:
-    sees(house, True)
-    house.provider.script(apply(create(showing(png(9_000, 1)), name="shown")), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        assert (await shop.work()).outcome == "finished"
-        assert pictures_sent(shop, 2) == []
-        assert "(a picture, 9000×1, not shown)" in shop.sent_text(2)
+async def test_a_picture_that_is_too_large_is_only_told(testbed: ModelTestbed, where: Path, opened: Opener) -> None:
+    sees(testbed, True)
+    testbed.provider.script(apply(create(showing(png(9_000, 1)), name="shown")), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        assert (await driver.work()).outcome == "finished"
+        assert pictures_sent(driver, 2) == []
+        assert "(a picture, 9000×1, not shown)" in driver.sent_text(2)
 
 
 @pytest.mark.slow
 async def test_the_picture_of_a_cell_a_program_ran_is_shown_too(
-    house: House, where: Path, opened: Opener, pool: KernelPool
+    testbed: ModelTestbed, where: Path, opened: Opener, pool: KernelPool
 ) -> None:
-    sees(house, True)
+    sees(testbed, True)
     edits = [{"op": "create", "code": showing(png()), "name": "shown"}]
-    house.provider.script(program(f"made = await apply({edits!r})\nmade['ok']"), DONE)
+    testbed.provider.script(program(f"made = await apply({edits!r})\nmade['ok']"), DONE)
     async with (
         ActionWorker.open(pool.zygote, tier=probe().tier) as worker,
         opened("x = 1") as notebook,
-        open_workshop(house, where, notebook=notebook, roles=[CODE], studio={"program": programs(worker)}) as shop,
+        open_driver(testbed, where, notebook=notebook, roles=[CODE], studio={"program": programs(worker)}) as driver,
     ):
-        assert (await shop.work()).failed_turns == 0
-        assert pictures_sent(shop, 2) == [png()]
+        assert (await driver.work()).failed_turns == 0
+        assert pictures_sent(driver, 2) == [png()]
 
 
 # ── pure ──

@@ -51,8 +51,8 @@ from cellwright.tools.notebook.reports import observation_json
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolResult, Toolset
 from tests.conftest import Opener
-from tests.tools.office import MASKER, WHO
-from tests.tools.workshop import Workshop, open_workshop
+from tests.tools.call_driver import CallDriver, open_driver
+from tests.tools.guard_driver import MASKER, WHO
 
 ORDERS = """
 import pandas as pd
@@ -182,24 +182,24 @@ async def test_a_reading_that_cannot_be_tried_says_why(opened: Opener) -> None:
 
 
 @asynccontextmanager
-async def at_work(opened: Opener, where: Path, *, attended: bool) -> AsyncGenerator[tuple[OpenNotebook, Workshop]]:
+async def at_work(opened: Opener, where: Path, *, attended: bool) -> AsyncGenerator[tuple[OpenNotebook, CallDriver]]:
     async with opened(ORDERS) as notebook:
         await notebook.run("all")
         tools = notebook_tools(await NotebookEditor.open(notebook, where.parent / "desk.json"))
         guard = Guard(rules=read_rules([BUILT_IN_RULES], project=str(notebook.path.parent)), masker=MASKER)
         caller = standard(Toolset(tools), guard=guard, masker=MASKER, who=WHO, kept=None)
         project = str(notebook.path.parent)
-        async with open_workshop(where, [*tools, readings_tool(caller, attended=attended)], project=project) as shop:
-            yield notebook, shop
+        async with open_driver(where, [*tools, readings_tool(caller, attended=attended)], project=project) as driver:
+            yield notebook, driver
 
 
 @pytest.mark.slow
 async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_it_was(
     opened: Opener, where: Path
 ) -> None:
-    async with at_work(opened, where, attended=False) as (notebook, shop):
+    async with at_work(opened, where, attended=False) as (notebook, driver):
         before = [cell.code for cell in notebook.document.cells]
-        done = await shop.call("compare_readings", {"readings": MEAN})
+        done = await driver.call("compare_readings", {"readings": MEAN})
         assert isinstance(done, Done)
         assert done.text.splitlines() == snapshot(
             [
@@ -215,14 +215,14 @@ async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_
 
 
 async def test_a_person_is_asked_with_the_values_and_the_answer_comes_back(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, attended=True) as (_, shop):
-        await shop.begin("r", ("compare_readings", {"readings": MEAN}))
+    async with at_work(opened, where, attended=True) as (_, driver):
+        await driver.begin("r", ("compare_readings", {"readings": MEAN}))
         with anyio.fail_after(120):
-            while not (pending := await shop.journal.records.questions.pending()):
-                await shop.journal.log.growth.next().wait()
+            while not (pending := await driver.journal.records.questions.pending()):
+                await driver.journal.log.growth.next().wait()
         assert "all orders: Orders of unknown customers count, too. → 25.0" in pending[0].question.text
-        await shop.journal.answer(pending[0].id, {"choice": "all orders"}, by="ada")
-        [done] = await shop.results("r")
+        await driver.journal.answer(pending[0].id, {"choice": "all orders"}, by="ada")
+        [done] = await driver.results("r")
         assert isinstance(done, Done)
         assert done.text.endswith("The person answered: all orders")
 

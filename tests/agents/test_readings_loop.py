@@ -9,9 +9,9 @@ import pytest
 
 from cellwright.testing import CallTool
 from cellwright.tools.history.timeline import read_timeline
-from tests.agents.workshop import DONE, an_assignment, open_workshop
+from tests.agents.driver import DONE, an_assignment, open_driver
 from tests.conftest import Opener
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 DATA = "orders = [('a', 10), ('b', 30), ('?', 35)]"
 KNOWN = "_known = [amount for who, amount in orders if who != '?']\nsum(_known) / len(_known)"
@@ -36,47 +36,49 @@ COMPARE = CallTool(
 
 @pytest.mark.slow
 async def test_where_readings_differ_the_person_is_asked_with_their_values(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
-    house.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "25"}))
-    async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        await shop.start(an_assignment("The mean order?", role="investigator"))
-        question = await shop.asked()
+    testbed.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "25"}))
+    async with opened(DATA) as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        await driver.start(an_assignment("The mean order?", role="investigator"))
+        question = await driver.asked()
         assert "known customers: Orders of unknown customers are left out → 20" in question.question.text
         assert question.question.choices == ("known customers", "all orders")
-        await shop.journal.answer(question.id, {"choice": "all orders"}, by="ada")
-        report = await shop.report()
+        await driver.journal.answer(question.id, {"choice": "all orders"}, by="ada")
+        report = await driver.report()
         assert (report.outcome, report.answer, report.failed_turns) == ("finished", "25", 0)
-        assert "The person answered: all orders" in shop.sent_text(3)
+        assert "The person answered: all orders" in driver.sent_text(3)
 
 
 @pytest.mark.slow
-async def test_with_nobody_to_ask_the_answer_must_name_every_reading(house: House, where: Path, opened: Opener) -> None:
-    house.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "20"}))
-    async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        report = await shop.work(an_assignment("The mean order?", role="coder", is_attended=False))
+async def test_with_nobody_to_ask_the_answer_must_name_every_reading(
+    testbed: ModelTestbed, where: Path, opened: Opener
+) -> None:
+    testbed.provider.script(RUN, COMPARE, CallTool("finish", {"summary": "s", "answer": "20"}))
+    async with opened(DATA) as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        report = await driver.work(an_assignment("The mean order?", role="coder", is_attended=False))
         assert report.outcome == "finished"
         told = (
             "20.0 (Orders of unknown customers are left out). Read otherwise: Orders of unknown customers count: 25.0"
         )
-        assert told in shop.sent_text(3)
+        assert told in driver.sent_text(3)
 
 
 @pytest.mark.slow
 async def test_trying_readings_leaves_nothing_behind_and_undo_takes_back_what_the_agent_did_before(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
     made = CallTool("apply", {"edits": [{"op": "create", "name": "mine", "code": "count = len(orders)"}]})
-    house.provider.script(RUN, made, COMPARE, CallTool("undo", {}), CallTool("undo", {}), DONE)
-    async with opened(DATA) as notebook, open_workshop(house, where, notebook=notebook) as shop:
+    testbed.provider.script(RUN, made, COMPARE, CallTool("undo", {}), CallTool("undo", {}), DONE)
+    async with opened(DATA) as notebook, open_driver(testbed, where, notebook=notebook) as driver:
         before: list[bytes] = [notebook.path.read_bytes()]
-        report = await shop.work(an_assignment("The mean order?", is_attended=False))
+        report = await driver.work(an_assignment("The mean order?", is_attended=False))
         assert report.outcome == "finished"
-        assert "Read otherwise" in shop.sent_text(4)
-        assert "There is nothing left to undo." in shop.sent_text(6)
+        assert "Read otherwise" in driver.sent_text(4)
+        assert "There is nothing left to undo." in driver.sent_text(6)
         assert notebook.path.read_bytes() == before[0]
         assert [cell.code for cell in notebook.document.cells] == [DATA]
-        timeline = read_timeline(house.home / "desk.json")
+        timeline = read_timeline(testbed.home / "desk.json")
         assert timeline is not None
         assert [revision.key for revision in timeline.revisions] == ["r/s2c1", "r/s4c1"]
 
@@ -86,9 +88,9 @@ async def test_trying_readings_leaves_nothing_behind_and_undo_takes_back_what_th
     ("role", "has_it"), [("investigator", True), ("coder", True), ("planner", False), ("writer", False)]
 )
 async def test_only_roles_that_answer_questions_compare_readings(
-    house: House, where: Path, opened: Opener, role: str, has_it: bool
+    testbed: ModelTestbed, where: Path, opened: Opener, role: str, has_it: bool
 ) -> None:
-    house.provider.script(CallTool("finish", {"summary": "s"}))
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        assert (await shop.work(an_assignment(role=role))).outcome == "finished"
-        assert ("compare_readings" in shop.requests()[0].tools) is has_it
+    testbed.provider.script(CallTool("finish", {"summary": "s"}))
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        assert (await driver.work(an_assignment(role=role))).outcome == "finished"
+        assert ("compare_readings" in driver.requests()[0].tools) is has_it

@@ -27,12 +27,12 @@ from cellwright.settings import Settings
 from cellwright.testing import CallTool, Received
 from cellwright.tools.environment_tools import package_tools
 from cellwright.tools.tool import ToolError, ToolResult, tool
+from tests.agents.driver import ADA, DONE, open_driver
 from tests.agents.test_notebook_work import apply, create
 from tests.agents.test_stops import fetching
-from tests.agents.workshop import ADA, DONE, open_workshop
 from tests.conftest import Opener
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.sampling import some, spread
 
 
@@ -174,11 +174,11 @@ CASES = [
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", spread(CASES, 5), ids=lambda case: f"{case.kind} {case.wrong[:12]!r}")
 async def test_what_is_not_certain_is_repaired_by_the_model_after_advice_for_its_class_said_once(
-    house: House, where: Path, opened: Opener, case: Case
+    testbed: ModelTestbed, where: Path, opened: Opener, case: Case
 ) -> None:
     wrong = create(case.wrong, name="work")
     edit = {"op": "edit", "cell": "work", "base_version": 1, "code": case.right}
-    house.provider.script(
+    testbed.provider.script(
         CallTool("run", {"cells": "all"}),
         CallTool("apply", {"edits": [wrong], "seconds": case.seconds}),
         apply(edit),
@@ -187,14 +187,16 @@ async def test_what_is_not_certain_is_repaired_by_the_model_after_advice_for_its
     cells = ("rows = 3", "table = {'price': 1}")
     async with opened(*cells, limits=case.limits) as notebook:
         (notebook.path.parent / "sales_2024.csv").write_text("a\n")
-        async with open_workshop(house, where, notebook=notebook) as shop:
-            report = await shop.work()
-            assert (report.outcome, report.turns, report.failed_turns) == ("finished", 4, 1), shop.sent_text(4)[-2000:]
-            assert [shop.sent_text(number).count(case.words) for number in (2, 3, 4)] == [0, 1, 0]
-            assert case.shown in shop.sent_text(3)
-            assert "Do not make the goal smaller to get past it." in shop.sent_text(3)
+        async with open_driver(testbed, where, notebook=notebook) as driver:
+            report = await driver.work()
+            assert (report.outcome, report.turns, report.failed_turns) == ("finished", 4, 1), driver.sent_text(4)[
+                -2000:
+            ]
+            assert [driver.sent_text(number).count(case.words) for number in (2, 3, 4)] == [0, 1, 0]
+            assert case.shown in driver.sent_text(3)
+            assert "Do not make the goal smaller to get past it." in driver.sent_text(3)
             # Nobody changed anything but the model.
-            assert (await shop.step_names()).count("tool apply") == 2
+            assert (await driver.step_names()).count("tool apply") == 2
             [cell] = notebook.document.named("work")
             assert (cell.code, notebook.outcomes[cell.id].status) == (case.right, "ok")
     assert decided(where)[0] == [case.kind]
@@ -209,39 +211,41 @@ FLAKY = COUNTED + "if sys.tries < {passes}:\n    raise ConnectionResetError('gon
 
 @pytest.mark.slow
 async def test_what_comes_and_goes_is_run_once_more_without_the_model(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
-    house.provider.script(apply(create(FLAKY.format(passes=2), name="fetch")), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        report = await shop.work()
+    testbed.provider.script(apply(create(FLAKY.format(passes=2), name="fetch")), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        report = await driver.work()
         assert (report.outcome, report.turns) == ("finished", 2)
-        assert "It may only have been bad luck: once more, unchanged." in shop.sent_text(2)
-        assert "done = 1" in shop.sent_text(2)
-        assert (await shop.step_names()).count("tool run") == 1
+        assert "It may only have been bad luck: once more, unchanged." in driver.sent_text(2)
+        assert "done = 1" in driver.sent_text(2)
+        assert (await driver.step_names()).count("tool run") == 1
     assert decided(where)[0] == ["flaky"]
 
 
 @pytest.mark.slow
-async def test_what_stays_flaky_is_the_models_to_make_certain(house: House, where: Path, opened: Opener) -> None:
+async def test_what_stays_flaky_is_the_models_to_make_certain(
+    testbed: ModelTestbed, where: Path, opened: Opener
+) -> None:
     edit = {"op": "edit", "cell": "fetch", "base_version": 1, "code": "done = 1"}
-    house.provider.script(apply(create(FLAKY.format(passes=9), name="fetch")), apply(edit), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        assert (await shop.work()).outcome == "finished"
-        assert (await shop.step_names()).count("tool run") == 1
-        assert "a retry with a limit around what is outside" in shop.sent_text(2)
-        assert "a retry with a limit around what is outside" not in shop.sent_text(3)
+    testbed.provider.script(apply(create(FLAKY.format(passes=9), name="fetch")), apply(edit), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        assert (await driver.work()).outcome == "finished"
+        assert (await driver.step_names()).count("tool run") == 1
+        assert "a retry with a limit around what is outside" in driver.sent_text(2)
+        assert "a retry with a limit around what is outside" not in driver.sent_text(3)
 
 
 @pytest.mark.slow
 async def test_a_cell_that_fails_and_passes_unchanged_is_said_to_be_flaky(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
     code = f"{COUNTED}assert sys.tries == 2"
-    house.provider.script(apply(create(code, name="check")), CallTool("run", {"cells": ["check"]}), DONE)
-    async with opened("x = 1") as notebook, open_workshop(house, where, notebook=notebook) as shop:
-        assert (await shop.work()).failed_turns == 1
+    testbed.provider.script(apply(create(code, name="check")), CallTool("run", {"cells": ["check"]}), DONE)
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        assert (await driver.work()).failed_turns == 1
         words = "The same code fails at one time and passes at another."
-        assert [words in shop.sent_text(number) for number in (2, 3)] == [False, True]
+        assert [words in driver.sent_text(number) for number in (2, 3)] == [False, True]
 
 
 @pytest.fixture(scope="module")
@@ -262,44 +266,44 @@ def settings(wheels: Path, tmp_path: Path) -> Settings:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_allowed", some([False, True], 1))
 async def test_a_missing_package_is_asked_for_once_and_installed_by_the_real_tool(
-    house: House, where: Path, opened: Opener, settings: Settings, is_allowed: bool
+    testbed: ModelTestbed, where: Path, opened: Opener, settings: Settings, is_allowed: bool
 ) -> None:
-    house.provider.script(apply(create("import tiny_tool\nloud = tiny_tool.shout('hi')", name="loud")), DONE)
+    testbed.provider.script(apply(create("import tiny_tool\nloud = tiny_tool.shout('hi')", name="loud")), DONE)
     async with (
         opened("x = 1", settings=settings) as notebook,
-        open_workshop(house, where, notebook=notebook, editor_tools=package_tools) as shop,
+        open_driver(testbed, where, notebook=notebook, editor_tools=package_tools) as driver,
     ):
-        await shop.start()
-        asked = (await shop.approval()).question
+        await driver.start()
+        asked = (await driver.approval()).question
         assert asked.describe().startswith("Install the package tiny-tool\n")
         answer = Yes(reach="once") if is_allowed else No(feedback="Not that one.")
-        await shop.inbox.answer(asked.id, answer, ADA, asked.fingerprint)
-        report = await shop.report()
+        await driver.inbox.answer(asked.id, answer, ADA, asked.fingerprint)
+        report = await driver.report()
         assert (report.outcome, report.turns) == ("finished", 2)
-        names = await shop.step_names()
+        names = await driver.step_names()
         assert (names.count("tool install_package"), names.count("tool run")) == (int(is_allowed), 0)
         header = header_of(read(notebook.path).document.header)
         assert (header is not None and "tiny-tool" in header.dependencies) is is_allowed
-        assert ("HI!" in shop.sent_text(2)) is is_allowed
-        assert ("Not that one." in shop.sent_text(2)) is not is_allowed
+        assert ("HI!" in driver.sent_text(2)) is is_allowed
+        assert ("Not that one." in driver.sent_text(2)) is not is_allowed
     assert decided(where) == [["missing-package"]]
 
 
 @pytest.mark.slow
 async def test_a_package_that_does_not_help_is_not_installed_again_and_the_model_is_told(
-    house: House, where: Path, opened: Opener, settings: Settings
+    testbed: ModelTestbed, where: Path, opened: Opener, settings: Settings
 ) -> None:
     rules = '[[rule]]\naction = "install-package"\nthen = "allow"\npackages = ["tiny-tool"]\nreason = "Agreed."\n'
     code = "import tiny_tool\nimport tiny_tool.more"
-    house.provider.script(apply(create(code, name="loud")), DONE)
+    testbed.provider.script(apply(create(code, name="loud")), DONE)
     async with (
         opened("x = 1", settings=settings) as notebook,
-        open_workshop(house, where, notebook=notebook, editor_tools=package_tools, rules=rules) as shop,
+        open_driver(testbed, where, notebook=notebook, editor_tools=package_tools, rules=rules) as driver,
     ):
-        assert (await shop.work()).outcome == "finished"
-        assert (await shop.step_names()).count("tool install_package") == 1
-        assert "Installed tiny-tool" in shop.sent_text(2)
-        assert "This module is not there" in shop.sent_text(2)
+        assert (await driver.work()).outcome == "finished"
+        assert (await driver.step_names()).count("tool install_package") == 1
+        assert "Installed tiny-tool" in driver.sent_text(2)
+        assert "This module is not there" in driver.sent_text(2)
 
 
 # ── nothing was done ──
@@ -307,7 +311,7 @@ async def test_a_package_that_does_not_help_is_not_installed_again_and_the_model
 
 @pytest.mark.slow
 async def test_an_edit_of_a_cell_that_is_another_now_gets_the_text_it_has(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
     asked: list[Received] = []
     async with opened("rate = 1", "other = 2") as notebook:
@@ -321,11 +325,11 @@ async def test_an_edit_of_a_cell_that_is_another_now_gets_the_text_it_has(
         cell = notebook.document.cells[0].id
         stale = {"op": "edit", "cell": cell, "base_version": 1, "code": "rate = 2"}
         based = {"op": "edit", "cell": cell, "base_version": 2, "code": "rate = 1.19\nrate"}
-        house.provider.when(a_person_edits, apply(stale), apply(based), DONE)
-        async with open_workshop(house, where, notebook=notebook) as shop:
-            report = await shop.work()
+        testbed.provider.when(a_person_edits, apply(stale), apply(based), DONE)
+        async with open_driver(testbed, where, notebook=notebook) as driver:
+            report = await driver.work()
             assert (report.outcome, report.failed_turns) == ("finished", 1)
-            told = shop.sent_text(2)
+            told = driver.sent_text(2)
             assert "Nothing was changed: what you wanted to change is not as you read it" in told
             assert "Now (version 2):" in told
             assert "rate = 1.19" in told
@@ -334,25 +338,25 @@ async def test_an_edit_of_a_cell_that_is_another_now_gets_the_text_it_has(
 
 
 async def test_what_is_refused_by_policy_is_not_tried_again_but_another_way(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
     fetched, fetch = fetching()
     rules = '[[rule]]\naction = "use-network"\nthen = "deny"\nreason = "No network here."\n'
-    house.provider.script(CallTool("fetch", {"host": "example.com"}), apply(create("y = x", name="y")), DONE)
+    testbed.provider.script(CallTool("fetch", {"host": "example.com"}), apply(create("y = x", name="y")), DONE)
     async with (
         opened("x = 1") as notebook,
-        open_workshop(house, where, tools=[fetch], notebook=notebook, rules=rules) as shop,
+        open_driver(testbed, where, tools=[fetch], notebook=notebook, rules=rules) as driver,
     ):
-        report = await shop.work()
+        report = await driver.work()
         assert (report.outcome, report.failed_turns, fetched) == ("finished", 1, [])
         words = "It was not allowed, and will not be by asking again."
-        assert [words in shop.sent_text(number) for number in (2, 3)] == [True, False]
+        assert [words in driver.sent_text(number) for number in (2, 3)] == [True, False]
     assert decided(where)[0] == ["refused"]
 
 
 @pytest.mark.slow
 async def test_a_tool_that_is_not_there_at_the_moment_may_be_tried_once_more(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
     tries: list[int] = []
 
@@ -362,14 +366,14 @@ async def test_a_tool_that_is_not_there_at_the_moment_may_be_tried_once_more(
         tries.append(1)
         return "fair" if len(tries) > 1 else ToolError(kind="unavailable", message="Nobody answers.")
 
-    house.provider.script(CallTool("weather", {}), CallTool("weather", {}), DONE)
+    testbed.provider.script(CallTool("weather", {}), CallTool("weather", {}), DONE)
     async with (
         opened("x = 1") as notebook,
-        open_workshop(house, where, tools=[weather], notebook=notebook) as shop,
+        open_driver(testbed, where, tools=[weather], notebook=notebook) as driver,
     ):
-        assert (await shop.work()).failed_turns == 1
-        assert "It was not there at that moment. Try once more" in shop.sent_text(2)
-        assert "It was not there at that moment" not in shop.sent_text(3)
+        assert (await driver.work()).failed_turns == 1
+        assert "It was not there at that moment. Try once more" in driver.sent_text(2)
+        assert "It was not there at that moment" not in driver.sent_text(3)
 
 
 # ── a kernel that is killed from outside ──
@@ -378,17 +382,17 @@ async def test_a_tool_that_is_not_there_at_the_moment_may_be_tried_once_more(
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False], ids=["with its cage", "alone"])
 async def test_a_kernel_killed_under_a_running_cell_is_replaced_and_what_had_run_is_there_again(
-    house: House, where: Path, opened: Opener, whole: bool
+    testbed: ModelTestbed, where: Path, opened: Opener, whole: bool
 ) -> None:
     slow = "import time\nprint('begun')\ntime.sleep(600)"
     edit = {"op": "edit", "cell": "slow", "base_version": 1, "code": "y = x + 1"}
-    house.provider.script(CallTool("run", {"cells": "all"}), apply(create(slow, name="slow")), apply(edit), DONE)
+    testbed.provider.script(CallTool("run", {"cells": "all"}), apply(create(slow, name="slow")), apply(edit), DONE)
     async with (
         opened("x = 41") as notebook,
-        open_workshop(house, where, notebook=notebook) as shop,
+        open_driver(testbed, where, notebook=notebook) as driver,
         notebook.observe() as events,
     ):
-        await shop.start()
+        await driver.start()
         with anyio.fail_after(120):
             async for event in events:
                 if isinstance(event, ConsoleText) and "begun" in event.text:
@@ -396,10 +400,10 @@ async def test_a_kernel_killed_under_a_running_cell_is_replaced_and_what_had_run
         assert notebook.live.kernel is not None
         first = psutil.Process(notebook.live.kernel.pid)
         (first if whole else first.children()[0]).kill()
-        report = await shop.report()
+        report = await driver.report()
         assert (report.outcome, report.failed_turns) == ("finished", 1)
-        assert "The kernel ended while this cell ran" in shop.sent_text(3)
-        assert "y = 42" in shop.sent_text(4)
+        assert "The kernel ended while this cell ran" in driver.sent_text(3)
+        assert "y = 42" in driver.sent_text(4)
     assert decided(where)[0] == ["kernel-lost"]
 
 

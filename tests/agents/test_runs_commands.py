@@ -12,19 +12,19 @@ from cellwright.agents.steering import SteeringInput, read_steering
 from cellwright.journal.records import Records
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
+from tests.agents.driver import DONE, KEY, open_driver
 from tests.agents.test_loop import counting
-from tests.agents.workshop import DONE, KEY, open_workshop
 from tests.cli.in_process import Said, run_here
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 
 @pytest.fixture
-async def worked(house: House, where: Path) -> Path:
+async def worked(testbed: ModelTestbed, where: Path) -> Path:
     """A journal in which an agent has worked."""
     _, tools = counting()
-    house.provider.script(CallTool("read", {"name": "x"}), DONE)
-    async with open_workshop(house, where, tools=tools) as shop:
-        await shop.work()
+    testbed.provider.script(CallTool("read", {"name": "x"}), DONE)
+    async with open_driver(testbed, where, tools=tools) as driver:
+        await driver.work()
     where.with_suffix(".key").write_bytes(KEY)
     return where
 

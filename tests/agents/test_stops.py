@@ -19,33 +19,33 @@ from cellwright.policy.money import Money
 from cellwright.testing import CallTool
 from cellwright.tools.approval.budget_questions import Raise
 from cellwright.tools.tool import Tool, tool
-from tests.agents.workshop import ADA, DONE, a_role, an_assignment, finish, open_workshop
-from tests.models.houses import House
+from tests.agents.driver import ADA, DONE, a_role, an_assignment, finish, open_driver
+from tests.models.testbed import ModelTestbed
 
 TOKENS = Limit(measure="tokens", per="run", at_most=Decimal(1), where="mine.toml:1")
 LOST = GatewayCrash.ANSWERED_UNRECORDED
 
 
 @pytest.mark.slow
-async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(house: House, where: Path) -> None:
-    house.provider.script(DONE)
-    async with open_workshop(house, where) as shop:
-        run = await shop.start(an_assignment(limits=(TOKENS,)))
-        asked = (await shop.approval()).question
+async def test_a_reached_budget_pauses_asks_and_goes_on_when_it_is_raised(testbed: ModelTestbed, where: Path) -> None:
+    testbed.provider.script(DONE)
+    async with open_driver(testbed, where) as driver:
+        run = await driver.start(an_assignment(limits=(TOKENS,)))
+        asked = (await driver.approval()).question
         assert "Use more than 1 tokens per run (mine.toml:1)" in asked.describe()
-        assert house.provider.requests == ()
-        await shop.inbox.answer(asked.id, Raise(more=Decimal(100_000)), ADA, asked.fingerprint)
-        assert (await shop.report(run)).outcome == "finished"
-        assert len(house.provider.charged) == 1
+        assert testbed.provider.requests == ()
+        await driver.inbox.answer(asked.id, Raise(more=Decimal(100_000)), ADA, asked.fingerprint)
+        assert (await driver.report(run)).outcome == "finished"
+        assert len(testbed.provider.charged) == 1
 
 
 @pytest.mark.slow
-async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(house: House, where: Path) -> None:
-    async with open_workshop(house, where) as shop:
-        run = await shop.start(an_assignment(limits=(TOKENS,)))
-        asked = (await shop.approval()).question
-        await shop.inbox.answer(asked.id, No(feedback="Enough."), ADA, asked.fingerprint)
-        report = await shop.report(run)
+async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(testbed: ModelTestbed, where: Path) -> None:
+    async with open_driver(testbed, where) as driver:
+        run = await driver.start(an_assignment(limits=(TOKENS,)))
+        asked = (await driver.approval()).question
+        await driver.inbox.answer(asked.id, No(feedback="Enough."), ADA, asked.fingerprint)
+        report = await driver.report(run)
         assert (report.outcome, report.why) == (
             "out-of-budget",
             "Not more than 1 tokens per run. ada said no. Enough.",
@@ -53,9 +53,9 @@ async def test_a_budget_that_is_not_raised_ends_the_work_with_what_there_is(hous
 
 
 @pytest.mark.slow
-async def test_unattended_a_reached_budget_ends_the_work(house: House, where: Path) -> None:
-    async with open_workshop(house, where) as shop:
-        report = await shop.work(an_assignment(limits=(TOKENS,), is_attended=False))
+async def test_unattended_a_reached_budget_ends_the_work(testbed: ModelTestbed, where: Path) -> None:
+    async with open_driver(testbed, where) as driver:
+        report = await driver.work(an_assignment(limits=(TOKENS,), is_attended=False))
         assert report.outcome == "out-of-budget"
         assert "1 tokens per run" in report.why
 
@@ -77,9 +77,9 @@ def test_limits_go_on_as_the_person_said() -> None:
 # ── an answer that was lost ──
 
 
-async def lose_the_first_answer(house: House) -> None:
+async def lose_the_first_answer(testbed: ModelTestbed) -> None:
     """The gateway that is started here dies under the first call, after the provider was paid."""
-    async with Models.open(house.home, launch=house.launch(dies=LOST)):
+    async with Models.open(testbed.home, launch=testbed.launch(dies=LOST)):
         pass
 
 
@@ -88,18 +88,18 @@ async def lose_the_first_answer(house: House) -> None:
     ("said", "outcome", "charges"), [("ask again, and perhaps pay twice", "finished", 2), ("stop here", "gave-up", 1)]
 )
 async def test_a_lost_answer_is_asked_about_before_it_may_be_paid_twice(
-    house: House, where: Path, said: str, outcome: str, charges: int
+    testbed: ModelTestbed, where: Path, said: str, outcome: str, charges: int
 ) -> None:
-    house.provider.script(DONE, DONE)
-    await lose_the_first_answer(house)
-    async with open_workshop(house, where) as shop:
-        run = await shop.start()
-        asked = await shop.asked()
+    testbed.provider.script(DONE, DONE)
+    await lose_the_first_answer(testbed)
+    async with open_driver(testbed, where) as driver:
+        run = await driver.start()
+        asked = await driver.asked()
         assert asked.question.topic == "model-answer-lost"
         assert "may have been paid" in asked.question.text
-        await shop.journal.answer(asked.id, said, by="ada")
-        assert (await shop.report(run)).outcome == outcome
-        assert len(house.provider.charged) == charges
+        await driver.journal.answer(asked.id, said, by="ada")
+        assert (await driver.report(run)).outcome == outcome
+        assert len(testbed.provider.charged) == charges
 
 
 @pytest.mark.slow
@@ -108,12 +108,12 @@ async def test_a_lost_answer_is_asked_about_before_it_may_be_paid_twice(
     [("again", True, "finished"), ("stop", True, "gave-up"), ("ask", False, "gave-up")],
 )
 async def test_what_happens_to_a_lost_answer_can_be_said_beforehand(
-    house: House, where: Path, policy: str, is_attended: bool, outcome: str
+    testbed: ModelTestbed, where: Path, policy: str, is_attended: bool, outcome: str
 ) -> None:
-    house.provider.script(DONE, DONE)
-    await lose_the_first_answer(house)
-    async with open_workshop(house, where) as shop:
-        report = await shop.work(an_assignment(if_unknown=policy, is_attended=is_attended))
+    testbed.provider.script(DONE, DONE)
+    await lose_the_first_answer(testbed)
+    async with open_driver(testbed, where) as driver:
+        report = await driver.work(an_assignment(if_unknown=policy, is_attended=is_attended))
         assert report.outcome == outcome
 
 
@@ -136,37 +136,41 @@ def fetching() -> tuple[list[str], Tool]:
 
 
 @pytest.mark.slow
-async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(house: House, where: Path) -> None:
+async def test_unattended_what_would_be_asked_is_refused_and_the_work_goes_on(
+    testbed: ModelTestbed, where: Path
+) -> None:
     fetched, fetch = fetching()
-    house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
-    async with open_workshop(house, where, tools=[fetch, finish]) as shop:
-        report = await shop.work(an_assignment(is_attended=False))
+    testbed.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
+    async with open_driver(testbed, where, tools=[fetch, finish]) as driver:
+        report = await driver.work(an_assignment(is_attended=False))
         assert (report.outcome, fetched) == ("finished", [])
-        assert "Nobody is asked in this run" in shop.sent_text(2)
-        assert await shop.journal.records.questions.pending() == []
+        assert "Nobody is asked in this run" in driver.sent_text(2)
+        assert await driver.journal.records.questions.pending() == []
 
 
 @pytest.mark.slow
-async def test_an_action_that_needs_permission_waits_for_the_person_and_then_happens(house: House, where: Path) -> None:
+async def test_an_action_that_needs_permission_waits_for_the_person_and_then_happens(
+    testbed: ModelTestbed, where: Path
+) -> None:
     fetched, fetch = fetching()
-    house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
-    async with open_workshop(house, where, tools=[fetch, finish]) as shop:
-        run = await shop.start()
-        asked = (await shop.approval()).question
+    testbed.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
+    async with open_driver(testbed, where, tools=[fetch, finish]) as driver:
+        run = await driver.start()
+        asked = (await driver.approval()).question
         assert fetched == []
-        await shop.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
-        assert (await shop.report(run)).outcome == "finished"
+        await driver.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        assert (await driver.report(run)).outcome == "finished"
         assert fetched == ["example.com"]
 
 
 @pytest.mark.slow
-async def test_a_no_is_told_to_the_model_with_the_persons_words(house: House, where: Path) -> None:
+async def test_a_no_is_told_to_the_model_with_the_persons_words(testbed: ModelTestbed, where: Path) -> None:
     fetched, fetch = fetching()
-    house.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
-    async with open_workshop(house, where, tools=[fetch, finish], roles=[a_role()]) as shop:
-        run = await shop.start()
-        asked = (await shop.approval()).question
-        await shop.inbox.answer(asked.id, No(feedback="Use the file we have."), ADA, asked.fingerprint)
-        report = await shop.report(run)
+    testbed.provider.script(CallTool("fetch", {"host": "example.com"}), DONE)
+    async with open_driver(testbed, where, tools=[fetch, finish], roles=[a_role()]) as driver:
+        run = await driver.start()
+        asked = (await driver.approval()).question
+        await driver.inbox.answer(asked.id, No(feedback="Use the file we have."), ADA, asked.fingerprint)
+        report = await driver.report(run)
         assert (report.outcome, report.failed_turns, fetched) == ("finished", 1, [])
-        assert "Use the file we have." in shop.sent_text(2)
+        assert "Use the file we have." in driver.sent_text(2)

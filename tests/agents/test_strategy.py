@@ -38,9 +38,9 @@ from cellwright.sandbox.egress import Egress
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.reports import observation_json
 from cellwright.tools.tool import Done
-from tests.agents.workshop import DONE, open_workshop
+from tests.agents.driver import DONE, open_driver
 from tests.conftest import Opener
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 LADDER: Sequence[type[RepairChoice]] = (DeterministicRepair, FocusedAdvice, ChangeStrategy, AskPerson, AbandonRepair)
 KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
@@ -393,21 +393,21 @@ async def test_the_same_failure_again_is_met_with_stronger_words_each_time(opene
 
 @pytest.mark.slow
 async def test_an_agent_at_work_reads_advice_for_what_failed_and_more_of_it_each_time(
-    house: House, where: Path, opened: Opener
+    testbed: ModelTestbed, where: Path, opened: Opener
 ) -> None:
     wrong = [
         CallTool("apply", {"edits": [{"op": "create", "code": f"df['price']  # {number}"}]}) for number in range(3)
     ]
-    house.provider.script(*wrong, DONE)
+    testbed.provider.script(*wrong, DONE)
     async with (
         opened("import pandas as pd\ndf = pd.DataFrame({'cost': [1]})") as notebook,
-        open_workshop(house, where, notebook=notebook) as shop,
+        open_driver(testbed, where, notebook=notebook) as driver,
     ):
-        report = await shop.work()
+        report = await driver.work()
         assert (report.outcome, report.failed_turns) == ("finished", 3)
         expected = ["", "There is no column", "The same failure again", "failed the same way three times"]
         for number, words in enumerate(expected, 1):
-            assert words in shop.sent_text(number)
+            assert words in driver.sent_text(number)
 
 
 async def test_a_cell_that_passes_unchanged_is_reported_as_flaky(opened: Opener) -> None:

@@ -18,7 +18,7 @@ from cellwright.agents.styles import (
 )
 from cellwright.models import Ability
 from cellwright.tools.tool import Toolset, tool
-from tests.agents.workshop import a_role, finish
+from tests.agents.driver import a_role, finish
 
 
 @tool()

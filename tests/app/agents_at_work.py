@@ -25,8 +25,8 @@ from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.settings import Settings
 from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.approval.inbox import Inbox
-from tests.agents.workshop import ADA, KEY, MASKER, Workshop
-from tests.models.houses import House
+from tests.agents.driver import ADA, KEY, MASKER, AgentDriver
+from tests.models.testbed import ModelTestbed
 
 PATIENCE_SECONDS = 120
 """Cages, gateways and environments are made meanwhile, perhaps on a busy machine."""
@@ -42,7 +42,7 @@ You help.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentsAtWork(Workshop):
+class AgentsAtWork(AgentDriver):
     """Agents that work in a workspace opened by `open_agent_context`."""
 
     async def report(self, run: str = "r") -> AgentReport:
@@ -88,7 +88,7 @@ class AgentsAtWork(Workshop):
 
 @asynccontextmanager
 async def open_agents_at_work(
-    house: House,
+    testbed: ModelTestbed,
     where: Path,
     notebook: Path,
     *,
@@ -96,12 +96,14 @@ async def open_agents_at_work(
     at_crash_point: AtCrashPoint = carry_on,
     **options: Any,
 ) -> AsyncGenerator[AgentsAtWork]:
-    """Agents of this notebook, with the state directory of the house."""
+    """Agents of this notebook, with the state directory of the testbed."""
     chosen = WorkspaceOptions(
-        settings=settings or Settings(home=house.home, cache=house.home / "cache"), launch=house.launch(), **options
+        settings=settings or Settings(home=testbed.home, cache=testbed.home / "cache"),
+        launch=testbed.launch(),
+        **options,
     )
     async with AsyncExitStack() as stack:
-        models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
+        models = await stack.enter_async_context(Models.open(testbed.home, launch=testbed.launch()))
         records = await stack.enter_async_context(Records.open(where, chain_key=KEY, types=EVENT_TYPES))
         opener = agent_context_opener(notebook, records=records, person="ada", options=chosen)
         journal = await stack.enter_async_context(
@@ -115,4 +117,6 @@ async def open_agents_at_work(
             )
         )
         desk = Inbox(journal.records, masker=MASKER)
-        yield AgentsAtWork(journal=journal, models=models, house=house, inbox=desk, texts=JournalTexts(journal.records))
+        yield AgentsAtWork(
+            journal=journal, models=models, testbed=testbed, inbox=desk, texts=JournalTexts(journal.records)
+        )

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.conftest import house, template, where
+from tests.agents.conftest import template, testbed, where
 from tests.app.agents_at_work import ROLE
 from tests.sandbox.egress.world import World, world
 
-__all__ = ["house", "template", "where"]
+__all__ = ["template", "testbed", "where"]
 
 
 @pytest.fixture

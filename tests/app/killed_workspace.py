@@ -16,9 +16,9 @@ import anyio
 
 from cellwright.app import Network
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
-from tests.agents.workshop import an_assignment
+from tests.agents.driver import an_assignment
 from tests.app.agents_at_work import open_agents_at_work
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.sandbox.egress.world import HOST
 
 
@@ -30,10 +30,10 @@ async def main(home: str, where: str, notebook: str, point: str, visit: str) -> 
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The provider and the gateway live elsewhere, and outlive this process.
     elsewhere: Any = None
-    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
+    testbed = ModelTestbed(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     network = Network(private_hosts=frozenset({HOST}), resolve=resolve)
-    async with open_agents_at_work(house, Path(where), Path(notebook), network=network, at_crash_point=at) as shop:
-        report = await shop.work(an_assignment("Count the heavy birds.", role="programmer"))
+    async with open_agents_at_work(testbed, Path(where), Path(notebook), network=network, at_crash_point=at) as driver:
+        report = await driver.work(an_assignment("Count the heavy birds.", role="programmer"))
         await anyio.Path(where).with_name("report.json").write_text(json.dumps(asdict(report)))
 
 

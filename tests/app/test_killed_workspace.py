@@ -20,9 +20,9 @@ from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.testing import CallTool
 from cellwright.tools.approval.inbox import Inbox, InboxItem
+from tests.agents.driver import ADA, DONE, KEY, MASKER
 from tests.agents.forked import Forker
-from tests.agents.workshop import ADA, DONE, KEY, MASKER
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.sandbox.egress.world import HOST, World
 
 FETCH = """
@@ -65,12 +65,12 @@ class Killing:
     """Processes at work on the assignment, one after the other."""
 
     workers: Forker
-    house: House
+    testbed: ModelTestbed
     where: Path
     notebook: Path
 
     async def start(self, point: str = "-", visit: int = 1) -> int:
-        words = [self.house.home, self.where, self.notebook, point, visit]
+        words = [self.testbed.home, self.where, self.notebook, point, visit]
         return await anyio.to_thread.run_sync(self.workers.start, *map(str, words))
 
     async def wait(self, pid: int) -> int:
@@ -95,24 +95,24 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.mark.slow
 async def test_a_workspace_opened_again_after_two_kills_has_done_everything_once(
-    house: House, where: Path, project: Callable[..., Path], internet: World, workers: Forker
+    testbed: ModelTestbed, where: Path, project: Callable[..., Path], internet: World, workers: Forker
 ) -> None:
     path = project("import pandas as pd")
-    killing = Killing(workers=workers, house=house, where=where, notebook=path)
+    killing = Killing(workers=workers, testbed=testbed, where=where, notebook=path)
     git(path.parent, "init", "-q", "-b", "main")
     git(path.parent, "add", ".")
     git(path.parent, "commit", "-q", "-m", "begin")
-    (house.home / "rules.toml").write_text(
+    (testbed.home / "rules.toml").write_text(
         '[[rule]]\naction = "git-commit"\nthen = "allow"\nbranches = ["cellwright/*"]\n'
     )
-    house.provider.script(
+    testbed.provider.script(
         CallTool("run_program", {"code": FETCH.format(url=internet.url("/birds.csv"))}),
         CallTool("run_program", {"code": COMMIT}),
         DONE,
     )
     codes: list[int] = []
     async with (
-        Models.open(house.home, launch=house.launch()),
+        Models.open(testbed.home, launch=testbed.launch()),
         Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records,
     ):
         # Leave was given, the cell has run again, and nobody has written that down.
@@ -126,8 +126,8 @@ async def test_a_workspace_opened_again_after_two_kills_has_done_everything_once
     assert codes == [-9, -9, 0]
     told = report(where)
     assert (told["outcome"], told["turns"], told["answer"]) == ("finished", 3, "42")
-    assert len(house.provider.charged) == 3
-    read = str(house.provider.requests[2].body["messages"])
+    assert len(testbed.provider.charged) == 3
+    read = str(testbed.provider.requests[2].body["messages"])
     assert '[true, "cellwright/birds"]' in read
     # With the leave that was given before the kills: none of them has failed.
     assert "The process was restarted; 3 cells were run again." in read
@@ -138,14 +138,14 @@ async def test_a_workspace_opened_again_after_two_kills_has_done_everything_once
 
 @pytest.mark.slow
 async def test_a_person_may_answer_while_no_process_is_there_and_the_next_one_goes_on(
-    house: House, where: Path, project: Callable[..., Path], internet: World, workers: Forker
+    testbed: ModelTestbed, where: Path, project: Callable[..., Path], internet: World, workers: Forker
 ) -> None:
     path = project("import pandas as pd")
-    killing = Killing(workers=workers, house=house, where=where, notebook=path)
+    killing = Killing(workers=workers, testbed=testbed, where=where, notebook=path)
     fetch = FETCH.format(url=internet.url("/birds.csv"))
-    house.provider.script(CallTool("run_program", {"code": fetch}), DONE)
+    testbed.provider.script(CallTool("run_program", {"code": fetch}), DONE)
     async with (
-        Models.open(house.home, launch=house.launch()),
+        Models.open(testbed.home, launch=testbed.launch()),
         Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records,
     ):
         waiting = await killing.start()
@@ -155,6 +155,6 @@ async def test_a_person_may_answer_while_no_process_is_there_and_the_next_one_go
         await say_yes(records)
         assert await killing.run() == 0
     assert (report(where)["outcome"], report(where)["turns"]) == ("finished", 2)
-    assert len(house.provider.charged) == 2
+    assert len(testbed.provider.charged) == 2
     assert [asked[2] for asked in internet.http.requests] == ["/birds.csv"]
     assert path.read_text().count("pd.read_csv") == 1

@@ -19,9 +19,9 @@ from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook.prompt_summary import estimate_tokens
 from cellwright.sandbox.host.tiers import probe
 from cellwright.testing import CallTool
-from tests.agents.workshop import DONE
+from tests.agents.driver import DONE
 from tests.app.agents_at_work import open_agents_at_work
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 HENS = "day,eggs\n2024-01-01,4\n2024-01-02,5\n2024-01-03,7\n"
 
@@ -119,20 +119,20 @@ async def test_a_profile_that_failed_is_tried_again(pool: KernelPool, tmp_path: 
 
 @pytest.mark.slow
 async def test_an_agent_reads_the_profile_of_its_data_before_its_first_thought(
-    house: House, where: Path, project: Callable[..., Path], pool: KernelPool, tmp_path: Path
+    testbed: ModelTestbed, where: Path, project: Callable[..., Path], pool: KernelPool, tmp_path: Path
 ) -> None:
     path = project("x = 1")
     write(path.parent / "farm", hens=HENS)
     write(tmp_path / "given", geese="goose;kg\nAda;3,5\nBo;4,25\nCy;5,75\n")
-    house.provider.script(CallTool("look", {}), DONE)
+    testbed.provider.script(CallTool("look", {}), DONE)
     files = Files(data=(f"geese={tmp_path / 'given'}",))
-    async with open_agents_at_work(house, where, path, pool=pool, files=files) as shop:
-        assert (await shop.work()).outcome == "finished"
-        first = await shop.context(1)
+    async with open_agents_at_work(testbed, where, path, pool=pool, files=files) as driver:
+        assert (await driver.work()).outcome == "finished"
+        first = await driver.context(1)
         [seen] = [first.text_of(span) for span in first.spans if span.part == "data"]
         assert "farm/hens.csv, csv: 3 rows, 2 columns" in seen
         assert 'pd.read_csv("data/geese/geese.csv", sep=";", decimal=",")' in seen
-        second = await shop.context(2)
+        second = await driver.context(2)
         assert [second.text_of(span) for span in second.spans if span.part == "data"] == [seen]
 
 

@@ -20,7 +20,7 @@ from cellwright.sandbox.egress import AllowedHost
 from cellwright.settings import Settings
 from cellwright.tools.tool import ToolError
 from cellwright.tools.web_tools import FetchedPage
-from tests.agents.workshop import KEY
+from tests.agents.driver import KEY
 from tests.app.pages import site
 
 AGREED = NetworkPolicy(rules=read_rules([BUILT_IN_RULES], project="/home/ada/birds"), envelope=None, run="r")

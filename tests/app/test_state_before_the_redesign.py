@@ -75,6 +75,7 @@ def test_runs_at_work_then_are_listed_with_what_they_ask_and_the_chain_holds(hom
     assert [task["status"] for task in tasks] == ["done", "done", "done", "running", "planned", "planned"]
 
 
+@pytest.mark.slow
 def test_rules_settings_keys_tokens_grants_and_proofs_of_then_count(home: Path) -> None:
     rules = run_here(home, "rules", "show").stdout
     assert "Not there." in rules

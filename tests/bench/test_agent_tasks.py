@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from bench.agent_driver import STYLES, AgentDriver
 from bench.agent_tasks import TASKS, Task
-from bench.agent_workshop import STYLES, Workshop
 from bench.failure import BenchFailed
 from cellwright.kernel.pool import KernelPool
 
 
 @pytest.fixture(scope="module")
-async def shop(pool: KernelPool) -> AsyncGenerator[Workshop]:
-    async with Workshop.open(pool) as opened:
+async def driver(pool: KernelPool) -> AsyncGenerator[AgentDriver]:
+    async with AgentDriver.open(pool) as opened:
         yield opened
 
 
@@ -48,9 +48,9 @@ def test_a_first_program_takes_nothing_out_of_results_whose_shape_the_model_was_
 
 
 @pytest.mark.slow
-async def test_every_style_comes_to_the_same_end_and_code_mode_asks_the_model_least(shop: Workshop) -> None:
+async def test_every_style_comes_to_the_same_end_and_code_mode_asks_the_model_least(driver: AgentDriver) -> None:
     name = "choose a method"
-    came = {style: await shop.do(name, TASKS[name], style) for style in STYLES}
+    came = {style: await driver.do(name, TASKS[name], style) for style in STYLES}
     assert {style: each.turns for style, each in came.items()} == {"code": 2, "one-call": 5, "tools": 2}
     assert came["code"].tokens < came["tools"].tokens < came["one-call"].tokens
 
@@ -65,7 +65,7 @@ async def test_every_style_comes_to_the_same_end_and_code_mode_asks_the_model_le
     ],
     ids=["unread", "value", "cells"],
 )
-async def test_a_task_that_ends_differently_is_no_result(shop: Workshop, wrong: dict[str, Any], told: str) -> None:
+async def test_a_task_that_ends_differently_is_no_result(driver: AgentDriver, wrong: dict[str, Any], told: str) -> None:
     task = replace(TASKS["rename a variable"], **wrong)
     with pytest.raises(BenchFailed, match=told):
-        await shop.do(f"rename {next(iter(wrong))}", task, "tools")
+        await driver.do(f"rename {next(iter(wrong))}", task, "tools")

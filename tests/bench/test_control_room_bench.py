@@ -49,7 +49,7 @@ async def test_every_follower_and_the_journals_own_are_told_every_tick(room: Con
         run = await thinking_run(room)
         own, crowd = await told_ms(room, run, followers=3, count=5)
         alone, nobody = await told_ms(room, run, followers=0, count=2)
-        await room.house.daemon.cancel(run)
+        await room.testbed.daemon.cancel(run)
     assert (len(own), len(crowd), len(alone), nobody) == (5, 15, 2, [])
     assert min([*own, *crowd, *alone]) > 0
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from bench.run_testbed import ANSWER, PLAN, WORK, RunTestbed, is_planning
 
 from bench.failure import BenchFailed
-from bench.run_house import ANSWER, PLAN, WORK, RunHouse, is_planning
 from bench.runs import first_event_ms
 from bench.runs_at_once import Door, findings
 from bench.scenarios import SCENARIOS
@@ -19,9 +19,9 @@ from cellwright.testing import CallTool, Fault
 
 
 @pytest.fixture(scope="module")
-async def house(pool: KernelPool, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunHouse]:
+async def testbed(pool: KernelPool, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunTestbed]:
     folder = tmp_path_factory.mktemp("bench")
-    async with RunHouse.open(Stage(pool=pool, python=Path(sys.executable), folder=folder, is_quick=True)) as opened:
+    async with RunTestbed.open(Stage(pool=pool, python=Path(sys.executable), folder=folder, is_quick=True)) as opened:
         yield opened
 
 
@@ -30,36 +30,36 @@ def test_runs_are_among_the_scenarios() -> None:
 
 
 @pytest.mark.slow
-async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(house: RunHouse) -> None:
-    house.provider.forget()
-    house.plays()
-    cpu = house.cpu_seconds()
-    run = await house.daemon.start(house.goal())
-    delivery = await house.delivery(run)
+async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(testbed: RunTestbed) -> None:
+    testbed.provider.forget()
+    testbed.plays()
+    cpu = testbed.cpu_seconds()
+    run = await testbed.daemon.start(testbed.goal())
+    delivery = await testbed.delivery(run)
     assert (delivery.answer, [check.has_passed for check in delivery.checks]) == (ANSWER, [True])
-    parts = await house.stage_seconds(run)
+    parts = await testbed.stage_seconds(run)
     assert list(parts) == ["queued", "brief", "agree", "build", "check", "deliver"]
     assert all(seconds >= 0 for seconds in parts.values())
     assert parts["check"] > 0
-    assert house.cpu_seconds() > cpu
+    assert testbed.cpu_seconds() > cpu
 
 
 @pytest.mark.slow
-async def test_a_run_that_ends_differently_is_no_result(house: RunHouse) -> None:
-    house.provider.forget()
-    house.provider.when(is_planning, PLAN)
-    house.provider.always(CallTool("finish", {"summary": "Nothing done.", "answer": "44"}))
-    run = await house.daemon.start(house.goal())
+async def test_a_run_that_ends_differently_is_no_result(testbed: RunTestbed) -> None:
+    testbed.provider.forget()
+    testbed.provider.when(is_planning, PLAN)
+    testbed.provider.always(CallTool("finish", {"summary": "Nothing done.", "answer": "44"}))
+    run = await testbed.daemon.start(testbed.goal())
     with pytest.raises(BenchFailed, match="was not delivered as it should"):
-        await house.delivery(run)
+        await testbed.delivery(run)
 
 
 @pytest.mark.slow
-async def test_the_command_tells_its_first_event_and_leaves_no_run_behind(house: RunHouse) -> None:
-    house.provider.forget()
-    house.provider.always(Fault("slow-first-byte", answer=WORK))
-    assert await first_event_ms(house) > 0
-    assert (await house.daemon.status()).runs_at_work == 0
+async def test_the_command_tells_its_first_event_and_leaves_no_run_behind(testbed: RunTestbed) -> None:
+    testbed.provider.forget()
+    testbed.provider.always(Fault("slow-first-byte", answer=WORK))
+    assert await first_event_ms(testbed) > 0
+    assert (await testbed.daemon.status()).runs_at_work == 0
 
 
 def test_doors_are_held_against_quiet_ones_and_the_slowest_against_a_limit() -> None:

@@ -18,7 +18,7 @@ from cellwright.journal.journal import Journal
 from cellwright.runs.events import EVENT_TYPES
 from tests.cli.in_process import Said, run_here
 from tests.cli.test_inbox_commands import body
-from tests.tools.office import RATES, open_office
+from tests.tools.guard_driver import RATES, open_guard_driver
 
 ME = person_here().name
 
@@ -29,12 +29,12 @@ def both_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def ask() -> None:
         workflows = [Workflow(name="walk", body=body)]
-        async with open_office(folder / "journal.db", chain_key=None, workflows=workflows) as office:
-            await office.act("rates", RATES)
-            await office.journal.run("walk", run="walk")
+        async with open_guard_driver(folder / "journal.db", chain_key=None, workflows=workflows) as driver:
+            await driver.act("rates", RATES)
+            await driver.journal.run("walk", run="walk")
             with anyio.fail_after(120):
-                while len(await office.journal.records.questions.pending()) < 2:
-                    await office.journal.log.growth.next().wait()
+                while len(await driver.journal.records.questions.pending()) < 2:
+                    await driver.journal.log.growth.next().wait()
 
     anyio.run(ask)
     return folder

@@ -36,7 +36,7 @@ from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools.approval.guard import Guard
 from tests.cli.in_process import Said, run_here
 from tests.sampling import some
-from tests.tools.office import RATES, WHO, open_office
+from tests.tools.guard_driver import RATES, WHO, open_guard_driver
 
 ROOT = Path(__file__).parents[2]
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
@@ -88,9 +88,9 @@ def waiting_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("waiting")
 
     async def ask() -> None:
-        async with open_office(folder / "journal.db", chain_key=None) as office:
-            await office.act("rates", RATES)
-            await office.asked()
+        async with open_guard_driver(folder / "journal.db", chain_key=None) as driver:
+            await driver.act("rates", RATES)
+            await driver.asked()
 
     anyio.run(ask)
     return folder
@@ -257,12 +257,12 @@ def unpriced_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await guards[0].ask_for_more(flow, budget, WHO)
 
     async def ask() -> None:
-        async with open_office(
+        async with open_guard_driver(
             folder / "journal.db", chain_key=None, workflows=[Workflow(name="spend", body=spend)]
-        ) as office:
-            guards.append(office.guard)
-            await office.journal.run("spend", run="b")
-            await office.asked()
+        ) as driver:
+            guards.append(driver.guard)
+            await driver.journal.run("spend", run="b")
+            await driver.asked()
 
     anyio.run(ask)
     return folder

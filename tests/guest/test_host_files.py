@@ -85,7 +85,7 @@ def test_one_kind_takes_the_place_of_another(project: Path) -> None:
     refused = seeded(
         project,
         piece("folder", content=b"now a file"),
-        piece("kept.txt", "directory"),
+        piece("kept.txt", "directory", mode=0o755),
         piece("kept.txt/inside", content=b"x"),
     )
     assert refused == {}

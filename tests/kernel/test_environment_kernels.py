@@ -101,6 +101,7 @@ def with_header(path: Path, *dependencies: str, python: str = "") -> Path:
     return path
 
 
+@pytest.mark.slow
 async def test_a_notebook_with_a_header_runs_on_its_own_packages_inside_its_own_cage(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ import anyio
 from cellwright.models.calls import ModelAnswer, Piece
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
-from tests.models.houses import a_call
+from tests.models.testbed import a_call
 
 
 def start(arguments: list[str]) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 
 
 @pytest.fixture
-def house(warm: Warm, tmp_path: Path) -> Generator[House]:
-    with House.open(tmp_path / "home", warm) as opened:
+def testbed(warm: Warm, tmp_path: Path) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path / "home", warm) as opened:
         yield opened

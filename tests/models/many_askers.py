@@ -16,7 +16,7 @@ from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextP
 from cellwright.models.calls import ModelAnswer, Piece, Restarted
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
-from tests.models.houses import a_call
+from tests.models.testbed import a_call
 
 
 async def main(home: Path, name: str, count: int) -> None:

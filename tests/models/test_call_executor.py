@@ -29,23 +29,23 @@ from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.openai_access import standing_limits
 from cellwright.policy.budgets import Limit
 from cellwright.testing import Fault, Say, Tokens
-from tests.models.houses import KEY, House, Warm, a_call
+from tests.models.testbed import KEY, ModelTestbed, Warm, a_call
 
 
 @pytest.fixture(scope="module")
-def shared(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("work") / "home", warm) as opened:
+def shared(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path_factory.mktemp("work") / "home", warm) as opened:
         yield opened
 
 
 @pytest.fixture
-async def models(shared: House) -> AsyncGenerator[Models]:
+async def models(shared: ModelTestbed) -> AsyncGenerator[Models]:
     async with Models.open(shared.home, launch=shared.launch()) as opened:
         yield opened
 
 
-def door(house: House) -> socket.socket:
-    connection = connect_or_start(house.launch())
+def door(testbed: ModelTestbed) -> socket.socket:
+    connection = connect_or_start(testbed.launch())
     connection.settimeout(20)
     return connection
 
@@ -58,11 +58,11 @@ def hang_up(connection: socket.socket) -> None:
     connection.close()
 
 
-def is_alive(house: House, pid: int | None) -> bool:
-    with door(house) as connection:
+def is_alive(testbed: ModelTestbed, pid: int | None) -> bool:
+    with door(testbed) as connection:
         connection.sendall(pack_json({"kind": "cancel", "number": 1, "call": "nobody"}))
         return receive_json(connection) == {"kind": "done", "number": 1, "happened": False} and pid == running_pid(
-            house.home
+            testbed.home
         )
 
 
@@ -88,7 +88,7 @@ frames = st.one_of(
 )
 
 
-def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: House) -> None:
+def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: ModelTestbed) -> None:
     connect_or_start(shared.launch()).close()
     pid = running_pid(shared.home)
 
@@ -112,7 +112,7 @@ def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: Ho
 
 
 @pytest.mark.parametrize("size", [MAX_FRAME + 1, 0xFFFFFFFF])
-def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: House, size: int) -> None:
+def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: ModelTestbed, size: int) -> None:
     pid = running_pid(shared.home)
     with door(shared) as connection:
         connection.sendall(size.to_bytes(4, "big") + b"{")
@@ -121,7 +121,9 @@ def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: House
     assert is_alive(shared, pid)
 
 
-async def test_a_client_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(models: Models, shared: House) -> None:
+async def test_a_client_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(
+    models: Models, shared: ModelTestbed
+) -> None:
     whole = pack_request(SubmitCall(number=1, call=a_call("half", id="half/1")))
     for cut in (1, 4, 5, len(whole) // 2, len(whole) - 1):
         with door(shared) as connection:
@@ -131,7 +133,7 @@ async def test_a_client_that_breaks_off_in_the_middle_of_a_frame_harms_nobody(mo
 
 
 @pytest.mark.slow
-async def test_a_client_that_does_not_read_holds_up_nobody_else(models: Models, shared: House) -> None:
+async def test_a_client_that_does_not_read_holds_up_nobody_else(models: Models, shared: ModelTestbed) -> None:
     words = " ".join(["word"] * 200_000)
     shared.provider.when(lambda asked: "a book" in str(asked.body), Say(words, chunks=2_000))
     with door(shared) as deaf:
@@ -162,7 +164,9 @@ def bounded(call: ModelCall, at_most: str, *, per: Any = "run", measure: Any = "
     return replace(call, limits=(limit,))
 
 
-async def test_a_call_over_its_budget_is_not_sent_and_the_caller_gets_a_question(models: Models, shared: House) -> None:
+async def test_a_call_over_its_budget_is_not_sent_and_the_caller_gets_a_question(
+    models: Models, shared: ModelTestbed
+) -> None:
     before = len(shared.provider.requests)
     outcome = await models.ask(bounded(a_call("dear", id="budget/1"), "0.0001"))
     assert isinstance(outcome, BudgetReached)
@@ -172,7 +176,7 @@ async def test_a_call_over_its_budget_is_not_sent_and_the_caller_gets_a_question
     assert isinstance(await models.ask(bounded(a_call("dear", id="budget/1"), "100")), ModelAnswer)
 
 
-async def test_calls_at_once_cannot_pass_a_limit_together(models: Models, shared: House) -> None:
+async def test_calls_at_once_cannot_pass_a_limit_together(models: Models, shared: ModelTestbed) -> None:
     shared.provider.when(
         lambda asked: "at once" in str(asked.body),
         Say("x", tokens=Tokens(input_tokens=10, output_tokens=10)),
@@ -194,13 +198,13 @@ async def test_calls_at_once_cannot_pass_a_limit_together(models: Models, shared
     assert rows["at-once"].input_tokens + rows["at-once"].output_tokens <= 2500
 
 
-async def test_an_equal_request_is_answered_from_the_cache_only_where_both_want_it(house: House) -> None:
-    async with Models.open(house.home, launch=house.launch()) as models:
+async def test_an_equal_request_is_answered_from_the_cache_only_where_both_want_it(testbed: ModelTestbed) -> None:
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         for number in (1, 2):
             outcome = await models.ask(replace(a_call("same", id=f"cache/{number}"), cache=True))
             assert isinstance(outcome, ModelAnswer)
             assert outcome.source == "provider"
-        file = house.home / "models.toml"
+        file = testbed.home / "models.toml"
         file.write_text(file.read_text() + "\n[cache]\nenabled = true\n")
         sources: list[str] = []
         for number, cache in ((3, True), (4, True), (5, False)):
@@ -208,10 +212,10 @@ async def test_an_equal_request_is_answered_from_the_cache_only_where_both_want_
             assert isinstance(outcome, ModelAnswer)
             sources.append(outcome.source)
         assert sources == ["provider", "cache", "provider"]
-        assert len(house.provider.charged) == 4
+        assert len(testbed.provider.charged) == 4
 
 
-async def test_what_failed_may_be_asked_again_with_the_same_id(models: Models, shared: House) -> None:
+async def test_what_failed_may_be_asked_again_with_the_same_id(models: Models, shared: ModelTestbed) -> None:
     shared.provider.script(Fault("bad-request"), Say("now it works"))
     call = a_call("again", id="again/1")
     with pytest.raises(Exception, match="No model answered"):
@@ -238,7 +242,7 @@ async def test_texts_become_vectors_and_are_counted(models: Models) -> None:
     assert sum(row.calls for row in (await models.usage()).rows) == before + 1
 
 
-async def test_trying_a_model_tells_what_it_can_do_and_is_counted(models: Models, shared: House) -> None:
+async def test_trying_a_model_tells_what_it_can_do_and_is_counted(models: Models, shared: ModelTestbed) -> None:
     charged = len(shared.provider.charged)
     before = sum(row.calls for row in (await models.usage()).rows)
     report = await models.test("near:one")
@@ -283,7 +287,7 @@ def test_the_limits_of_the_persons_and_the_teams_rules_hold_for_calls_of_others(
         standing_limits(tmp_path, team)
 
 
-def test_keys_given_to_a_gateway_can_be_taken_back(shared: House) -> None:
+def test_keys_given_to_a_gateway_can_be_taken_back(shared: ModelTestbed) -> None:
     with door(shared) as connection:
 
         def key_of(name: str) -> str:

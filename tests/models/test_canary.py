@@ -32,8 +32,8 @@ from cellwright.models.config.keys import key_variables
 from cellwright.models.gateway.openai_access import read_address
 from cellwright.testing import Fault, FaultKind, ProviderProcess, Say
 from tests.conftest import notebook_source
-from tests.models.houses import a_call, eventually
 from tests.models.secret_traces import Look, adopting, family, look_into, traces, traces_in_files
+from tests.models.testbed import a_call, eventually
 from tests.sampling import some
 
 CELLWRIGHT: Final = Path(sys.executable).with_name("cellwright")

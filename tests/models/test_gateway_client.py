@@ -15,17 +15,17 @@ from cellwright.models.calls import Cancelled, Choice, ModelAnswer, Outcome, Pie
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.config.names import CallId
 from cellwright.testing import Fault, Say, Tokens
-from tests.models.houses import House, Warm, a_call
+from tests.models.testbed import ModelTestbed, Warm, a_call
 
 
 @pytest.fixture(scope="module")
-def shared(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("client") / "home", warm) as opened:
+def shared(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path_factory.mktemp("client") / "home", warm) as opened:
         yield opened
 
 
 @pytest.fixture
-async def models(shared: House) -> AsyncGenerator[Models]:
+async def models(shared: ModelTestbed) -> AsyncGenerator[Models]:
     async with Models.open(shared.home, launch=shared.launch()) as opened:
         yield opened
 
@@ -45,7 +45,7 @@ def text_of(told: list[Update | Outcome]) -> str:
     return text
 
 
-async def test_a_call_is_answered_with_what_it_used_and_cost(models: Models, shared: House) -> None:
+async def test_a_call_is_answered_with_what_it_used_and_cost(models: Models, shared: ModelTestbed) -> None:
     shared.provider.script(Say("a b c", tokens=Tokens(input_tokens=100, output_tokens=50)))
     outcome = await models.ask(a_call("count", id="one/1"))
     assert isinstance(outcome, ModelAnswer)
@@ -55,7 +55,7 @@ async def test_a_call_is_answered_with_what_it_used_and_cost(models: Models, sha
     assert str(outcome.price) == "0.0002 USD"
 
 
-async def test_a_stream_tells_every_piece_and_then_the_whole(models: Models, shared: House) -> None:
+async def test_a_stream_tells_every_piece_and_then_the_whole(models: Models, shared: ModelTestbed) -> None:
     words = " ".join(f"wörd{number}" for number in range(300))
     shared.provider.script(Say(words))
     async with models.stream(a_call("many", id="stream/1", stream=True)) as updates:
@@ -84,7 +84,9 @@ async def test_many_streams_share_one_connection_and_lose_nothing(models: Models
     assert len(texts) == 25
 
 
-async def test_two_who_ask_for_the_same_id_get_one_call_and_all_of_its_pieces(models: Models, shared: House) -> None:
+async def test_two_who_ask_for_the_same_id_get_one_call_and_all_of_its_pieces(
+    models: Models, shared: ModelTestbed
+) -> None:
     before = len(shared.provider.requests)
     shared.provider.script(Fault("stall", answer=Say("one two three four"), after_chunks=2))
     call = a_call("together", id="together/1", stream=True)
@@ -106,7 +108,9 @@ async def test_two_who_ask_for_the_same_id_get_one_call_and_all_of_its_pieces(mo
     assert len(shared.provider.requests) == before + 1
 
 
-async def test_the_same_id_for_another_request_is_refused_in_flight_and_after(models: Models, shared: House) -> None:
+async def test_the_same_id_for_another_request_is_refused_in_flight_and_after(
+    models: Models, shared: ModelTestbed
+) -> None:
     shared.provider.script(Fault("slow-first-byte"))
     with anyio.fail_after(120):
         async with models.stream(a_call("this", id="mismatch/1", stream=True)) as updates:
@@ -120,7 +124,7 @@ async def test_the_same_id_for_another_request_is_refused_in_flight_and_after(mo
         await models.ask(a_call("that", id="mismatch/1"))
 
 
-async def test_leaving_a_call_does_not_cancel_it(models: Models, shared: House) -> None:
+async def test_leaving_a_call_does_not_cancel_it(models: Models, shared: ModelTestbed) -> None:
     shared.provider.script(Fault("stall", answer=Say("to the very end"), after_chunks=1))
     before = len(shared.provider.charged)
     call = a_call("left", id="left/1", stream=True)
@@ -138,7 +142,7 @@ async def test_leaving_a_call_does_not_cancel_it(models: Models, shared: House) 
     assert len(shared.provider.charged) == before + 1
 
 
-async def test_cancelling_stops_the_provider_and_counts_what_was_used(models: Models, shared: House) -> None:
+async def test_cancelling_stops_the_provider_and_counts_what_was_used(models: Models, shared: ModelTestbed) -> None:
     shared.provider.script(Fault("stall", answer=Say("one two three four"), after_chunks=2))
     before = len(shared.provider.charged)
     call = a_call("stop me", id="cancel/1", stream=True)
@@ -162,16 +166,16 @@ async def test_a_call_cancelled_before_it_is_sent_costs_nothing(models: Models) 
     assert not await models.cancel(CallId("never/asked"))
 
 
-async def test_an_exhausted_chain_raises_and_names_every_attempt(models: Models, shared: House) -> None:
+async def test_an_exhausted_chain_raises_and_names_every_attempt(models: Models, shared: ModelTestbed) -> None:
     shared.provider.script(Fault("unauthorised", message="bad key sk-houses-0123456789abcdef"))
     with pytest.raises(ModelUnavailable) as problem:
         await models.ask(a_call("no", id="exhausted/1"))
     assert "near:one" in problem.value.message
     assert "unauthorised" in problem.value.message
-    assert "sk-houses" not in problem.value.message
+    assert "sk-testbeds" not in problem.value.message
 
 
-async def test_a_private_call_is_refused_rather_than_sent_away(models: Models, shared: House) -> None:
+async def test_a_private_call_is_refused_rather_than_sent_away(models: Models, shared: ModelTestbed) -> None:
     before = len(shared.provider.requests)
     call = a_call("secret", id="private/1")
     with pytest.raises(RefusedByPolicy):
@@ -180,7 +184,7 @@ async def test_a_private_call_is_refused_rather_than_sent_away(models: Models, s
 
 
 async def test_a_mistake_in_the_settings_is_told_and_repaired_without_a_new_gateway(
-    models: Models, shared: House
+    models: Models, shared: ModelTestbed
 ) -> None:
     file = shared.home / "models.toml"
     right = file.read_text()
@@ -223,7 +227,7 @@ def test_importing_the_client_loads_no_provider() -> None:
     assert ran.stdout.strip() == ""
 
 
-async def test_errors_in_the_block_come_out_as_they_are(shared: House) -> None:
+async def test_errors_in_the_block_come_out_as_they_are(shared: ModelTestbed) -> None:
     with pytest.raises(KeyError):
         async with Models.open(shared.home, launch=shared.launch()):
             raise KeyError("mine")

@@ -30,8 +30,8 @@ from cellwright.models.client.gateway_process import (
     running_pid,
 )
 from cellwright.testing import Fault
-from tests.models.houses import KEY, ROOT, House, Warm, a_call, eventually
 from tests.models.memory_reader import NOBODY
+from tests.models.testbed import KEY, ROOT, ModelTestbed, Warm, a_call, eventually
 
 CLIENTS = 8
 
@@ -41,10 +41,10 @@ def environment_of(pid: int) -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in entries if entry)
 
 
-def test_clients_that_start_at_once_start_one_gateway(house: House) -> None:
-    started = house.home / "started"
-    script = f"echo >> {started}; exec " + " ".join(house.warm.command("gateway"))
-    launch = GatewayLaunch(home=house.home, command=("/bin/sh", "-c", script))
+def test_clients_that_start_at_once_start_one_gateway(testbed: ModelTestbed) -> None:
+    started = testbed.home / "started"
+    script = f"echo >> {started}; exec " + " ".join(testbed.warm.command("gateway"))
+    launch = GatewayLaunch(home=testbed.home, command=("/bin/sh", "-c", script))
     with ThreadPoolExecutor(CLIENTS) as doors:
         connections = list(doors.map(connect_or_start, [launch] * CLIENTS))
     for connection in connections:
@@ -52,62 +52,62 @@ def test_clients_that_start_at_once_start_one_gateway(house: House) -> None:
     assert len(started.read_text().splitlines()) == 1
 
 
-def test_two_gateways_never_share_a_state_directory(house: House) -> None:
-    connect_or_start(house.launch()).close()
-    pid = running_pid(house.home)
-    with background.sole(gateway_at(house.home), wait_seconds=0) as is_sole:
+def test_two_gateways_never_share_a_state_directory(testbed: ModelTestbed) -> None:
+    connect_or_start(testbed.launch()).close()
+    pid = running_pid(testbed.home)
+    with background.sole(gateway_at(testbed.home), wait_seconds=0) as is_sole:
         assert not is_sole
-    assert running_pid(house.home) == pid
+    assert running_pid(testbed.home) == pid
 
 
 @pytest.mark.slow
-async def test_a_gateway_nobody_needs_ends_and_leaves_no_socket(house: House) -> None:
-    async with Models.open(house.home, launch=house.launch(idle_seconds=0.2)) as models:
+async def test_a_gateway_nobody_needs_ends_and_leaves_no_socket(testbed: ModelTestbed) -> None:
+    async with Models.open(testbed.home, launch=testbed.launch(idle_seconds=0.2)) as models:
         await models.ask(a_call("hello", id="run/1"))
-        assert running_pid(house.home) is not None
-    eventually(lambda: running_pid(house.home) is None)
-    assert not (house.home / "gateway.sock").exists()
-    async with Models.open(house.home, launch=house.launch(idle_seconds=0.2)) as models:
+        assert running_pid(testbed.home) is not None
+    eventually(lambda: running_pid(testbed.home) is None)
+    assert not (testbed.home / "gateway.sock").exists()
+    async with Models.open(testbed.home, launch=testbed.launch(idle_seconds=0.2)) as models:
         await models.ask(a_call("hello", id="run/1"))
-        assert len(house.provider.charged) == 1
+        assert len(testbed.provider.charged) == 1
 
 
-async def test_a_gateway_with_a_client_or_a_call_does_not_end(house: House) -> None:
-    house.provider.script(Fault("slow-first-byte"))
-    async with Models.open(house.home, launch=house.launch(idle_seconds=0.1)) as models:
+async def test_a_gateway_with_a_client_or_a_call_does_not_end(testbed: ModelTestbed) -> None:
+    testbed.provider.script(Fault("slow-first-byte"))
+    async with Models.open(testbed.home, launch=testbed.launch(idle_seconds=0.1)) as models:
         pid = (await models.status()).pid
-        house.kill_asker("run/1", "hello", "asked")
-        await house.provider.until(lambda provider: provider.silent == 1)
-    house.provider.release()
-    eventually(lambda: len(house.provider.charged) == 1 and house.provider.charged[0].is_finished)
-    async with Models.open(house.home, launch=house.launch(idle_seconds=60)) as models:
+        testbed.kill_asker("run/1", "hello", "asked")
+        await testbed.provider.until(lambda provider: provider.silent == 1)
+    testbed.provider.release()
+    eventually(lambda: len(testbed.provider.charged) == 1 and testbed.provider.charged[0].is_finished)
+    async with Models.open(testbed.home, launch=testbed.launch(idle_seconds=60)) as models:
         await models.ask(a_call("hello", id="run/1", stream=True))
-        assert len(house.provider.charged) == 1
+        assert len(testbed.provider.charged) == 1
     assert pid
 
 
-async def test_a_gateway_told_twice_to_stop_ends_at_once(house: House) -> None:
-    house.provider.script(Fault("slow-first-byte"))
-    async with Models.open(house.home, launch=house.launch()) as models:
-        house.kill_asker("run/1", "hello", "asked")
-        await house.provider.until(lambda provider: provider.silent == 1)
+async def test_a_gateway_told_twice_to_stop_ends_at_once(testbed: ModelTestbed) -> None:
+    testbed.provider.script(Fault("slow-first-byte"))
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
+        testbed.kill_asker("run/1", "hello", "asked")
+        await testbed.provider.until(lambda provider: provider.silent == 1)
         await models.stop_gateway()
         await models.stop_gateway()
-        eventually(lambda: running_pid(house.home) is None)
+        eventually(lambda: running_pid(testbed.home) is None)
 
 
-async def test_a_gateway_told_to_stop_finishes_what_is_in_flight(house: House) -> None:
-    house.provider.script(Fault("slow-first-byte"))
-    async with Models.open(house.home, launch=house.launch()) as models:
-        house.kill_asker("run/1", "hello", "asked")
-        await house.provider.until(lambda provider: provider.silent == 1)
+async def test_a_gateway_told_to_stop_finishes_what_is_in_flight(testbed: ModelTestbed) -> None:
+    testbed.provider.script(Fault("slow-first-byte"))
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
+        testbed.kill_asker("run/1", "hello", "asked")
+        await testbed.provider.until(lambda provider: provider.silent == 1)
         await models.stop_gateway()
         assert (await models.status()).calls_in_flight == 1
-        house.provider.release()
-        eventually(lambda: running_pid(house.home) is None)
-    async with Models.open(house.home, launch=house.launch()) as models:
+        testbed.provider.release()
+        eventually(lambda: running_pid(testbed.home) is None)
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         await models.ask(a_call("hello", id="run/1", stream=True))
-        assert len(house.provider.charged) == 1
+        assert len(testbed.provider.charged) == 1
 
 
 @pytest.mark.slow
@@ -176,9 +176,9 @@ def test_no_other_process_of_the_person_can_look_into_the_gateway(warm: Warm) ->
         eventually(lambda: running_pid(home) is None)
 
 
-def test_a_state_directory_may_lie_deeper_than_a_socket_address_is_long(house: House, tmp_path: Path) -> None:
+def test_a_state_directory_may_lie_deeper_than_a_socket_address_is_long(testbed: ModelTestbed, tmp_path: Path) -> None:
     home = tmp_path / ("deep" * 20) / ("deeper" * 20)
-    launch = GatewayLaunch(home=home, command=house.warm.command("gateway"))
+    launch = GatewayLaunch(home=home, command=testbed.warm.command("gateway"))
     with connect_or_start(launch):
         pid = running_pid(home)
         assert pid is not None
@@ -186,12 +186,12 @@ def test_a_state_directory_may_lie_deeper_than_a_socket_address_is_long(house: H
     eventually(lambda: running_pid(home) is None)
 
 
-def test_what_a_killed_gateway_left_behind_is_replaced(house: House) -> None:
-    connect_or_start(house.launch()).close()
-    house.kill_gateway()
-    assert (house.home / "gateway.sock").exists()
-    assert connect(house.home) is None
-    connect_or_start(house.launch()).close()
+def test_what_a_killed_gateway_left_behind_is_replaced(testbed: ModelTestbed) -> None:
+    connect_or_start(testbed.launch()).close()
+    testbed.kill_gateway()
+    assert (testbed.home / "gateway.sock").exists()
+    assert connect(testbed.home) is None
+    connect_or_start(testbed.launch()).close()
 
 
 @pytest.mark.parametrize("command", [("/bin/false",), (sys.executable, "-c", "raise SystemExit('no luck today')")])
@@ -222,10 +222,10 @@ def test_a_socket_of_another_user_is_not_spoken_to(tmp_path: Path) -> None:
             assert at_the_other_end.recv(100) == b""
 
 
-def test_a_gateway_of_another_version_is_not_spoken_to(house: House) -> None:
-    connect_or_start(house.launch()).close()
+def test_a_gateway_of_another_version_is_not_spoken_to(testbed: ModelTestbed) -> None:
+    connect_or_start(testbed.launch()).close()
     with socket.socket(socket.AF_UNIX) as door:
-        door.connect(str(house.home / "gateway.sock"))
+        door.connect(str(testbed.home / "gateway.sock"))
         door.sendall(pack_json({"kind": "hello", "version": 99}))
         assert receive_json(door)["kind"] == "failed"
         assert door.recv(1) == b""

@@ -11,19 +11,19 @@ from typing import Any
 
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import MARKER, connect_or_start, hand_over_keys
-from tests.models.houses import ROOT, House, a_call
+from tests.models.testbed import ROOT, ModelTestbed, a_call
 
 KEY = "sk-handover-0123456789abcdef"
 CLIENT = ROOT / "tests/models/key_client.py"
 
 
-def run_door(house: House, *arguments: str, command: tuple[str, ...], **variables: str) -> Any:
+def run_door(testbed: ModelTestbed, *arguments: str, command: tuple[str, ...], **variables: str) -> Any:
     """What a door sees of itself after it handed over its keys."""
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     ran = subprocess.run(
-        [sys.executable, "-W", "error", str(CLIENT), str(house.home), json.dumps(command), *arguments],
+        [sys.executable, "-W", "error", str(CLIENT), str(testbed.home), json.dumps(command), *arguments],
         env={**environment, **variables},
-        cwd=house.home,
+        cwd=testbed.home,
         input="what was piped in",
         capture_output=True,
         text=True,
@@ -33,47 +33,47 @@ def run_door(house: House, *arguments: str, command: tuple[str, ...], **variable
     return {**json.loads(ran.stdout), "stderr": ran.stderr}
 
 
-async def test_a_client_hands_its_keys_to_the_gateway_and_begins_again_without_them(house: House) -> None:
+async def test_a_client_hands_its_keys_to_the_gateway_and_begins_again_without_them(testbed: ModelTestbed) -> None:
     seen = run_door(
-        house,
+        testbed,
         "two words",
         "--flag",
-        command=house.warm.command("gateway"),
+        command=testbed.warm.command("gateway"),
         CELLWRIGHT_KEY_NEAR=KEY,
         OPENAI_API_KEY=KEY,
         OTHER="kept",
     )
     assert seen["arguments"] == ["two words", "--flag"]
     assert seen["stdin"] == "what was piped in"
-    assert seen["folder"] == str(house.home)
+    assert seen["folder"] == str(testbed.home)
     assert seen["environment"]["OTHER"] == "kept"
     assert KEY not in json.dumps(seen)
     assert KEY not in seen["environ"]
     assert seen["stderr"] == ""
     assert seen["starts"] == 2
-    async with Models.open(house.home, launch=house.launch()) as models:
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         sources = {state.name: state.key_from for state in (await models.providers()).providers}
         assert (sources["near"], sources["openai"]) == ("environment", "environment")
         await models.ask(a_call("hello", id="run/1"))
-    (request,) = house.provider.requests
+    (request,) = testbed.provider.requests
     assert KEY in str(request.headers)
 
 
-def test_keys_go_to_a_gateway_that_runs_already(house: House) -> None:
-    with connect_or_start(house.launch()):
-        seen = run_door(house, command=("/bin/false",), OPENAI_API_KEY=KEY)
+def test_keys_go_to_a_gateway_that_runs_already(testbed: ModelTestbed) -> None:
+    with connect_or_start(testbed.launch()):
+        seen = run_door(testbed, command=("/bin/false",), OPENAI_API_KEY=KEY)
     assert seen["stderr"] == ""
     assert "OPENAI_API_KEY" not in seen["environment"]
 
 
-def test_a_client_without_keys_goes_on_as_it_is(house: House) -> None:
-    seen = run_door(house, command=("/bin/false",))
+def test_a_client_without_keys_goes_on_as_it_is(testbed: ModelTestbed) -> None:
+    seen = run_door(testbed, command=("/bin/false",))
     assert seen["starts"] == 1
     assert seen["stderr"] == ""
 
 
-def test_a_client_whose_gateway_cannot_start_goes_on_without_its_keys_and_says_so_once(house: House) -> None:
-    seen = run_door(house, "word", command=("/bin/false",), OPENAI_API_KEY=KEY)
+def test_a_client_whose_gateway_cannot_start_goes_on_without_its_keys_and_says_so_once(testbed: ModelTestbed) -> None:
+    seen = run_door(testbed, "word", command=("/bin/false",), OPENAI_API_KEY=KEY)
     assert seen["arguments"] == ["word"]
     assert seen["stdin"] == "what was piped in"
     assert KEY not in json.dumps(seen)
@@ -88,7 +88,7 @@ def test_a_client_that_finds_keys_again_does_not_begin_again_for_ever(tmp_path: 
     assert told == []
 
 
-def test_an_empty_key_is_no_key(house: House) -> None:
-    seen = run_door(house, command=("/bin/false",), OPENAI_API_KEY="")
+def test_an_empty_key_is_no_key(testbed: ModelTestbed) -> None:
+    seen = run_door(testbed, command=("/bin/false",), OPENAI_API_KEY="")
     assert seen["stderr"] == ""
     assert "OPENAI_API_KEY" not in seen["environment"]

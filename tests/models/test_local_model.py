@@ -12,7 +12,7 @@ import pytest
 from uv import find_uv_bin
 
 from cellwright.settings import Settings
-from tests.models.houses import ROOT
+from tests.models.testbed import ROOT
 
 pytestmark = pytest.mark.slow
 

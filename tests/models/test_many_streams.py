@@ -20,7 +20,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch, connect_or_start, running_pid
 from cellwright.models.reports import StatusReport, UsageReport
 from cellwright.testing import Fault, ProviderProcess, Say, Tokens
-from tests.models.houses import CONFIGURATION, KEY, ROOT
+from tests.models.testbed import CONFIGURATION, KEY, ROOT
 
 CALLERS, STREAMS_EACH, WORDS = 2, 100, 40
 STREAMS = CALLERS * STREAMS_EACH

@@ -23,7 +23,7 @@ from cellwright.models.calls import ModelAnswer, Request
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.gateway.model_registry import masked_prompt
 from cellwright.policy.masking.masker import Masker, Secret
-from tests.models.houses import KEY, House, Warm, a_call
+from tests.models.testbed import KEY, ModelTestbed, Warm, a_call
 
 SECRET = "correct-horse-battery-staple-42"
 MASKER = Masker.of([Secret(name="door", value=SECRET)], salt=b"s" * 16)
@@ -67,15 +67,15 @@ def test_what_a_provider_signed_is_not_touched() -> None:
 
 
 @pytest.fixture
-async def house(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
-    with House.open(tmp_path_factory.mktemp("masking") / "home", warm) as opened:
+async def testbed(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path_factory.mktemp("masking") / "home", warm) as opened:
         yield opened
 
 
-async def test_a_key_that_got_into_a_prompt_does_not_reach_the_provider(house: House) -> None:
-    async with Models.open(house.home, launch=house.launch()) as models:
+async def test_a_key_that_got_into_a_prompt_does_not_reach_the_provider(testbed: ModelTestbed) -> None:
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         answered = await models.ask(a_call(f"my key is {KEY}, is it good?", id="run/masked"))
     assert isinstance(answered, ModelAnswer)
-    (received,) = house.provider.requests
+    (received,) = testbed.provider.requests
     assert "is it good?" in json.dumps(received.body)
     assert KEY not in json.dumps(received.body)

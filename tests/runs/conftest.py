@@ -9,20 +9,20 @@ import pytest
 
 from cellwright.kernel.pool import KernelPool
 from cellwright.models.client.gateway_client import Models
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import Kernels
 
 
 @pytest.fixture
-def house(warm: Warm, tmp_path: Path) -> Generator[House]:
-    with House.open(tmp_path / "house", warm) as opened:
+def testbed(warm: Warm, tmp_path: Path) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path / "testbed", warm) as opened:
         yield opened
 
 
 @pytest.fixture
-async def gateway(house: House) -> AsyncGenerator[Models]:
+async def gateway(testbed: ModelTestbed) -> AsyncGenerator[Models]:
     """One that outlives whoever is killed."""
-    async with Models.open(house.home, launch=house.launch()) as models:
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         yield models
 
 

@@ -21,7 +21,7 @@ from cellwright.runs.views.run_view import RunView, read_view
 from cellwright.settings import Settings
 from cellwright.testing import Answer, CallTool, CallTools, Received
 from cellwright.tools.approval.inbox import Inbox
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 ADA = Person(name="ada", door="web")
 MODEL = "near:one"
@@ -62,11 +62,11 @@ class Factory:
     """Runs at work, and everything a test may look at."""
 
     runs: Runs
-    house: House
+    testbed: ModelTestbed
     project: Path
 
     def script(self, *answers: Answer) -> None:
-        self.house.provider.script(*answers)
+        self.testbed.provider.script(*answers)
 
     def goal(self, words: str = "Sum the numbers.", *, notebook: str = "sums.py", **more: Any) -> Goal:
         given: dict[str, Any] = {"models": (MODEL,), "person": "ada", "project": str(self.project)}
@@ -128,7 +128,7 @@ class Factory:
 
     def prompts(self) -> list[str]:
         """What the model was really asked, request by request."""
-        return [str(request.body["messages"]) for request in self.house.provider.requests]
+        return [str(request.body["messages"]) for request in self.testbed.provider.requests]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +140,16 @@ class Kernels:
 
 
 @asynccontextmanager
-async def open_factory(house: House, project: Path, kernels: Path | Kernels, **options: Any) -> AsyncGenerator[Factory]:
-    """Runs in this project, with the state directory of the house; given a cache alone, with a zygote of their own."""
+async def open_factory(
+    testbed: ModelTestbed, project: Path, kernels: Path | Kernels, **options: Any
+) -> AsyncGenerator[Factory]:
+    """Runs in this project, with the testbed's state directory; given a cache alone, with a zygote of their own."""
     async with AsyncExitStack() as stack:
         if isinstance(kernels, Path):
             pool = await stack.enter_async_context(KernelPool.open())
             kernels = Kernels(cache=kernels, pools=(pool, pool))
         # The person's index and certificates: a check builds the environment a notebook asks for.
-        settings = replace(Settings.read(), home=house.home, cache=kernels.cache)
-        chosen = RunOptions(launch=house.launch(), pools=kernels.pools, **options)
+        settings = replace(Settings.read(), home=testbed.home, cache=kernels.cache)
+        chosen = RunOptions(launch=testbed.launch(), pools=kernels.pools, **options)
         runs = await stack.enter_async_context(open_runs(settings, options=chosen))
-        yield Factory(runs=runs, house=house, project=project)
+        yield Factory(runs=runs, testbed=testbed, project=project)

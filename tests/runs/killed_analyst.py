@@ -14,7 +14,7 @@ import anyio
 
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.runs.deliver.delivery import delivery_json
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import open_factory
 
 WORDS = "Compare revenue by region."
@@ -24,8 +24,8 @@ async def main(home: str, cache: str, project: str, point: str, visit: str) -> N
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The gateway lives elsewhere, and outlives this process.
     elsewhere: Any = None
-    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
-    async with open_factory(house, Path(project), Path(cache), at_crash_point=at) as factory:
+    testbed = ModelTestbed(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
+    async with open_factory(testbed, Path(project), Path(cache), at_crash_point=at) as factory:
         data = (str(Path(project) / "sales.csv"),)
         await factory.start(factory.goal(WORDS, notebook="first.py", models=("analyst",), data=data))
         delivery = await factory.delivery()

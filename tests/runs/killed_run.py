@@ -15,7 +15,7 @@ import anyio
 
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.runs.deliver.delivery import delivery_json
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import open_factory
 
 
@@ -23,8 +23,8 @@ async def main(home: str, cache: str, project: str, point: str, visit: str, conn
     at = carry_on if point == "-" else crash_at(CrashPoint(point), int(visit))
     # The provider and the gateway live elsewhere, and outlive this process.
     elsewhere: Any = None
-    house = House(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
-    async with open_factory(house, Path(project), Path(cache), at_crash_point=at) as factory:
+    testbed = ModelTestbed(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
+    async with open_factory(testbed, Path(project), Path(cache), at_crash_point=at) as factory:
         await factory.start(connection=json.loads(connection))
         delivery = await factory.delivery()
         await anyio.Path(home, "delivery.json").write_text(json.dumps(delivery_json(delivery)))

@@ -15,7 +15,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.notebook.files import read
 from tests.agents.forked import Forker
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 POINTS = [
     (CrashPoint.RUN_BEGUN, 1),
@@ -44,22 +44,22 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def delivered(house: House) -> dict[str, Any]:
-    return json.loads((house.home / "delivery.json").read_text())
+def delivered(testbed: ModelTestbed) -> dict[str, Any]:
+    return json.loads((testbed.home / "delivery.json").read_text())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("point", "visit"), POINTS)
 async def test_the_analyst_killed_at_any_point_delivers_the_same_and_writes_every_cell_once(
-    house: House, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
-    arguments = (str(house.home), str(cache), str(project))
+    arguments = (str(testbed.home), str(cache), str(project))
     first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit))
     second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
-    told = delivered(house)
+    told = delivered(testbed)
     assert (told["why"], told["status"]) == ("", "done")
     assert "North" in told["answer"]
     codes = Counter(cell.code for cell in read(project / "first.py").document.cells)
     assert [code for code, times in codes.items() if times > 1] == []
-    assert house.provider.requests == ()
+    assert testbed.provider.requests == ()

@@ -18,7 +18,7 @@ from cellwright.runs.execute import steering_commands
 from cellwright.runs.plan.plan import DropTask
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import ADA, Factory, Kernels, open_factory
 from tests.runs.histories import changes_in, undo_in_file
 
@@ -52,9 +52,9 @@ def analysts_goal(factory: Factory, words: str = WORDS, **more: Any) -> Any:
 
 @pytest.mark.slow
 async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_of_it_is_recorded_and_undoable(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver(analysts_goal(factory))
         assert (delivery.why, delivery.status) == ("", "done")
         assert [(task.id, task.status) for task in delivery.tasks] == [(section, "done") for section in SECTIONS]
@@ -62,7 +62,7 @@ async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_o
         assert delivery.checks
         assert all(check.has_passed for check in delivery.checks)
         assert "North" in delivery.answer
-        assert (delivery.microdollars, delivery.tokens, house.provider.requests) == (0, 0, ())
+        assert (delivery.microdollars, delivery.tokens, testbed.provider.requests) == (0, 0, ())
         text = factory.notebook("first.py")
         assert text.index("# ") < text.index("read_csv")
         assert "import cellwright" not in text
@@ -70,32 +70,34 @@ async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_o
         steps = [event.name for event in events if isinstance(event, StepStarted)]
         assert {"look at the data", "fit read", "tool apply", "see read", "tool read_tests"} <= set(steps)
         assert {event.role for event in events if isinstance(event, AuditRecorded)} == {"analyst"}
-        memory = run_folder(replace(Settings.read(), home=house.home), "r") / "desk.json"
+        memory = run_folder(replace(Settings.read(), home=testbed.home), "r") / "desk.json"
         assert [turn.key.rpartition("-")[2] for turn in changes_in(memory)[:6]] == SECTIONS
         await undo_in_file(project / "first.py", memory)
         assert "read_csv" not in factory.notebook("first.py")
 
 
-async def test_a_model_is_there_if_it_has_a_key_or_somebody_listens(house: House, project: Path, cache: Path) -> None:
+async def test_a_model_is_there_if_it_has_a_key_or_somebody_listens(
+    testbed: ModelTestbed, project: Path, cache: Path
+) -> None:
     roles = built_in_roles()
-    async with Models.open(house.home, launch=house.launch()) as models:
+    async with Models.open(testbed.home, launch=testbed.launch()) as models:
         assert await has_model(models, roles, is_private=False)
         assert not await has_model(models, roles, is_private=True)
-    house.kill_gateway()
-    (house.home / "models.toml").write_text(LOCAL.format(address="http://127.0.0.1:9/v1"))
-    async with Models.open(house.home, launch=replace(house.launch(), keys={})) as models:
+    testbed.kill_gateway()
+    (testbed.home / "models.toml").write_text(LOCAL.format(address="http://127.0.0.1:9/v1"))
+    async with Models.open(testbed.home, launch=replace(testbed.launch(), keys={})) as models:
         assert not await has_model(models, roles, is_private=False)
-    house.kill_gateway()
-    (house.home / "models.toml").write_text(LOCAL.format(address=house.provider.base_url("openai-chat")))
-    async with Models.open(house.home, launch=replace(house.launch(), keys={})) as models:
+    testbed.kill_gateway()
+    (testbed.home / "models.toml").write_text(LOCAL.format(address=testbed.provider.base_url("openai-chat")))
+    async with Models.open(testbed.home, launch=replace(testbed.launch(), keys={})) as models:
         assert await has_model(models, roles, is_private=True)
 
 
 @pytest.mark.slow
 async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_leaves_nothing(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver(analysts_goal(factory, "Write an essay about the sea."))
         assert delivery.status == "failed"
         assert "A provider's key gives agents a model." in delivery.why
@@ -103,8 +105,8 @@ async def test_a_goal_that_needs_a_model_is_refused_with_what_to_configure_and_l
 
 
 @pytest.mark.slow
-async def test_without_data_it_asks_for_it(house: House, project: Path, kernels: Kernels) -> None:
-    async with open_factory(house, project, kernels) as factory:
+async def test_without_data_it_asks_for_it(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
         (project / "sales.csv").unlink()
         delivery = await factory.deliver(analysts_goal(factory, data=()))
         assert delivery.status == "failed"
@@ -113,8 +115,10 @@ async def test_without_data_it_asks_for_it(house: House, project: Path, kernels:
 
 
 @pytest.mark.slow
-async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project: Path, kernels: Kernels) -> None:
-    async with open_factory(house, project, kernels) as factory:
+async def test_a_file_that_is_no_data_is_refused_in_words(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
         (project / "sales.csv").write_bytes(bytes(range(256)) * 64)
         delivery = await factory.deliver(analysts_goal(factory))
         assert delivery.status == "failed"
@@ -123,9 +127,9 @@ async def test_a_file_that_is_no_data_is_refused_in_words(house: House, project:
 
 @pytest.mark.slow
 async def test_what_a_persons_own_packages_lack_is_said_as_the_one_cause_and_the_notebook_stays_as_it_was(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         header = '# /// script\n# requires-python = ">=3.11"\n# dependencies = ["marimo", "pandas"]\n# ///\n\n'
         mine = header + notebook_source("x = 1")
         (project / "first.py").write_text(mine)
@@ -138,9 +142,9 @@ async def test_what_a_persons_own_packages_lack_is_said_as_the_one_cause_and_the
 
 @pytest.mark.slow
 async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is_found(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         mine = notebook_source("import marimo as mo", "import pandas as pd", "sales = 'mine'", "tests = 1")
         (project / "first.py").write_text(mine)
         delivery = await factory.deliver(analysts_goal(factory, data=()))
@@ -153,9 +157,9 @@ async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is
 
 @pytest.mark.slow
 async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: _is(seen, "look", "done"))
@@ -169,9 +173,9 @@ async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept
 
 @pytest.mark.slow
 async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_of_its_own(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: seen.plan is not None)
@@ -191,8 +195,8 @@ async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_
 
 
 @pytest.mark.slow
-async def test_it_stops_when_it_is_cancelled(house: House, project: Path, kernels: Kernels) -> None:
-    async with open_factory(house, project, kernels) as factory:
+async def test_it_stops_when_it_is_cancelled(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
         await factory.start(analysts_goal(factory))
         await factory.until(lambda seen: _is(seen, "read", "done"))
         await factory.runs.cancel("r", reason="enough")

@@ -17,7 +17,7 @@ from cellwright.runs.views.run_view import RunView
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.trial_records import TrialCheck, TrialRecord
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
 
 NUMBERS = notebook_source("import marimo as mo", "numbers = [1, 2, 9]")
@@ -30,11 +30,11 @@ def alternatives(*ways: tuple[str, str], **more: Any) -> CallTool:
 
 @pytest.mark.slow
 async def test_alternatives_of_a_plan_are_built_in_branches_and_compared_in_one_table(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(NUMBERS)
     named = [{"name": "mean"}, {"name": "median", "todo": "Take the middle one."}, {"name": "mode"}]
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task("average", alternatives=named)),
             CallTool("run", {"cells": "all"}),
@@ -74,12 +74,12 @@ async def test_alternatives_of_a_plan_are_built_in_branches_and_compared_in_one_
 
 @pytest.mark.slow
 async def test_a_failed_task_leaves_the_notebook_as_it_was_before_it(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(NUMBERS)
     spoils = "numbers.append(100)\nimport pathlib as _pathlib\n_pathlib.Path('spoilt.txt').write_text('x')"
     wrong = [apply(create(f"_{number} = numbers + 'a'", f"wrong{number}")) for number in range(5)]
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task("first"), task("second"), task("third")),
             at_once(apply(create("total = sum(numbers)\ntotal", "total")), finish("12")),

@@ -17,7 +17,7 @@ from cellwright.runs.events import FilesNotKept
 from cellwright.runs.views.progress import progress_line
 from cellwright.runs.views.run_view import RunView, update_view
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory, plan, task
 
 MANY = """\
@@ -64,10 +64,10 @@ def names(project: Path) -> set[str]:
     ],
 )  # fmt: skip
 async def test_of_more_files_than_a_limit_lets_pass_none_is_kept_and_the_delivery_says_so_once(
-    house: House, project: Path, kernels: Kernels, code: str, limit: str, reason: str, option: str
+    testbed: ModelTestbed, project: Path, kernels: Kernels, code: str, limit: str, reason: str, option: str
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         assert await delivered(factory, code, limit) == [
             f"No file that the notebook changed was kept: {reason}. "
             f"To have them, run the notebook by itself, with {option}."
@@ -77,11 +77,11 @@ async def test_of_more_files_than_a_limit_lets_pass_none_is_kept_and_the_deliver
 
 @pytest.mark.slow
 async def test_files_within_the_limits_are_kept_before_the_run_is_over_and_a_single_one_that_is_not_is_named(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     code = f"{MANY}\nimport os\nos.symlink('/etc/passwd', 'outside')"
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         told = await delivered(factory, code)
         assert told == ["outside was not kept: a symbolic link out of the project, to '/etc/passwd'."]
         assert names(project) == {f"made-{number}.txt" for number in range(30)}

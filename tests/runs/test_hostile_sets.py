@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyst.hostile_sets import SETS, HostileSet
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, open_factory
 
 EMPTY = notebook_source("import marimo as mo")
@@ -20,7 +20,7 @@ ORDER = sorted(SETS, key=lambda each: each.name != "binary")
 @pytest.mark.sampled(len(SETS), often=4)
 @pytest.mark.parametrize("hostile", ORDER, ids=lambda each: each.name)
 async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reason(
-    hostile: HostileSet, house: House, tmp_path: Path, kernels: Kernels
+    hostile: HostileSet, testbed: ModelTestbed, tmp_path: Path, kernels: Kernels
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
@@ -28,7 +28,7 @@ async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reaso
     data = tuple(str(path) for path in sorted(project.iterdir()))
     # One that is there and has no header is proven on our own packages: sixty environments would take their time.
     (project / "first.py").write_text(EMPTY)
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         goal = factory.goal("Tell me about this data.", notebook="first.py", data=data, models=("analyst",))
         delivery = await factory.deliver(goal)
     if hostile.refused:

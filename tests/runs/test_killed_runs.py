@@ -18,7 +18,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.testing import Fault
 from tests.agents.forked import Forker
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
 from tests.runs.verify.verifying import source
 from tests.walled_network import PASSWORD, cut_off
@@ -58,16 +58,16 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def delivered(house: House) -> dict[str, Any]:
-    return json.loads((house.home / "delivery.json").read_text())
+def delivered(testbed: ModelTestbed) -> dict[str, Any]:
+    return json.loads((testbed.home / "delivery.json").read_text())
 
 
-def expect_all_done_once(house: House, project: Path) -> None:
-    told = delivered(house)
+def expect_all_done_once(testbed: ModelTestbed, project: Path) -> None:
+    told = delivered(testbed)
     assert (told["why"], told["status"], told["answer"]) == ("", "done", "They sum to 45.")
     text = (project / "sums.py").read_text()
     assert [text.count(part) for part in ("total = sum(range(10))", "def test_total", "It is {total}")] == [1, 1, 1]
-    assert len(house.provider.charged) == len(ANSWERS)
+    assert len(testbed.provider.charged) == len(ANSWERS)
 
 
 @pytest.mark.parametrize(
@@ -75,73 +75,73 @@ def expect_all_done_once(house: House, project: Path) -> None:
     [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
 )
 async def test_a_run_killed_at_any_point_delivers_the_same_and_does_everything_once(
-    house: House, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
-    house.provider.script(*ANSWERS)
-    arguments = (str(house.home), str(cache), str(project))
+    testbed.provider.script(*ANSWERS)
+    arguments = (str(testbed.home), str(cache), str(project))
     first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit))
     second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
-    expect_all_done_once(house, project)
+    expect_all_done_once(testbed, project)
 
 
 @pytest.mark.slow
 async def test_a_run_taken_up_by_another_process_connects_as_the_command_that_started_it(
-    house: House, project: Path, cache: Path, killed: Forker, gateway: Models
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models
 ) -> None:
     (project / "sums.py").write_text(source("import marimo as mo", requires=("no-such-tool==1.0",)))
-    arguments = (str(house.home), str(cache), str(project))
+    arguments = (str(testbed.home), str(cache), str(project))
     started = (*arguments, CrashPoint.RUN_BEGUN, "1", json.dumps(cut_off()))
     assert await anyio.to_thread.run_sync(killed.run, *started) == -9
     assert await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1") == 0
     # An index that answers would have said that there is no such package.
-    assert "The package index cannot be reached" in delivered(house)["why"]
-    assert PASSWORD not in (house.home / "delivery.json").read_text()
+    assert "The package index cannot be reached" in delivered(testbed)["why"]
+    assert PASSWORD not in (testbed.home / "delivery.json").read_text()
 
 
 @pytest.mark.slow
 async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
-    house: House, project: Path, cache: Path, killed: Forker, gateway: Models
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models
 ) -> None:
-    house.provider.script(*ANSWERS)
-    arguments = (str(house.home), str(cache), str(project))
+    testbed.provider.script(*ANSWERS)
+    arguments = (str(testbed.home), str(cache), str(project))
     codes = [-9]
     while codes[-1] == -9 and len(codes) < 20:
         codes.append(await anyio.to_thread.run_sync(killed.run, *arguments, CrashPoint.STEP_WORKED, "9"))
     assert codes[-1] == 0
     assert len(codes) > 3
-    expect_all_done_once(house, project)
+    expect_all_done_once(testbed, project)
 
 
 @pytest.mark.slow
 async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
-    house: House, project: Path, cache: Path, killed: Forker, gateway: Models
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models
 ) -> None:
-    house.provider.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[2:])
-    arguments = (str(house.home), str(cache), str(project))
+    testbed.provider.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[2:])
+    arguments = (str(testbed.home), str(cache), str(project))
     pid = await anyio.to_thread.run_sync(killed.start, *arguments, "-", "1")
-    await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
+    await testbed.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
     await anyio.to_thread.run_sync(killed.kill, pid)
-    house.provider.release()
+    testbed.provider.release()
     assert await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1") == 0
-    expect_all_done_once(house, project)
+    expect_all_done_once(testbed, project)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whom", ["kernel", "zygote"])
 async def test_a_kernel_or_zygote_that_is_killed_is_replaced_and_the_run_goes_on(
-    house: House, project: Path, kernels: Kernels, whom: str
+    testbed: ModelTestbed, project: Path, kernels: Kernels, whom: str
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(*ANSWERS[:2], Fault("slow-first-byte", answer=ANSWERS[2]), *ANSWERS[3:])
         await factory.start()
-        await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
         await anyio.to_thread.run_sync(_kill, whom)
-        house.provider.release()
+        testbed.provider.release()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 45.")
         assert factory.notebook().count("total = sum(range(10))") == 1
-        assert len(house.provider.charged) == len(ANSWERS)
+        assert len(testbed.provider.charged) == len(ANSWERS)
 
 
 def _kill(whom: str) -> None:
@@ -162,17 +162,17 @@ def _kill(whom: str) -> None:
 
 @pytest.mark.slow
 async def test_a_gateway_that_dies_in_flight_asks_before_it_pays_again(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[1:])
         await factory.start()
-        await house.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
-        await anyio.to_thread.run_sync(house.kill_gateway)
+        await testbed.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)
+        await anyio.to_thread.run_sync(testbed.kill_gateway)
         question = await factory.asked("model-answer-lost")
         assert "It may have been paid" in question.question.text
-        house.provider.release()
+        testbed.provider.release()
         await factory.runs.records.questions.answer(question.id, question.question.choices[0], by="ada")
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 45.")
-        assert len(house.provider.requests) == len(ANSWERS) + 1
+        assert len(testbed.provider.requests) == len(ANSWERS) + 1

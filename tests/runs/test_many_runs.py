@@ -17,7 +17,7 @@ from cellwright.runs.events import StageEntered
 from cellwright.runs.execute.slots import SlotLimits
 from cellwright.testing import CallTool, Fault
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Factory, Kernels, finish, of, open_factory, plan, task
 
 LIMITS = SlotLimits(at_once=4, per_person=2)
@@ -87,24 +87,24 @@ def most_at_once(spells: Sequence[Spell]) -> int:
 
 @pytest.mark.slow
 async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delivered(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels, limits=LIMITS) as factory:
+    async with open_factory(testbed, project, kernels, limits=LIMITS) as factory:
         planned = plan(task("sum"))
         # The first four think until all twelve are there.
-        house.provider.when(PLANNING, *[Fault("slow-first-byte", answer=planned)] * 4, *[planned] * 8)
-        house.provider.when(WORKING, finish("1"), for_ever=True)
-        house.provider.when(TELLING, finish("It is 1."), for_ever=True)
+        testbed.provider.when(PLANNING, *[Fault("slow-first-byte", answer=planned)] * 4, *[planned] * 8)
+        testbed.provider.when(WORKING, finish("1"), for_ever=True)
+        testbed.provider.when(TELLING, finish("It is 1."), for_ever=True)
         for asked in TWELVE:
             await start(factory, asked)
-        await house.provider.until(lambda server: server.silent == 4, timeout_seconds=120)
+        await testbed.provider.until(lambda server: server.silent == 4, timeout_seconds=120)
         views = {asked.run: await factory.view(asked.run) for asked in TWELVE}
         assert [run for run, view in views.items() if view.stage == "brief"] == ["ada-1", "ada-2", "bob-1", "bob-2"]
         assert "2 runs of ada go on already" in views["ada-3"].waits
         assert "4 runs go on already" in views["cy-1"].waits
         assert await factory.runs.at_work() == len(TWELVE)
 
-        house.provider.release()
+        testbed.provider.release()
         delivered = await deliveries(factory, [asked.run for asked in TWELVE])
         assert {run: (each.why, each.status) for run, each in delivered.items()} == {
             asked.run: ("", "done") for asked in TWELVE
@@ -119,21 +119,21 @@ async def test_twelve_runs_of_three_people_keep_to_the_limits_and_all_are_delive
     # important one before those that came earlier.
     assert {"cy-1", "cy-2"} & set(order[4:6])
     assert "ada-6" in [run for run in order if run.startswith("ada")][2:4]
-    assert Counter(charge.is_finished for charge in house.provider.charged) == {True: 3 * len(TWELVE)}
+    assert Counter(charge.is_finished for charge in testbed.provider.charged) == {True: 3 * len(TWELVE)}
 
 
 async def test_a_run_that_waits_for_a_person_makes_room_for_another(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels, limits=SlotLimits(at_once=1)) as factory:
-        house.provider.when(PLANNING, plan(task("sum")), for_ever=True)
-        house.provider.when(of("The person answered: seven"), finish("7"), finish("It is 7."))
-        house.provider.when(TELLING, finish("It is 1."), for_ever=True)
-        house.provider.when(
+    async with open_factory(testbed, project, kernels, limits=SlotLimits(at_once=1)) as factory:
+        testbed.provider.when(PLANNING, plan(task("sum")), for_ever=True)
+        testbed.provider.when(of("The person answered: seven"), finish("7"), finish("It is 7."))
+        testbed.provider.when(TELLING, finish("It is 1."), for_ever=True)
+        testbed.provider.when(
             lambda received: WORKING(received) and of("Sum for asks.")(received),
             CallTool("ask_person", {"question": "Which number?"}),
         )
-        house.provider.when(WORKING, finish("1"), for_ever=True)
+        testbed.provider.when(WORKING, finish("1"), for_ever=True)
         await start(factory, Asked(run="asks", person="ada"))
         question = await factory.asked(run="asks")
         await start(factory, Asked(run="next", person="bob"))

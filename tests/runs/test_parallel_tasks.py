@@ -15,7 +15,7 @@ from cellwright.runs.views.branches import branches_of
 from cellwright.testing import Answer, CallTool, Fault
 from tests.agents.forked import Forker
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
 from tests.runs.test_killed_runs import delivered
 
@@ -47,31 +47,31 @@ def project(tmp_path: Path) -> Path:
 
 
 def script(
-    house: House,
+    testbed: ModelTestbed,
     *,
     largest: Answer = LARGEST_BUILT,
     average: Answer = AVERAGE_BUILT,
     again: Answer = AVERAGE_AGAIN,
 ) -> None:
-    house.provider.when(of("You plan work"), PLANNED)
-    house.provider.when(LOAD, LOADED)
-    house.provider.when(LARGEST, largest)
-    house.provider.when(AVERAGE, average, again)
-    house.provider.when(TELLING, finish("Largest 18, on average 8."))
+    testbed.provider.when(of("You plan work"), PLANNED)
+    testbed.provider.when(LOAD, LOADED)
+    testbed.provider.when(LARGEST, largest)
+    testbed.provider.when(AVERAGE, average, again)
+    testbed.provider.when(TELLING, finish("Largest 18, on average 8."))
 
 
 def asked_in_order(factory: Factory) -> list[str]:
     names = {"load": LOAD, "largest": LARGEST, "average": AVERAGE, "telling": TELLING}
-    requests = factory.house.provider.requests
+    requests = factory.testbed.provider.requests
     return [name for each in requests for name, is_it in names.items() if is_it(each)]
 
 
 @pytest.mark.slow
 async def test_independent_tasks_are_built_at_the_same_time_and_a_name_of_both_is_the_firsts(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    script(house)
-    async with open_factory(house, project, kernels) as factory:
+    script(testbed)
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver()
         assert (delivery.why, delivery.status) == ("", "done")
         text = factory.notebook()
@@ -94,23 +94,23 @@ async def test_independent_tasks_are_built_at_the_same_time_and_a_name_of_both_i
 
 
 @pytest.mark.slow
-async def test_they_really_go_on_at_the_same_time(house: House, project: Path, kernels: Kernels) -> None:
+async def test_they_really_go_on_at_the_same_time(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     """Each has asked its model before the other has an answer."""
     largest, average = (Fault("slow-first-byte", answer=each) for each in (LARGEST_BUILT, AVERAGE_BUILT))
-    script(house, largest=largest, average=average)
-    async with open_factory(house, project, kernels) as factory:
+    script(testbed, largest=largest, average=average)
+    async with open_factory(testbed, project, kernels) as factory:
         await factory.start()
-        await house.provider.until(lambda provider: provider.silent == 2, timeout_seconds=120)
-        house.provider.release()
+        await testbed.provider.until(lambda provider: provider.silent == 2, timeout_seconds=120)
+        testbed.provider.release()
         assert (await factory.delivery()).status == "done"
 
 
 @pytest.mark.slow
 async def test_what_cannot_be_joined_is_built_again_after_the_others_when_nobody_is_there(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    script(house, average=CLASHING)
-    async with open_factory(house, project, kernels) as factory:
+    script(testbed, average=CLASHING)
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver(factory.goal(approve="never"))
         assert (delivery.why, delivery.status) == ("", "done")
         assert asked_in_order(factory).count("average") == 2
@@ -126,10 +126,10 @@ async def test_what_cannot_be_joined_is_built_again_after_the_others_when_nobody
 @pytest.mark.slow
 @pytest.mark.parametrize(("said", "is_there"), [(AGAIN, True), (LEAVE_OUT, False)])
 async def test_a_person_is_asked_what_becomes_of_a_part_that_cannot_be_joined(
-    house: House, project: Path, kernels: Kernels, said: str, is_there: bool
+    testbed: ModelTestbed, project: Path, kernels: Kernels, said: str, is_there: bool
 ) -> None:
-    script(house, average=CLASHING)
-    async with open_factory(house, project, kernels) as factory:
+    script(testbed, average=CLASHING)
+    async with open_factory(testbed, project, kernels) as factory:
         await factory.start()
         question = await factory.asked(CLASH)
         assert "'Do average' was built beside others and cannot be joined" in question.question.text
@@ -143,16 +143,16 @@ async def test_a_person_is_asked_what_becomes_of_a_part_that_cannot_be_joined(
 
 @pytest.mark.slow
 async def test_a_part_that_does_not_run_with_the_others_is_taken_back(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     """In its lane the list has three values; the other part has changed that."""
     script(
-        house,
+        testbed,
         largest=at_once(apply(create("values.clear()\nresult = 0", "largest")), finish("Cleared.")),
         average=at_once(apply(create("mean = 1 / len(values)", "average")), finish("It is a third.")),
         again=at_once(apply(create("mean = 0", "average")), finish("There is none.")),
     )
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver(factory.goal(approve="never"))
         text = factory.notebook()
         assert "mean = 1 / len(values)" not in text
@@ -164,16 +164,16 @@ async def test_a_part_that_does_not_run_with_the_others_is_taken_back(
 
 @pytest.mark.slow
 async def test_a_notebook_that_cannot_be_forked_is_built_one_after_another_and_says_why(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     holding = "import threading, time\nvalues = [n * 2 for n in numbers]\n"
     holding += "worker = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nworker.start()"
-    house.provider.when(of("You plan work"), PLANNED)
-    house.provider.when(LOAD, at_once(RUN_ALL, apply(create(holding, "load")), finish("Loaded.")))
-    house.provider.when(LARGEST, LARGEST_BUILT)
-    house.provider.when(AVERAGE, at_once(apply(create("mean = sum(values)", "average")), finish("It is 24.")))
-    house.provider.when(TELLING, finish("Done."))
-    async with open_factory(house, project, kernels) as factory:
+    testbed.provider.when(of("You plan work"), PLANNED)
+    testbed.provider.when(LOAD, at_once(RUN_ALL, apply(create(holding, "load")), finish("Loaded.")))
+    testbed.provider.when(LARGEST, LARGEST_BUILT)
+    testbed.provider.when(AVERAGE, at_once(apply(create("mean = sum(values)", "average")), finish("It is 24.")))
+    testbed.provider.when(TELLING, finish("Done."))
+    async with open_factory(testbed, project, kernels) as factory:
         await factory.start()
         seen = await factory.until(lambda view: "One after another" in str(view))
         assert "thread" in str(seen)
@@ -213,16 +213,16 @@ def killed(forker: Forker) -> Forker:
     [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
 )
 async def test_a_run_killed_while_parts_are_built_or_joined_has_each_of_them_once(
-    house: House, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
-    script(house)
-    arguments = (str(house.home), str(cache), str(project))
+    script(testbed)
+    arguments = (str(testbed.home), str(cache), str(project))
     first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit))
     second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1")
     assert (first, second) == (-9, 0)
-    told = delivered(house)
+    told = delivered(testbed)
     assert (told["why"], told["status"]) == ("", "done")
     text = (project / "sums.py").read_text()
     parts = ("values = [n * 2", "result = max(values)", "result_average = sum(values)", "{result_average:.1f}")
     assert [text.count(part) for part in parts] == [1, 1, 1, 1]
-    assert len(house.provider.charged) == 5
+    assert len(testbed.provider.charged) == 5

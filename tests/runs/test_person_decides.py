@@ -20,7 +20,7 @@ from cellwright.runs.views.run_view import RunView
 from cellwright.testing import CallTool
 from cellwright.tools.notebook.trial_records import BRANCH_CHOICE, TrialRecord
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import ADA, Kernels, create, finish, open_factory, plan, task
 
 NUMBERS = notebook_source("import marimo as mo", "numbers = [1, 2, 9]")
@@ -40,10 +40,10 @@ PLANNED = plan(task("average", alternatives=[{"name": "mean"}, {"name": "median"
 
 @pytest.mark.slow
 async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(NUMBERS)
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(PLANNED, CallTool("run", {"cells": "all"}), ASKS, finish("4"), finish("The mean is 4."))
         run = await factory.start()
         await factory.asked(BRANCH_CHOICE)
@@ -67,9 +67,11 @@ async def test_a_run_waits_for_the_person_and_builds_on_what_they_accept(
 
 
 @pytest.mark.slow
-async def test_a_run_where_nobody_is_asked_keeps_the_best(house: House, project: Path, kernels: Kernels) -> None:
+async def test_a_run_where_nobody_is_asked_keeps_the_best(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
     (project / "sums.py").write_text(NUMBERS)
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(PLANNED, CallTool("run", {"cells": "all"}), ASKS, finish("2"), finish("The median is 2."))
         delivery = await factory.deliver(factory.goal(approve="never"))
         assert (delivery.why, delivery.status) == ("", "done")

@@ -21,8 +21,8 @@ from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.runs.deliver.delivery import Delivery, parse_delivery
 from cellwright.settings import Settings
-from tests.models.houses import Warm
 from tests.models.recording import Replay, read_recording
+from tests.models.testbed import Warm
 from tests.runs.recorded.retold import CellNames, Retold, gist, replayed
 from tests.runs.recorded.retold_runs import NOTEBOOK, NOWHERE, RUN, TALK, goal_in, lay_out, open_retold_runs
 

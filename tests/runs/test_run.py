@@ -9,7 +9,7 @@ import pytest
 
 from cellwright.testing import Say
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
 
 SALES = "region,month,amount\nnorth,2025-07,120\nsouth,2025-07,80\nnorth,2025-08,90\nsouth,2025-08,70\neast,2025-08,5\n"
@@ -17,7 +17,7 @@ REGIONS = "region,manager\nnorth,Ada\nsouth,Bob\n"
 
 
 @pytest.mark.slow
-async def test_a_goal_becomes_a_notebook_that_is_proven(house: House, project: Path, kernels: Kernels) -> None:
+async def test_a_goal_becomes_a_notebook_that_is_proven(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     (project / "sales.csv").write_text(SALES)
     (project / "regions.csv").write_text(REGIONS)
     joined = """\
@@ -29,7 +29,7 @@ _figure, _axes = plt.subplots()
 _axes.bar(monthly["month"], monthly["amount"])
 _axes.set(title="Revenue per month", xlabel="month", ylabel="EUR")
 _figure"""
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(
                 task("load"),
@@ -83,11 +83,11 @@ _figure"""
 
 @pytest.mark.slow
 async def test_the_planner_sees_the_data_before_its_first_thought(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     (project / "sales.csv").write_text(SALES)
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task()), finish("1"), finish("1"))
         await factory.deliver(factory.goal(data=(str(project / "sales.csv"),)))
         assert "sales.csv" in factory.prompts()[0]
@@ -97,11 +97,11 @@ async def test_the_planner_sees_the_data_before_its_first_thought(
 
 @pytest.mark.slow
 async def test_an_existing_notebook_grows_and_what_a_person_wrote_stays_as_it_was(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     mine = notebook_source("import marimo as mo", "# mine, as I like it\nnumbers   =  [1,2,3]")
     (project / "sums.py").write_text(mine)
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task()),
             at_once(apply(create("total = sum(numbers)\ntotal", "total")), finish("6")),
@@ -118,11 +118,11 @@ async def test_an_existing_notebook_grows_and_what_a_person_wrote_stays_as_it_wa
 
 @pytest.mark.slow
 async def test_what_the_check_finds_is_repaired_and_checked_again(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     checks = [{"test": "test_total", "says": "The total is 6."}]
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task(checks=checks)),
             at_once(
@@ -146,9 +146,11 @@ async def test_what_the_check_finds_is_repaired_and_checked_again(
 
 
 @pytest.mark.slow
-async def test_what_nobody_can_repair_is_delivered_and_said(house: House, project: Path, kernels: Kernels) -> None:
+async def test_what_nobody_can_repair_is_delivered_and_said(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task(checks=[{"test": "test_total", "says": "The total is right."}])),
             at_once(apply(create("import random\nrandom.random()", "chance")), finish("0.4")),
@@ -166,9 +168,9 @@ async def test_what_nobody_can_repair_is_delivered_and_said(house: House, projec
 
 
 @pytest.mark.slow
-async def test_words_instead_of_a_plan_are_one_task(house: House, project: Path, kernels: Kernels) -> None:
+async def test_words_instead_of_a_plan_are_one_task(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             Say("I would simply add them."), Say("Simply add them."), finish("45"), finish("They sum to 45.")
         )
@@ -179,10 +181,10 @@ async def test_words_instead_of_a_plan_are_one_task(house: House, project: Path,
 
 
 async def test_a_notebook_that_is_none_fails_the_run_with_the_reason(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     (project / "sums.py").write_text("print('no notebook')\n")
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver()
         assert delivery.status == "failed"
         assert "marimo" in delivery.why

@@ -17,7 +17,7 @@ from cellwright.testing import CallTool, Fault
 from cellwright.tools.approval.budget_questions import Raise
 from cellwright.tools.approval.inbox import Inbox
 from tests.conftest import notebook_source
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 from tests.runs.factory import ADA, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
 from tests.runs.histories import changes_in
 
@@ -32,9 +32,9 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task()),
             CallTool("ask_person", {"question": "Net or gross?", "options": ["net", "gross"]}),
@@ -52,9 +52,9 @@ async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
 
 @pytest.mark.slow
 async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task(), hosts=["data.example.org"], packages=["tabulate"]), finish("1"), finish("1"))
         await factory.start()
         shown = await factory.say_yes()
@@ -67,9 +67,9 @@ async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(
 
 @pytest.mark.slow
 async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task(), hosts=["data.example.org"]))
         await factory.start(factory.goal(notebook="new.py"))
         await factory.say_no("Not from there.")
@@ -82,21 +82,21 @@ async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(
 
 @pytest.mark.slow
 async def test_with_approve_never_a_plan_that_would_ask_is_refused(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task(), hosts=["data.example.org"]))
         delivery = await factory.deliver(factory.goal(approve="never"))
         assert delivery.status == "refused"
         assert "data.example.org" in delivery.why
-        assert len(house.provider.requests) == 1
+        assert len(testbed.provider.requests) == 1
 
 
 @pytest.mark.slow
 async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_asking(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task()),
             CallTool("ask_person", {"question": "Net or gross?"}),
@@ -112,9 +112,9 @@ async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_
 
 @pytest.mark.slow
 async def test_with_approve_envelope_only_the_plan_is_asked_about(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task(), hosts=["data.example.org"]),
             CallTool("read_web_page", {"url": "https://example.org/"}),
@@ -130,9 +130,9 @@ async def test_with_approve_envelope_only_the_plan_is_asked_about(
 
 @pytest.mark.slow
 async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_for_all_of_it(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task()), finish("45"), finish("They sum to 45."))
         await factory.start(factory.goal(budget_usd=Decimal("0.000001")))
         question = await factory.asked("budget")
@@ -145,39 +145,39 @@ async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_
 
 
 async def test_private_runs_refuse_a_model_that_is_not_on_this_machine(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         delivery = await factory.deliver(factory.goal(is_private=True))
         assert delivery.status == "failed"
         assert "near:one" in delivery.why
-        assert house.provider.requests == ()
+        assert testbed.provider.requests == ()
 
 
 @pytest.mark.slow
 async def test_a_paused_run_waits_before_its_next_step_and_goes_on(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45."))
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await steering_commands.pause(factory.runs.records, "r", ADA)
-        house.provider.release()
+        testbed.provider.release()
         question = await factory.asked("paused")
         assert question.question.text == "Paused by ada."
-        asked = len(house.provider.requests)
+        asked = len(testbed.provider.requests)
         assert await steering_commands.resume(factory.runs.records, "r", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
-        assert (asked, len(house.provider.requests)) == (2, 3)
+        assert (asked, len(testbed.provider.requests)) == (2, 3)
 
 
 @pytest.mark.slow
 async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task("one"), task("two", after=["one"])),
             Fault("slow-first-byte", answer=finish("first")),
@@ -185,13 +185,13 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
             finish("All told."),
         )
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         records = factory.runs.records
         await steering_commands.change_plan(records, "r", DropTask(task="two"), ADA)
         await steering_commands.change_plan(records, "r", AddTask(task=Task(id="three", title="A third thing")), ADA)
         with pytest.raises(UserError, match="No task 'four'"):
             await steering_commands.change_plan(records, "r", RetryTask(task="four"), ADA)
-        house.provider.release()
+        testbed.provider.release()
         delivery = await factory.delivery()
         assert {each.id: each.status for each in delivery.tasks} == {
             "one": "done",
@@ -203,8 +203,10 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
 
 
 @pytest.mark.slow
-async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, project: Path, kernels: Kernels) -> None:
-    async with open_factory(house, project, kernels) as factory:
+async def test_dropping_the_task_at_work_stops_whoever_does_it(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task("one"), task("two")),
             Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
@@ -212,9 +214,9 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, pro
             finish("All told."),
         )
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await steering_commands.change_plan(factory.runs.records, "r", DropTask(task="one"), ADA)
-        house.provider.release()
+        testbed.provider.release()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert [each.status for each in delivery.tasks] == ["dropped", "done", "done"]
@@ -222,9 +224,9 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(house: House, pro
 
 @pytest.mark.slow
 async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task("one"), task("two")),
             at_once(apply(create("first = 1\nfirst", "first")), finish("1")),
@@ -234,9 +236,9 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
             finish("It is 2."),
         )
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await steering_commands.change_goal(factory.runs.records, "r", "Multiply them instead.", ADA)
-        house.provider.release()
+        testbed.provider.release()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert (delivery.goal, delivery.title) == ("Multiply them instead.", "Something else")
@@ -248,11 +250,13 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
 
 
 @pytest.mark.slow
-async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, project: Path, kernels: Kernels) -> None:
+async def test_two_runs_on_two_notebooks_go_on_side_by_side(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
     (project / "other.py").write_text(notebook_source("import marimo as mo"))
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         for words, answer in (("Count the apples.", "3"), ("Weigh the pears.", "4 kg")):
-            house.provider.when(
+            testbed.provider.when(
                 of(words),
                 plan(task()),
                 Fault("slow-first-byte", answer=finish(answer)),
@@ -260,52 +264,52 @@ async def test_two_runs_on_two_notebooks_go_on_side_by_side(house: House, projec
             )
         await factory.start(factory.goal("Count the apples."), run="apples")
         await factory.start(factory.goal("Weigh the pears.", notebook="other.py"), run="pears")
-        await house.provider.until(lambda server: server.silent == 2, timeout_seconds=60)
-        house.provider.release()
+        await testbed.provider.until(lambda server: server.silent == 2, timeout_seconds=60)
+        testbed.provider.release()
         assert (await factory.delivery("apples")).answer == "It is 3."
         assert (await factory.delivery("pears")).answer == "It is 4 kg."
 
 
 @pytest.mark.slow
 async def test_a_second_run_on_a_notebook_waits_and_says_for_which(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         first = [plan(task()), Fault("slow-first-byte", answer=finish("3")), finish("3 apples.")]
-        house.provider.when(of("Count the apples."), *first)
-        house.provider.when(of("Weigh the pears."), plan(task()), finish("4"), finish("4 kg."))
+        testbed.provider.when(of("Count the apples."), *first)
+        testbed.provider.when(of("Weigh the pears."), plan(task()), finish("4"), finish("4 kg."))
         await factory.start(factory.goal("Count the apples."), run="apples")
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await factory.start(factory.goal("Weigh the pears."), run="pears")
         view = await factory.until(lambda seen: bool(seen.waits), "pears")
         assert "The run apples works on this notebook" in view.waits
-        house.provider.release()
+        testbed.provider.release()
         assert (await factory.delivery("apples")).answer == "3 apples."
         assert (await factory.delivery("pears")).answer == "4 kg."
 
 
 @pytest.mark.slow
-async def test_a_stopped_run_hands_over_what_it_has(house: House, project: Path, kernels: Kernels) -> None:
-    async with open_factory(house, project, kernels) as factory:
+async def test_a_stopped_run_hands_over_what_it_has(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task()),
             apply(create("first = 1\nfirst", "first")),
             Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
         )
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await stop(factory.runs.records.log, "r", ADA, "Enough.")
         # The model is silent for good: nobody waits for it.
         delivery = await factory.delivery()
-        house.provider.release()
+        testbed.provider.release()
         assert (delivery.status, delivery.why) == ("stopped", "ada stopped it: Enough.")
         assert "first = 1" in factory.notebook()
 
 
 @pytest.mark.slow
-async def test_stopping_a_run_stops_its_cells(house: House, project: Path, kernels: Kernels) -> None:
+async def test_stopping_a_run_stops_its_cells(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     endless = "import time\nwhile True:\n    time.sleep(0.01)"
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task()), apply(create("first = 1\nfirst", "first")), apply(create(endless, "endless")))
         await factory.start()
         live = factory.runs.notebooks
@@ -322,30 +326,30 @@ async def test_stopping_a_run_stops_its_cells(house: House, project: Path, kerne
 
 @pytest.mark.slow
 async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await factory.runs.cancel("r")
         await stop(factory.runs.records.log, "r", ADA, "Enough.")
         await factory.runs.resume("r", person="ada")
-        house.provider.release()
+        testbed.provider.release()
         assert (await factory.delivery()).status == "done"
 
 
 @pytest.mark.slow
-async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, kernels: Kernels) -> None:
-    async with open_factory(house, project, kernels) as factory:
+async def test_a_cancelled_run_can_be_resumed(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await factory.runs.cancel("r")
         assert (await factory.runs.records.status("r")).standing == "cancelled"
         with pytest.raises(UserError, match="cancelled already"):
             await steering_commands.pause(factory.runs.records, "r", ADA)
-        house.provider.release()
+        testbed.provider.release()
         await factory.runs.resume("r", person="ada")
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
@@ -353,14 +357,14 @@ async def test_a_cancelled_run_can_be_resumed(house: House, project: Path, kerne
 
 @pytest.mark.slow
 async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_from_there(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(plan(task("one"), task("two", after=["one"])), *[Fault("bad-request")] * 2)
         delivery = await factory.deliver()
         assert delivery.status == "failed"
         assert [each.status for each in delivery.tasks] == ["failed", "planned", "planned"]
-        house.provider.forget()
+        testbed.provider.forget()
         factory.script(finish("1"), finish("2"), finish("One and two."))
         again = await factory.runs.retry("r", "one", person="ada")
         assert again != "r"
@@ -371,9 +375,9 @@ async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_fr
 
 @pytest.mark.slow
 async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twice(
-    house: House, project: Path, kernels: Kernels
+    testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
-    async with open_factory(house, project, kernels) as factory:
+    async with open_factory(testbed, project, kernels) as factory:
         factory.script(
             plan(task()),
             apply(create("first = 1\nfirst", "first")),
@@ -381,12 +385,12 @@ async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twi
             finish("It is 1."),
         )
         await factory.start()
-        await house.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
+        await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         forked = await factory.runs.fork("r")
-        house.provider.release()
+        testbed.provider.release()
         delivery = await factory.delivery(forked)
         assert (delivery.why, delivery.status) == ("", "done")
         assert factory.notebook().count("first = 1") == 1
         assert (await factory.runs.records.status("r")).standing == "cancelled"
-        memory = house.home / "runs" / forked / "desk.json"
+        memory = testbed.home / "runs" / forked / "desk.json"
         assert [turn.key for turn in changes_in(memory)] == [f"{forked}/agent:2/s1c1"]

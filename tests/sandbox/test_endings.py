@@ -6,11 +6,13 @@ import os
 import select
 import signal
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import psutil
 import pytest
 
 from cellwright.sandbox.spec import FilesMode
@@ -32,22 +34,14 @@ daemon(); daemon()
 """
 
 
-def members(namespace: str) -> set[int]:
-    """The living processes of one process namespace, as the host sees them."""
-    found: set[int] = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                is_member = str((entry / "ns" / "pid").readlink()) == namespace
-                if is_member and " Z " not in (entry / "stat").read_text():
-                    found.add(int(entry.name))
-            except OSError:
-                continue
-    return found
+def family_of(cage: Cage) -> list[psutil.Process]:
+    """The cage's first process and all below it: whoever loses its parent in there becomes a child of the first."""
+    first = psutil.Process(cage.pid)
+    return [first, *first.children(recursive=True)]
 
 
-def namespace_of(cage: Cage) -> str:
-    return str(Path(f"/proc/{cage.pid}/ns/pid").readlink())
+def living(family: Sequence[psutil.Process]) -> set[int]:
+    return {each.pid for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE}
 
 
 def own_descriptors() -> int:
@@ -64,11 +58,11 @@ async def gone(cage: Cage) -> None:
 async def test_the_kill_handle_takes_daemons_too(starter: CageStarter) -> None:
     async with starter.zygote.cage(starter.spec, DAEMON) as cage:
         await cage.output()
-        namespace = namespace_of(cage)
-        assert len(members(namespace)) >= 3
+        family = family_of(cage)
+        assert len(living(family)) >= 3
         cage.kill()
         await gone(cage)
-        assert members(namespace) == set()
+        assert living(family) == set()
         assert await starter.zygote.ended(cage) == -9
 
 
@@ -82,31 +76,30 @@ async def test_a_killed_cage_is_told_as_killed(starter: CageStarter) -> None:
 
 async def test_daemons_end_with_their_kernel(starter: CageStarter) -> None:
     async with starter.zygote.cage(starter.spec, DAEMON + "os._exit(0)") as cage:
-        namespace = namespace_of(cage)
         with anyio.fail_after(120):
             await cage.control.wait_kernel()
-        assert members(namespace) == {cage.pid}
+        assert living(family_of(cage)) == {cage.pid}
 
 
 async def test_nothing_survives_a_killed_zygote(starter: CageStarter) -> None:
     cage = await starter.zygote.start(starter.spec, DAEMON + "kernel.send(b'x' * 9)")
     await anyio.to_thread.run_sync(cage.kernel.recv, 9)
-    namespace = namespace_of(cage)
+    family = family_of(cage)
     starter.zygote.process.kill()
     await gone(cage)
-    assert members(namespace) == set()
+    assert living(family) == set()
     cage.close()
 
 
 async def test_a_host_that_goes_away_ends_the_cage(starter: CageStarter) -> None:
     cage = await starter.zygote.start(starter.spec, DAEMON)
     await anyio.to_thread.run_sync(cage.kernel.recv, 9)
-    namespace = namespace_of(cage)
-    assert members(namespace) != set()
+    family = family_of(cage)
+    assert living(family) != set()
     cage.control.close()
     await gone(cage)
     await starter.zygote.ended(cage)
-    assert members(namespace) == set()
+    assert living(family) == set()
     cage.close()
 
 

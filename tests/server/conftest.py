@@ -1,4 +1,4 @@
-"""What tests of the daemon share: houses with daemons forked from one warm process, and journals with their tables."""
+"""What tests of the daemon share: testbeds with daemons forked from one warm process, journals with their tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from cellwright.journal.database import Database, JournalLocation
 from cellwright.journal.tables import create_tables
-from tests.server.daemon_house import House
+from tests.server.daemon_testbed import DaemonTestbed
 from tests.server.warm import Warm, warm_process
 
 
@@ -32,6 +32,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def house(tmp_path: Path, template: Path, warm: Warm) -> Generator[House]:
-    with House.open(tmp_path, template, warm) as opened:
+def testbed(tmp_path: Path, template: Path, warm: Warm) -> Generator[DaemonTestbed]:
+    with DaemonTestbed.open(tmp_path, template, warm) as opened:
         yield opened

@@ -33,7 +33,7 @@ from cellwright.server.http.errors import REPORT_HEADER
 from cellwright.server.http.problems import error_response
 from cellwright.server.http.uvicorn_server import EmbeddedServer, LocalProtocol, run_server
 from tests.server.a_daemon import STEPS
-from tests.server.daemon_house import SECONDS, House, a_goal, all_said, eventually
+from tests.server.daemon_testbed import SECONDS, DaemonTestbed, a_goal, all_said, eventually
 
 
 @given(words=st.text(min_size=1, max_size=50), title=st.text(max_size=20))
@@ -121,12 +121,12 @@ async def test_what_was_asked_is_answered_even_if_no_more_is_heard(tmp_path: Pat
     assert (heard, said[0].endswith(b"done")) == (["/mine"], True)
 
 
-def request(house: House, method: str, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, Any]]:
+def request(testbed: DaemonTestbed, method: str, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, Any]]:
     """As any program of this user may speak with the daemon."""
     http = HTTPConnection("daemon")
     with socket.socket(socket.AF_UNIX) as http.sock:
         http.sock.settimeout(SECONDS)
-        http.sock.connect(str(house.home / "daemon.sock"))
+        http.sock.connect(str(testbed.home / "daemon.sock"))
         http.request(method, f"/api/v1{path}", body, {"content-type": "application/json", **headers})
         response = http.getresponse()
         return response.status, json.loads(response.read() or b"{}")
@@ -144,32 +144,32 @@ def request(house: House, method: str, path: str, body: bytes, **headers: str) -
     ],
 )
 async def test_what_makes_no_sense_is_refused_and_not_repeated(
-    house: House, method: str, path: str, said: Any, status: int
+    testbed: DaemonTestbed, method: str, path: str, said: Any, status: int
 ) -> None:
-    async with connect(house.settings, launch=house.launch()) as daemon:
-        found, answer = await anyio.to_thread.run_sync(request, house, method, path, json.dumps(said).encode())
+    async with connect(testbed.settings, launch=testbed.launch()) as daemon:
+        found, answer = await anyio.to_thread.run_sync(request, testbed, method, path, json.dumps(said).encode())
         assert found == status
         assert "secret-words" not in str(answer["error"]["message"]).replace("body.secret-words", "")
         assert (await daemon.status()).runs_at_work == 0
 
 
-async def test_a_page_is_not_answered_on_the_socket(house: House) -> None:
-    async with connect(house.settings, launch=house.launch()) as daemon:
+async def test_a_page_is_not_answered_on_the_socket(testbed: DaemonTestbed) -> None:
+    async with connect(testbed.settings, launch=testbed.launch()) as daemon:
         status, answer = await anyio.to_thread.run_sync(
-            lambda: request(house, "GET", "/daemon", b"", origin="http://127.0.0.1:8300")
+            lambda: request(testbed, "GET", "/daemon", b"", origin="http://127.0.0.1:8300")
         )
         assert (status, answer["error"]["kind"]) == (403, "refused")
-        assert (await daemon.status()).pid == house.pid
+        assert (await daemon.status()).pid == testbed.pid
 
 
 # ── the version before, which spoke frames ──
 
 
-def framed(house: House, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+def framed(testbed: DaemonTestbed, *messages: dict[str, Any]) -> list[dict[str, Any]]:
     """What a command of the version before says, and what it hears."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SECONDS)
-        connection.connect(str(house.home / "daemon.sock"))
+        connection.connect(str(testbed.home / "daemon.sock"))
         heard = list[dict[str, Any]]()
         for message in messages:
             connection.sendall(pack_json(message))
@@ -180,11 +180,11 @@ def framed(house: House, *messages: dict[str, Any]) -> list[dict[str, Any]]:
 HELLO = {"kind": "hello", "protocol": 4, "version": "0.9"}
 
 
-async def test_a_command_of_the_version_before_hears_that_the_daemon_is_newer(house: House) -> None:
-    async with connect(house.settings, launch=house.launch()) as daemon:
+async def test_a_command_of_the_version_before_hears_that_the_daemon_is_newer(testbed: DaemonTestbed) -> None:
+    async with connect(testbed.settings, launch=testbed.launch()) as daemon:
         pid = (await daemon.status()).pid
         start = {"kind": "start", "number": 1, "run": "mine"}
-        welcome, refused = await anyio.to_thread.run_sync(framed, house, HELLO, start)
+        welcome, refused = await anyio.to_thread.run_sync(framed, testbed, HELLO, start)
         assert welcome == {"kind": "welcome", "protocol": 5, "version": "1.0", "pid": pid}
         assert (refused["error"], refused["message"]) == (
             "unavailable",
@@ -193,9 +193,9 @@ async def test_a_command_of_the_version_before_hears_that_the_daemon_is_newer(ho
         assert (await daemon.status()).runs_at_work == 0
 
 
-def be_the_version_before(house: House, ready: list[bool], heard: list[dict[str, Any]]) -> None:
+def be_the_version_before(testbed: DaemonTestbed, ready: list[bool], heard: list[dict[str, Any]]) -> None:
     """Frames of the version before, as its daemon read and wrote them, until it is told to stop."""
-    with sole(house.resident) as is_sole, listen(house.resident) as listener:
+    with sole(testbed.resident) as is_sole, listen(testbed.resident) as listener:
         listener.setblocking(True)
         listener.settimeout(SECONDS)
         ready.append(is_sole)
@@ -215,23 +215,23 @@ def be_the_version_before(house: House, ready: list[bool], heard: list[dict[str,
                 ):
                     heard.append(receive_json(connection))
                     connection.sendall(pack_json(answer))
-        house.resident.file("sock").unlink()
+        testbed.resident.file("sock").unlink()
 
 
-async def test_a_daemon_of_the_version_before_is_told_to_end_and_its_runs_go_on(house: House) -> None:
-    async with connect(house.settings, launch=house.launch("0.9")) as daemon:
-        house.hold()
+async def test_a_daemon_of_the_version_before_is_told_to_end_and_its_runs_go_on(testbed: DaemonTestbed) -> None:
+    async with connect(testbed.settings, launch=testbed.launch("0.9")) as daemon:
+        testbed.hold()
         await daemon.start(a_goal(), run="mine")
-        await anyio.to_thread.run_sync(lambda: eventually(lambda: house.is_begun("mine", "second")))
-        house.kill()
+        await anyio.to_thread.run_sync(lambda: eventually(lambda: testbed.is_begun("mine", "second")))
+        testbed.kill()
     ready, heard, notes = list[bool](), list[dict[str, Any]](), list[str]()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(anyio.to_thread.run_sync, be_the_version_before, house, ready, heard)
+        tasks.start_soon(anyio.to_thread.run_sync, be_the_version_before, testbed, ready, heard)
         await anyio.to_thread.run_sync(lambda: eventually(lambda: ready == [True]))
-        async with connect(house.settings, launch=house.launch("1.0"), on_note=notes.append) as daemon:
-            house.let_go()
-            await house.until("mine", "done")
+        async with connect(testbed.settings, launch=testbed.launch("1.0"), on_note=notes.append) as daemon:
+            testbed.let_go()
+            await testbed.until("mine", "done")
             assert (await daemon.status()).version == "1.0"
     assert notes == ["The daemon of version 0.9 has ended; its runs go on with version 1.0."]
     assert [message["kind"] for message in heard] == ["hello", "stop"]
-    assert house.worked("mine") == list(STEPS)
+    assert testbed.worked("mine") == list(STEPS)

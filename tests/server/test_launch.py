@@ -13,7 +13,7 @@ from cellwright.models.client.gateway_process import MARKER
 from cellwright.server import DaemonLaunch, WebOptions, connect
 from cellwright.server.daemon.launch import DaemonStart, daemon_environment, read_start, start_message
 from cellwright.settings import Settings
-from tests.server.daemon_house import House
+from tests.server.daemon_testbed import DaemonTestbed
 from tests.server.warm import ROOT
 
 KEY = "sk-daemon-q7Xm2f9Kd4Lw8Rz1"
@@ -66,12 +66,12 @@ def test_what_it_is_told_is_what_it_reads(tmp_path: Path) -> None:
         assert read_start(plain, own) == replace(start, settings=expected)
 
 
-async def test_no_key_is_in_a_daemons_environment_or_arguments(house: House) -> None:
+async def test_no_key_is_in_a_daemons_environment_or_arguments(testbed: DaemonTestbed) -> None:
     begin = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.server.a_daemon import start; start(sys.argv[1:])"
     )
-    command = (sys.executable, "-I", "-c", begin, str(house.folder), "1.0", "1")
-    settings = replace(house.settings, environment=PERSONS | SECRETS)
+    command = (sys.executable, "-I", "-c", begin, str(testbed.folder), "1.0", "1")
+    settings = replace(testbed.settings, environment=PERSONS | SECRETS)
     async with connect(settings, launch=DaemonLaunch(command=command, version="1.0")) as daemon:
         pid = (await daemon.status()).pid
         process = Path(f"/proc/{pid}")
@@ -81,6 +81,6 @@ async def test_no_key_is_in_a_daemons_environment_or_arguments(house: House) -> 
         assert (process / "cwd").readlink() == Path("/")
         assert os.getsid(pid) != os.getsid(0)
         assert {(process / "fd" / number).readlink() for number in "01"} == {Path("/dev/null")}
-        assert (process / "fd" / "2").readlink() == house.home / "daemon.log"
+        assert (process / "fd" / "2").readlink() == testbed.home / "daemon.log"
         await daemon.stop()
-    house.until_ended()
+    testbed.until_ended()

@@ -14,27 +14,27 @@ from cellwright.app.run_network import store_network_variables, stored_network_v
 from cellwright.network import NetworkSettings
 from cellwright.server import connect
 from cellwright.settings import Settings
-from tests.server.daemon_house import House, a_goal, lines
+from tests.server.daemon_testbed import DaemonTestbed, a_goal, lines
 from tests.walled_network import PASSWORD
 
 ASKED = {"HTTPS_PROXY": f"http://ada:{PASSWORD}@proxy.example:3128", "UV_OFFLINE": "1"}
 
 
-async def test_a_daemon_started_from_another_shell_is_told_how_this_run_connects(house: House) -> None:
-    async with connect(house.settings, launch=house.launch()) as first:
+async def test_a_daemon_started_from_another_shell_is_told_how_this_run_connects(testbed: DaemonTestbed) -> None:
+    async with connect(testbed.settings, launch=testbed.launch()) as first:
         await first.start(a_goal(), run="plain")
         pid = (await first.status()).pid
-        here = replace(house.settings, connection=NetworkSettings.of(ASKED))
-        async with connect(here, launch=house.launch()) as second:
+        here = replace(testbed.settings, connection=NetworkSettings.of(ASKED))
+        async with connect(here, launch=testbed.launch()) as second:
             await second.start(a_goal(), run="proxied")
             assert (await second.status()).pid == pid
-        await house.until("plain", "done")
-        await house.until("proxied", "done")
-        assert [json.loads(line) for line in lines(house.folder / "connections.txt")] == [{}, ASKED]
+        await testbed.until("plain", "done")
+        await testbed.until("proxied", "done")
+        assert [json.loads(line) for line in lines(testbed.folder / "connections.txt")] == [{}, ASKED]
         assert PASSWORD not in await anyio.Path(f"/proc/{pid}/environ").read_text()
         await first.stop()
-    house.until_ended()
-    kept = [path for path in house.home.rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()]
+    testbed.until_ended()
+    kept = [path for path in testbed.home.rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()]
     assert kept == [], "the journal, the log and everything else"
 
 

@@ -23,7 +23,7 @@ from cellwright.models.config.keys import key_variables
 from cellwright.server import connect
 from cellwright.server.daemon.launch import daemon_at
 from tests.cli.in_process import Said, run_here
-from tests.server.daemon_house import SECONDS, House, eventually
+from tests.server.daemon_testbed import SECONDS, DaemonTestbed, eventually
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
 SECRET = "hunter2-q7Xm2f9Kd4Lw8Rz1"
@@ -87,13 +87,13 @@ def test_a_daemon_in_the_background_is_started_once_looked_at_and_stopped(home: 
     assert "No daemon runs." in home.run("stop").stderr
 
 
-def test_a_daemon_that_hangs_can_be_ended(house: House) -> None:
+def test_a_daemon_that_hangs_can_be_ended(testbed: DaemonTestbed) -> None:
     async def start() -> int:
-        async with connect(house.settings, launch=house.launch()) as daemon:
+        async with connect(testbed.settings, launch=testbed.launch()) as daemon:
             return (await daemon.status()).pid
 
     os.kill(anyio.run(start), signal.SIGSTOP)
-    assert Home(house.home).json("stop", "--kill") == {"was_running": True, "ended": True, "runs_at_work": 0}
+    assert Home(testbed.home).json("stop", "--kill") == {"was_running": True, "ended": True, "runs_at_work": 0}
 
 
 @pytest.mark.slow

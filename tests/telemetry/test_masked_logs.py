@@ -9,7 +9,7 @@ from collections.abc import Generator
 import pytest
 
 from cellwright.telemetry import masked_logs
-from tests.tools.office import MASKER, SECRET
+from tests.tools.guard_driver import MASKER, SECRET
 
 
 @pytest.fixture

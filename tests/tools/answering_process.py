@@ -14,7 +14,7 @@ from cellwright.journal.records import Records
 from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools.approval.inbox import Inbox
-from tests.tools.office import ADA, KEY, MASKER
+from tests.tools.guard_driver import ADA, KEY, MASKER
 
 
 async def main(where: str, point: str) -> None:

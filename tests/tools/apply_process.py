@@ -21,7 +21,7 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import result_text
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
 
 FIRST: dict[str, Any] = {"edits": [{"op": "create", "code": "y = x + 1", "name": "more"}]}
 SECOND: dict[str, Any] = {"edits": [{"op": "create", "code": "z = y * 10"}]}
@@ -39,9 +39,9 @@ async def main(where: Path, path: Path, point: str) -> None:
     async with open_notebook(path, settings=settings) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json", reached=reached)
         tools, project = notebook_tools(editor), str(path.parent)
-        async with open_workshop(where, tools, rules="", project=project, at_crash_point=reached) as shop:
-            await shop.begin("r", ("apply", FIRST), ("apply", SECOND))
-            results = [result_text(result) for result in await shop.results("r")]
+        async with open_driver(where, tools, rules="", project=project, at_crash_point=reached) as driver:
+            await driver.begin("r", ("apply", FIRST), ("apply", SECOND))
+            results = [result_text(result) for result in await driver.results("r")]
             await anyio.Path(where.parent / "results.txt").write_text("\n---\n".join(results))
 
 

@@ -14,8 +14,8 @@ import anyio
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
 from cellwright.tools.tool import CallContext, Done, Tool, result_json, result_text, tool
-from tests.tools.office import SECRET
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
+from tests.tools.guard_driver import SECRET
 
 
 def posting(world: Path) -> Tool:
@@ -45,8 +45,8 @@ def lines(path: Path) -> list[str]:
 
 async def main(where: str, folder: Path, crash: str) -> None:
     at = carry_on if crash == "-" else crash_at(CrashPoint(crash))
-    async with open_workshop(where, [posting(folder / "world.txt")], at_crash_point=at) as shop:
-        result = await shop.call("post")
+    async with open_driver(where, [posting(folder / "world.txt")], at_crash_point=at) as driver:
+        result = await driver.call("post")
         await anyio.Path(folder / "result.txt").write_text(result_text(result))
 
 

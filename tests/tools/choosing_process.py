@@ -19,7 +19,7 @@ from cellwright.settings import Settings
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
 
 ROWS = "rows = [1, 2, 9]"
 
@@ -48,16 +48,16 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
     async with open_notebook(path, settings=settings) as notebook:
         editor = await NotebookEditor.open(notebook, memory, reached=reached)
         await editor.run("all")
-        async with open_workshop(where, notebook_tools(editor), project=str(path.parent)) as shop:
+        async with open_driver(where, notebook_tools(editor), project=str(path.parent)) as driver:
             arguments = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
-            await shop.begin("a", ("try_alternatives", arguments))
-            records = shop.journal.records
+            await driver.begin("a", ("try_alternatives", arguments))
+            records = driver.journal.records
             while not await records.questions.pending("a"):
-                await shop.journal.log.growth.next().wait()
+                await driver.journal.log.growth.next().wait()
             if at == "asked":
                 die()
-            await branches.accept(shop.inbox, "a", "median", Person(name="ada", door="web"))
-            await shop.results("a")
+            await branches.accept(driver.inbox, "a", "median", Person(name="ada", door="web"))
+            await driver.results("a")
 
 
 def start(arguments: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from cellwright.policy.approvals import Yes
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools.approval.inbox import Inbox
 from tests.agents.forked import Forker
-from tests.tools.office import ADA, KEY, MASKER, RATES, open_office
+from tests.tools.guard_driver import ADA, KEY, MASKER, RATES, open_guard_driver
 
 
 async def standing(where: Path) -> tuple[int, int, int]:
@@ -33,15 +33,15 @@ async def standing(where: Path) -> tuple[int, int, int]:
 async def test_an_answer_and_the_grant_it_gives_are_both_kept_or_neither(
     where: Path, forker: Forker, point: CrashPoint, left: tuple[int, int, int]
 ) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES, RATES)
-        await office.asked()
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES, RATES)
+        await driver.asked()
     answering = forker.of("tests.tools.answering_process")
     assert await anyio.to_thread.run_sync(answering.run, str(where), point) == -9
     assert await standing(where) == left
-    async with open_office(where) as office:
+    async with open_guard_driver(where) as driver:
         if point is CrashPoint.ANSWER_COMMITTING:
-            asked = (await office.asked()).question
-            await office.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
-        assert await office.outcomes("r") == ["done", "done"]
+            asked = (await driver.asked()).question
+            await driver.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+        assert await driver.outcomes("r") == ["done", "done"]
     assert await standing(where) == (0, 1, 1)

@@ -29,7 +29,7 @@ from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.tools.approval.approval_questions import ask_approval
 from cellwright.tools.approval.inbox import NoSuchQuestion, PlainAnswered
 from cellwright.tools.approval.typed_answers import TypedAnswer
-from tests.tools.office import ADA, MASKER, PROJECT, RATES, SECRET, open_office
+from tests.tools.guard_driver import ADA, MASKER, PROJECT, RATES, SECRET, open_guard_driver
 
 SHELL = RunShell(command=("ls",), folder=PROJECT)
 NO_RULES = ""
@@ -37,58 +37,58 @@ NO_RULES = ""
 
 async def test_a_run_goes_on_when_a_person_says_yes(where: Path) -> None:
     done: list[Any] = []
-    async with open_office(where, did=done.append) as office:
-        await office.act("r", RATES)
-        asked = (await office.asked()).question
+    async with open_guard_driver(where, did=done.append) as driver:
+        await driver.act("r", RATES)
+        asked = (await driver.asked()).question
         assert asked.describe() == (
             "Connect to api.example.com port 443 for exchange rates\n"
             "Asked because: No rule of yours speaks of it; the default for use-network is ask.\n"
             "A yes for this run or always would cover: connect to api.example.com port 443"
         )
         assert done == []
-        said = await office.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        said = await driver.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
         assert isinstance(said, Answered)
         assert (said.by, said.question.id) == (ADA, asked.id)
-        assert await office.outcomes("r") == ["done"]
+        assert await driver.outcomes("r") == ["done"]
         assert done == [RATES]
-        shown = await office.inbox.show(asked.id)
+        shown = await driver.inbox.show(asked.id)
         assert (shown.state, shown.answer) == ("answered", said)
-        assert await office.inbox.pending() == []
+        assert await driver.inbox.pending() == []
 
 
 async def test_a_no_with_its_words_goes_back_to_the_agent(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        asked = (await office.asked()).question
-        await office.inbox.answer(asked.id, No(feedback="Use data/rates.csv."), ADA, asked.fingerprint)
-        assert await office.outcomes("r") == ["Not allowed. ada said no. Use data/rates.csv."]
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        asked = (await driver.asked()).question
+        await driver.inbox.answer(asked.id, No(feedback="Use data/rates.csv."), ADA, asked.fingerprint)
+        assert await driver.outcomes("r") == ["Not allowed. ada said no. Use data/rates.csv."]
 
 
 async def test_an_answer_to_something_else_than_was_shown_is_refused(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        asked = (await office.asked()).question
-        refused = await office.inbox.answer(asked.id, Yes(reach="once"), ADA, "f" * 64)
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        asked = (await driver.asked()).question
+        refused = await driver.inbox.answer(asked.id, Yes(reach="once"), ADA, "f" * 64)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-what-was-shown"
-        assert [waiting.question.id for waiting in await office.inbox.pending()] == [asked.id]
+        assert [waiting.question.id for waiting in await driver.inbox.pending()] == [asked.id]
 
 
 @pytest.mark.parametrize("origin", [ModelOrigin(agent="builder"), KernelOrigin(kernel="k1")])
 async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(
     where: Path, origin: ModelOrigin | KernelOrigin
 ) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        asked = (await office.asked()).question
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        asked = (await driver.asked()).question
         as_person: Any = origin
         for refused in (
-            await office.inbox.answer(asked.id, Yes(reach="once"), as_person, asked.fingerprint),
-            await office.inbox.revoke(asked.id, as_person),
+            await driver.inbox.answer(asked.id, Yes(reach="once"), as_person, asked.fingerprint),
+            await driver.inbox.revoke(asked.id, as_person),
         ):
             assert isinstance(refused, AnswerRefused)
             assert refused.why == "not-a-person"
-        assert (await office.inbox.show(asked.id)).state == "open"
+        assert (await driver.inbox.show(asked.id)).state == "open"
 
 
 @pytest.mark.parametrize(
@@ -116,28 +116,28 @@ async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(
     ids=["a word", "nobody's", "of something else", "from a kernel"],
 )
 async def test_what_did_not_come_through_the_inbox_is_no_answer_and_it_asks_again(where: Path, forged: Any) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        first = (await office.asked()).question
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        first = (await driver.asked()).question
         if isinstance(forged, dict) and forged.get("fingerprint") == "right":
             forged = {**forged, "fingerprint": first.fingerprint}
-        await office.journal.answer(first.id, forged, by="builder")
-        second = (await office.asked()).question
+        await driver.journal.answer(first.id, forged, by="builder")
+        second = (await driver.asked()).question
         assert second.id != first.id
         assert second.fingerprint == first.fingerprint
-        assert isinstance(await office.inbox.answer(second.id, No(), ADA, second.fingerprint), Answered)
-        assert await office.outcomes("r") == ["Not allowed. ada said no."]
+        assert isinstance(await driver.inbox.answer(second.id, No(), ADA, second.fingerprint), Answered)
+        assert await driver.outcomes("r") == ["Not allowed. ada said no."]
 
 
 async def test_of_two_clients_that_answer_at_once_one_wins(where: Path) -> None:
     bob = Person(name="bob", door="cli")
     answers: list[Any] = []
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        asked = (await office.asked()).question
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        asked = (await driver.asked()).question
 
         async def say(person: Person, reply: Reply) -> None:
-            answers.append(await office.inbox.answer(asked.id, reply, person, asked.fingerprint))
+            answers.append(await driver.inbox.answer(asked.id, reply, person, asked.fingerprint))
 
         async with anyio.create_task_group() as doors:
             for person in (ADA, bob) * 4:
@@ -145,74 +145,74 @@ async def test_of_two_clients_that_answer_at_once_one_wins(where: Path) -> None:
         won = [answer for answer in answers if isinstance(answer, Answered)]
         assert Counter(getattr(answer, "why", "won") for answer in answers) == {"won": 1, "already-answered": 7}
         expected = "done" if won[0].by == ADA else "Not allowed. bob said no. bob says no"
-        assert await office.outcomes("r") == [expected]
-        assert len(await office.inbox.grants(datetime.now(UTC))) == (won[0].by == ADA)
+        assert await driver.outcomes("r") == [expected]
+        assert len(await driver.inbox.grants(datetime.now(UTC))) == (won[0].by == ADA)
 
 
 async def test_a_question_of_a_cancelled_run_cannot_be_answered(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        asked = (await office.asked()).question
-        await office.journal.cancel("r")
-        refused = await office.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        asked = (await driver.asked()).question
+        await driver.journal.cancel("r")
+        refused = await driver.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "lapsed"
-        assert (await office.inbox.show(asked.id)).state == "withdrawn"
+        assert (await driver.inbox.show(asked.id)).state == "withdrawn"
 
 
 async def test_a_question_survives_the_end_of_the_process_that_asked(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES)
-        asked = await office.asked()
-    async with open_office(where) as office:
-        assert await office.asked() == asked
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES)
+        asked = await driver.asked()
+    async with open_guard_driver(where) as driver:
+        assert await driver.asked() == asked
         question = asked.question
-        await office.inbox.answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
-        assert await office.outcomes("r") == ["done"]
+        await driver.inbox.answer(question.id, Yes(reach="once"), ADA, question.fingerprint)
+        assert await driver.outcomes("r") == ["done"]
 
 
 async def test_a_plain_question_stands_in_the_same_inbox_and_is_answered_the_same_way(where: Path) -> None:
     async def other(flow: Flow, _: Any) -> Any:
         return await flow.ask(Question(text="Which colour?", choices=("red", "green")))
 
-    async with open_office(where, workflows=[Workflow(name="other", body=other)]) as office:
-        await office.journal.run("other", run="o")
-        item = await office.asked()
+    async with open_guard_driver(where, workflows=[Workflow(name="other", body=other)]) as driver:
+        await driver.journal.run("other", run="o")
+        item = await driver.asked()
         number = item.question.id
         assert (item.topic, item.question.describe(), item.offers) == ("question", "Which colour?", ("red", "green"))
-        assert await office.inbox.pending("o") == [item]
-        assert await office.inbox.pending("another") == []
+        assert await driver.inbox.pending("o") == [item]
+        assert await driver.inbox.pending("another") == []
         with pytest.raises(UserError, match="'blue' is no answer here") as wrong:
-            await office.inbox.answer(number, TypedAnswer(words="blue"), ADA)
+            await driver.inbox.answer(number, TypedAnswer(words="blue"), ADA)
         assert wrong.value.hint == "One of: red, green."
-        not_offered = await office.inbox.answer(number, Yes(reach="once"), ADA)
+        not_offered = await driver.inbox.answer(number, Yes(reach="once"), ADA)
         assert isinstance(not_offered, AnswerRefused)
         assert not_offered.why == "not-offered"
-        said = await office.inbox.answer(number, TypedAnswer(words="2"), ADA)
+        said = await driver.inbox.answer(number, TypedAnswer(words="2"), ADA)
         assert isinstance(said, PlainAnswered)
         assert (said.reply, said.by) == ("green", "ada")
-        late = await office.inbox.answer(number, TypedAnswer(words="red"), Person(name="bob", door="cli"))
+        late = await driver.inbox.answer(number, TypedAnswer(words="red"), Person(name="bob", door="cli"))
         assert late == AnswerRefused(why="already-answered", message="ada has already answered.")
-        kept = (await office.inbox.show(number)).answer
+        kept = (await driver.inbox.show(number)).answer
         assert isinstance(kept, PlainAnswered)
         assert (kept.reply, kept.by) == ("green", "ada")
-        assert await office.outcomes("o") == "green"
+        assert await driver.outcomes("o") == "green"
         with pytest.raises(NoSuchQuestion, match="No question 'nothing'"):
-            await office.inbox.show("nothing")
+            await driver.inbox.show("nothing")
 
 
 async def test_an_agent_or_a_kernel_answers_no_question_not_even_a_plain_one(where: Path) -> None:
     async def other(flow: Flow, _: Any) -> Any:
         return await flow.ask(Question(text="Which colour?"))
 
-    async with open_office(where, workflows=[Workflow(name="other", body=other)]) as office:
-        await office.journal.run("other", run="o")
-        number = (await office.asked()).question.id
+    async with open_guard_driver(where, workflows=[Workflow(name="other", body=other)]) as driver:
+        await driver.journal.run("other", run="o")
+        number = (await driver.asked()).question.id
         model: Any = ModelOrigin(agent="builder")
-        refused = await office.inbox.answer(number, TypedAnswer(words="red"), model)
+        refused = await driver.inbox.answer(number, TypedAnswer(words="red"), model)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-a-person"
-        assert (await office.inbox.show(number)).state == "open"
+        assert (await driver.inbox.show(number)).state == "open"
 
 
 async def test_one_envelope_is_agreed_to_and_then_nothing_inside_it_asks(where: Path) -> None:
@@ -223,16 +223,16 @@ async def test_one_envelope_is_agreed_to_and_then_nothing_inside_it_asks(where: 
         answered = await ask_approval(flow, wanted, reason="the plan", project=PROJECT, masker=MASKER)
         return answered.by.name
 
-    async with open_office(where, workflows=[Workflow(name="plan", body=plan)]) as office:
-        await office.journal.run("plan", run="p")
-        asked = (await office.asked()).question
+    async with open_guard_driver(where, workflows=[Workflow(name="plan", body=plan)]) as driver:
+        await driver.journal.run("plan", run="p")
+        asked = (await driver.asked()).question
         assert "Hosts to reach:\n  connect to api.example.com port 443" in asked.describe()
-        refused = await office.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+        refused = await driver.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-offered"
-        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
-        assert await office.outcomes("p") == "ada"
-        assert await office.inbox.grants(datetime.now(UTC)) == ()
+        await driver.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        assert await driver.outcomes("p") == "ada"
+        assert await driver.inbox.grants(datetime.now(UTC)) == ()
 
 
 async def test_what_is_kept_and_shown_is_masked_and_the_run_goes_on_with_the_real_thing(where: Path) -> None:
@@ -245,111 +245,111 @@ async def test_what_is_kept_and_shown_is_masked_and_the_run_goes_on_with_the_rea
         agreed = envelope_agreed(answered)
         return agreed is not None and agreed.envelope == wanted
 
-    async with open_office(where, workflows=[Workflow(name="plan", body=plan)]) as office:
-        await office.journal.run("plan", run="p")
-        asked = (await office.asked()).question
-        [kept] = await office.journal.records.questions.pending()
+    async with open_guard_driver(where, workflows=[Workflow(name="plan", body=plan)]) as driver:
+        await driver.journal.run("plan", run="p")
+        asked = (await driver.asked()).question
+        [kept] = await driver.journal.records.questions.pending()
         assert MASKER.find(f"{asked.describe()} {kept.question}") == ()
         assert "backup-[masked PASSWORD].csv" in asked.describe()
-        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
-        assert await office.outcomes("p") is True
+        await driver.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        assert await driver.outcomes("p") is True
 
 
 async def test_a_question_that_cannot_be_read_does_not_hide_the_others(where: Path) -> None:
     async def broken(flow: Flow, _: Any) -> Any:
         return await flow.ask(Question(text="?", topic="approval", body="not a question"))
 
-    async with open_office(where, workflows=[Workflow(name="broken", body=broken)]) as office:
-        await office.journal.run("broken", run="b")
-        await office.act("r", RATES)
-        assert (await office.asked()).question.run == "r"
+    async with open_guard_driver(where, workflows=[Workflow(name="broken", body=broken)]) as driver:
+        await driver.journal.run("broken", run="b")
+        await driver.act("r", RATES)
+        assert (await driver.asked()).question.run == "r"
         with anyio.fail_after(120):
-            while len(await office.journal.records.questions.pending()) < 2:
-                await office.journal.log.growth.next().wait()
-        assert [waiting.question.run for waiting in await office.inbox.pending()] == ["r"]
+            while len(await driver.journal.records.questions.pending()) < 2:
+                await driver.journal.log.growth.next().wait()
+        assert [waiting.question.run for waiting in await driver.inbox.pending()] == ["r"]
 
 
 async def test_always_holds_in_the_next_run_until_it_is_revoked(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r1", RATES)
-        asked = (await office.asked()).question
-        await office.inbox.answer(asked.id, Yes(reach="always", lasts=timedelta(days=30)), ADA, asked.fingerprint)
-        assert await office.outcomes("r1") == ["done"]
+    async with open_guard_driver(where) as driver:
+        await driver.act("r1", RATES)
+        asked = (await driver.asked()).question
+        await driver.inbox.answer(asked.id, Yes(reach="always", lasts=timedelta(days=30)), ADA, asked.fingerprint)
+        assert await driver.outcomes("r1") == ["done"]
 
-        await office.act("r2", UseNetwork(host="API.example.com.", port=443, purpose="again"))
-        assert await office.outcomes("r2") == ["done"]
-        [line] = await office.trail("r2")
+        await driver.act("r2", UseNetwork(host="API.example.com.", port=443, purpose="again"))
+        assert await driver.outcomes("r2") == ["done"]
+        [line] = await driver.trail("r2")
         assert line.entry.basis == f"answer to question {asked.id}"
 
-        [grant] = await office.inbox.grants(datetime.now(UTC))
+        [grant] = await driver.inbox.grants(datetime.now(UTC))
         assert grant.describe().startswith(f"{asked.id}: connect to api.example.com port 443, always, until ")
-        revoked = await office.inbox.revoke(grant.id, ADA)
+        revoked = await driver.inbox.revoke(grant.id, ADA)
         assert not isinstance(revoked, AnswerRefused)
         assert revoked.revoked_at is not None
-        assert await office.inbox.revoke(grant.id, ADA) == revoked
-        assert await office.inbox.grants(datetime.now(UTC)) == ()
+        assert await driver.inbox.revoke(grant.id, ADA) == revoked
+        assert await driver.inbox.grants(datetime.now(UTC)) == ()
 
-        await office.act("r3", RATES)
-        assert (await office.asked()).question.run == "r3"
+        await driver.act("r3", RATES)
+        assert (await driver.asked()).question.run == "r3"
 
 
 async def test_always_asks_again_when_it_has_expired(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r1", RATES)
-        asked = (await office.asked()).question
+    async with open_guard_driver(where) as driver:
+        await driver.act("r1", RATES)
+        asked = (await driver.asked()).question
         # As long as it takes to say it: expired when the next run looks.
-        await office.inbox.answer(
+        await driver.inbox.answer(
             asked.id, Yes(reach="always", lasts=timedelta(microseconds=1)), ADA, asked.fingerprint
         )
-        assert await office.outcomes("r1") == ["done"]
-        assert await office.inbox.grants(datetime.now(UTC)) == ()
-        await office.act("r2", RATES)
-        assert (await office.asked()).question.run == "r2"
+        assert await driver.outcomes("r1") == ["done"]
+        assert await driver.inbox.grants(datetime.now(UTC)) == ()
+        await driver.act("r2", RATES)
+        assert (await driver.asked()).question.run == "r2"
 
 
 async def test_for_this_run_covers_the_run_and_no_other(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r1", RATES, RATES, WriteFile(path="out.csv", diff="+1"))
-        asked = (await office.asked()).question
-        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
-        second = (await office.asked()).question
+    async with open_guard_driver(where) as driver:
+        await driver.act("r1", RATES, RATES, WriteFile(path="out.csv", diff="+1"))
+        asked = (await driver.asked()).question
+        await driver.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        second = (await driver.asked()).question
         assert second.describe().startswith("Write the file out.csv")
-        assert [grant.run for grant in await office.inbox.grants(datetime.now(UTC))] == ["r1"]
-        await office.inbox.answer(second.id, No(), ADA, second.fingerprint)
-        assert await office.outcomes("r1") == ["done", "done", "Not allowed. ada said no."]
-        assert await office.inbox.grants(datetime.now(UTC)) == ()
-        await office.act("r2", RATES)
-        assert (await office.asked()).question.run == "r2"
+        assert [grant.run for grant in await driver.inbox.grants(datetime.now(UTC))] == ["r1"]
+        await driver.inbox.answer(second.id, No(), ADA, second.fingerprint)
+        assert await driver.outcomes("r1") == ["done", "done", "Not allowed. ada said no."]
+        assert await driver.inbox.grants(datetime.now(UTC)) == ()
+        await driver.act("r2", RATES)
+        assert (await driver.asked()).question.run == "r2"
 
 
 async def test_once_covers_exactly_one_action(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", RATES, RATES)
-        first = (await office.asked()).question
-        await office.inbox.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
-        second = (await office.asked()).question
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", RATES, RATES)
+        first = (await driver.asked()).question
+        await driver.inbox.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
+        second = (await driver.asked()).question
         assert second.id != first.id
-        await office.inbox.answer(second.id, No(), ADA, second.fingerprint)
-        assert await office.outcomes("r") == ["done", "Not allowed. ada said no."]
+        await driver.inbox.answer(second.id, No(), ADA, second.fingerprint)
+        assert await driver.outcomes("r") == ["done", "Not allowed. ada said no."]
 
 
 async def test_a_lasting_yes_that_would_keep_a_secret_is_not_offered(where: Path) -> None:
-    async with open_office(where, rules=NO_RULES) as office:
-        await office.act("r", RunShell(command=("psql", SECRET), folder=PROJECT))
-        asked = (await office.asked()).question
+    async with open_guard_driver(where, rules=NO_RULES) as driver:
+        await driver.act("r", RunShell(command=("psql", SECRET), folder=PROJECT))
+        asked = (await driver.asked()).question
         assert asked.describe().startswith('Run "psql" "[masked PASSWORD]" in')
         assert asked.offers == ("once",)
-        refused = await office.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
+        refused = await driver.inbox.answer(asked.id, Yes(reach="always"), ADA, asked.fingerprint)
         assert isinstance(refused, AnswerRefused)
         assert refused.why == "not-offered"
-        await office.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
-        assert await office.outcomes("r") == ["done"]
-        told = [str(recorded.json()) async for recorded in office.journal.log.read_all("run:r")]
+        await driver.inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint)
+        assert await driver.outcomes("r") == ["done"]
+        told = [str(recorded.json()) async for recorded in driver.journal.log.read_all("run:r")]
         assert told
         assert [event for event in told if SECRET in event] == []
 
 
 async def test_revoking_what_nobody_gave_says_where_to_look(where: Path) -> None:
-    async with open_office(where) as office:
+    async with open_guard_driver(where) as driver:
         with pytest.raises(UserError, match="No standing grant"):
-            await office.inbox.revoke("r#1", ADA)
+            await driver.inbox.revoke("r#1", ADA)

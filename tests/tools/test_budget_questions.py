@@ -13,7 +13,7 @@ from cellwright.policy.budgets import BudgetLedger, Limit, Reached, Unpriced, Us
 from cellwright.policy.money import Money, Price, UnknownPrice
 from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice, Raise
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised, Guard
-from tests.tools.office import ADA, SECRET, WHO, Office, open_office
+from tests.tools.guard_driver import ADA, SECRET, WHO, GuardDriver, open_guard_driver
 
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="mine.toml:1")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,10 +42,10 @@ def calls(guards: list[Guard], *prices: Price) -> Workflow:
     return Workflow(name="calls", body=body)
 
 
-async def start(office: Office, guards: list[Guard]) -> Any:
-    guards.append(office.guard)
-    await office.journal.run("calls", run="b")
-    return (await office.asked()).question
+async def start(driver: GuardDriver, guards: list[Guard]) -> Any:
+    guards.append(driver.guard)
+    await driver.journal.run("calls", run="b")
+    return (await driver.asked()).question
 
 
 UNKNOWN = UnknownPrice(why=f"no list for {SECRET}")
@@ -53,8 +53,8 @@ UNKNOWN = UnknownPrice(why=f"no list for {SECRET}")
 
 async def test_an_unknown_price_pauses_and_shows_everything_without_secrets(where: Path) -> None:
     guards: list[Guard] = []
-    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
-        asked = await start(office, guards)
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN)]) as driver:
+        asked = await start(driver, guards)
         assert asked.describe() == (
             "Go on under 5 USD per run (mine.toml:1) for b, although use call-1 has an unknown price "
             "(no list for [masked PASSWORD]).\n"
@@ -62,23 +62,23 @@ async def test_an_unknown_price_pauses_and_shows_everything_without_secrets(wher
             "Uncounted, the run b goes on and only what has a known price in USD counts."
         )
         assert asked.offers == ("price", "uncounted")
-    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
-        guards[:] = [office.guard]
-        assert (await office.asked()).question == asked
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN)]) as driver:
+        guards[:] = [driver.guard]
+        assert (await driver.asked()).question == asked
 
 
 async def test_a_price_that_a_person_puts_on_it_counts(where: Path) -> None:
     guards: list[Guard] = []
     dear = Money(amount=Decimal(4))
-    async with open_office(where, workflows=[calls(guards, UNKNOWN, dear)]) as office:
-        asked = await start(office, guards)
-        said = await office.inbox.answer(asked.id, PutPrice(amount=Decimal("1.50")), ADA, asked.fingerprint)
-        assert (await office.inbox.show(asked.id)).answer == said
-        reached = (await office.asked()).question
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN, dear)]) as driver:
+        asked = await start(driver, guards)
+        said = await driver.inbox.answer(asked.id, PutPrice(amount=Decimal("1.50")), ADA, asked.fingerprint)
+        assert (await driver.inbox.show(asked.id)).answer == said
+        reached = (await driver.asked()).question
         assert reached.offers == ("raise",)
-        await office.inbox.answer(reached.id, Raise(more=Decimal(1)), ADA, reached.fingerprint)
-        assert await office.outcomes("b") == ["Unpriced", "Reached", "1.50 USD", "4 USD"]
-        trail = [(line.entry.what, line.entry.verdict, line.entry.result) for line in await office.trail("b")]
+        await driver.inbox.answer(reached.id, Raise(more=Decimal(1)), ADA, reached.fingerprint)
+        assert await driver.outcomes("b") == ["Unpriced", "Reached", "1.50 USD", "4 USD"]
+        trail = [(line.entry.what, line.entry.verdict, line.entry.result) for line in await driver.trail("b")]
         assert trail == [
             ("Count 1.50 USD under 5 USD per run", "allow", "done"),
             ("Raise 5 USD per run by 1 USD", "allow", "done"),
@@ -88,13 +88,13 @@ async def test_a_price_that_a_person_puts_on_it_counts(where: Path) -> None:
 async def test_left_uncounted_a_run_asks_no_more_about_prices_but_known_money_still_counts(where: Path) -> None:
     guards: list[Guard] = []
     dear = Money(amount=Decimal(6))
-    async with open_office(where, workflows=[calls(guards, UNKNOWN, UnknownPrice(), dear)]) as office:
-        asked = await start(office, guards)
-        await office.inbox.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
-        reached = (await office.asked()).question
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN, UnknownPrice(), dear)]) as driver:
+        asked = await start(driver, guards)
+        await driver.inbox.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
+        reached = (await driver.asked()).question
         assert "would stand at 6" in reached.describe()
-        await office.inbox.answer(reached.id, No(feedback="Enough."), ADA, reached.fingerprint)
-        assert await office.outcomes("b") == [
+        await driver.inbox.answer(reached.id, No(feedback="Enough."), ADA, reached.fingerprint)
+        assert await driver.outcomes("b") == [
             "Unpriced",
             "Reached",
             "Not more than 5 USD per run. ada said no. Enough.",
@@ -103,36 +103,36 @@ async def test_left_uncounted_a_run_asks_no_more_about_prices_but_known_money_st
 
 async def test_a_no_to_an_unknown_price_stops_with_the_words(where: Path) -> None:
     guards: list[Guard] = []
-    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
-        asked = await start(office, guards)
-        await office.inbox.answer(asked.id, No(feedback="Use a model with a price."), ADA, asked.fingerprint)
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN)]) as driver:
+        asked = await start(driver, guards)
+        await driver.inbox.answer(asked.id, No(feedback="Use a model with a price."), ADA, asked.fingerprint)
         feedback = "Not more than 5 USD per run. ada said no. Use a model with a price."
-        assert await office.outcomes("b") == ["Unpriced", feedback]
-        [line] = await office.trail("b")
+        assert await driver.outcomes("b") == ["Unpriced", feedback]
+        [line] = await driver.trail("b")
         assert (line.entry.verdict, line.entry.result) == ("deny", "refused")
 
 
 async def test_what_is_no_price_is_not_an_answer_to_an_unknown_one(where: Path) -> None:
     prices = [PutPrice(amount=Decimal(amount)) for amount in ("-1", "NaN", "Infinity")]
     guards: list[Guard] = []
-    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
-        asked = await start(office, guards)
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN)]) as driver:
+        asked = await start(driver, guards)
         for reply in (Raise(more=Decimal(1)), Yes(reach="once"), *prices):
-            refused = await office.inbox.answer(asked.id, reply, ADA, asked.fingerprint)
+            refused = await driver.inbox.answer(asked.id, reply, ADA, asked.fingerprint)
             assert isinstance(refused, AnswerRefused), (reply, refused)
             assert (reply, refused.why) == (reply, "not-offered")
-            assert (reply, (await office.inbox.show(asked.id)).state) == (reply, "open")
+            assert (reply, (await driver.inbox.show(asked.id)).state) == (reply, "open")
 
 
 async def test_a_price_that_did_not_come_through_the_inbox_is_no_answer_and_it_asks_again(where: Path) -> None:
     guards: list[Guard] = []
-    async with open_office(where, workflows=[calls(guards, UNKNOWN)]) as office:
-        asked = await start(office, guards)
+    async with open_guard_driver(where, workflows=[calls(guards, UNKNOWN)]) as driver:
+        asked = await start(driver, guards)
         by, at = {"name": "ada", "door": "web"}, "2026-01-01T00:00:00Z"
         for reply in ({"says": "price", "amount": "x"}, {"says": "price"}, {"says": "gift"}, {}, "yes"):
             forged = {"question": asked.id, "fingerprint": asked.fingerprint, "reply": reply, "by": by, "at": at}
-            await office.journal.answer(asked.id, forged, by="builder")
-            again = (await office.asked()).question
+            await driver.journal.answer(asked.id, forged, by="builder")
+            again = (await driver.asked()).question
             assert (reply, again.id) != (reply, asked.id)
             asked = again
 
@@ -149,9 +149,9 @@ async def test_a_sum_in_another_currency_can_be_left_uncounted_but_not_priced(wh
                 return feedback
 
     guards: list[Guard] = []
-    async with open_office(where, workflows=[Workflow(name="calls", body=body)]) as office:
-        asked = await start(office, guards)
+    async with open_guard_driver(where, workflows=[Workflow(name="calls", body=body)]) as driver:
+        asked = await start(driver, guards)
         assert asked.offers == ("uncounted",)
         assert "although 3 EUR were spent" in asked.describe()
-        await office.inbox.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
-        assert await office.outcomes("b") == Reached.__name__
+        await driver.inbox.answer(asked.id, LeaveUncounted(), ADA, asked.fingerprint)
+        assert await driver.outcomes("b") == Reached.__name__

@@ -23,8 +23,8 @@ from cellwright.tools.text_store import cut, stored_text_tools
 from cellwright.tools.tool import CallContext, Done, Refusal, Tool, ToolError, ToolFailure, tool
 from tests.agents.forked import Forker
 from tests.sampling import some
-from tests.tools.office import ADA, SECRET
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
+from tests.tools.guard_driver import ADA, SECRET
 
 
 @tool()
@@ -43,16 +43,16 @@ def failing(error: Exception) -> Tool:
 
 
 async def test_a_malformed_call_is_a_value_and_no_step(where: Path) -> None:
-    async with open_workshop(where, [echo]) as shop:
-        await shop.begin("r", ("echo", {"txt": 1}), ("eco", {}), ("echo", "{"), ("echo", {"text": "hi"}))
-        wrong, unknown, broken, right = await shop.results("r")
+    async with open_driver(where, [echo]) as driver:
+        await driver.begin("r", ("echo", {"txt": 1}), ("eco", {}), ("echo", "{"), ("echo", {"text": "hi"}))
+        wrong, unknown, broken, right = await driver.results("r")
         assert isinstance(wrong, ToolError)
         assert wrong.kind == "bad-arguments"
         assert isinstance(unknown, ToolError)
         assert unknown.kind == "unknown-tool"
         assert isinstance(broken, ToolError)
         assert right == Done(text="hi", value="hi")
-        assert (await shop.told("r")).count("tool echo") == 1
+        assert (await driver.told("r")).count("tool echo") == 1
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ async def test_a_malformed_call_is_a_value_and_no_step(where: Path) -> None:
     ],
 )
 async def test_what_a_tool_raises_becomes_a_value(where: Path, error: Exception, result: object) -> None:
-    async with open_workshop(where, [failing(error)]) as shop:
-        assert await shop.call("fail") == result
+    async with open_driver(where, [failing(error)]) as driver:
+        assert await driver.call("fail") == result
 
 
 async def test_a_tool_that_takes_too_long_is_stopped(where: Path) -> None:
@@ -87,8 +87,8 @@ async def test_a_tool_that_takes_too_long_is_stopped(where: Path) -> None:
         finally:
             stopped.append(True)
 
-    async with open_workshop(where, [wait]) as shop:
-        assert await shop.call("wait") == ToolError(kind="timed-out", message="wait was stopped after 0.05 s.")
+    async with open_driver(where, [wait]) as driver:
+        assert await driver.call("wait") == ToolError(kind="timed-out", message="wait was stopped after 0.05 s.")
     assert stopped == [True]
 
 
@@ -100,9 +100,9 @@ async def test_secrets_are_taken_out_of_text_value_and_errors(where: Path) -> No
             raise UserError(f"Wrong password {SECRET}.")
         return {"password": SECRET}
 
-    async with open_workshop(where, [leak]) as shop:
-        await shop.begin("r", ("leak", {}), ("leak", {"fail": True}))
-        assert SECRET not in repr(await shop.results("r"))
+    async with open_driver(where, [leak]) as driver:
+        await driver.begin("r", ("leak", {}), ("leak", {"fail": True}))
+        assert SECRET not in repr(await driver.results("r"))
         assert SECRET.encode() not in await anyio.Path(where).read_bytes()
 
 
@@ -110,21 +110,21 @@ async def test_a_long_answer_keeps_head_and_tail_and_the_whole_can_be_read_on(wh
     text = "\n".join(f"line {number}" for number in range(5_000))
     async with (
         Records.open(tmp_path / "texts.db") as records,
-        open_workshop(
+        open_driver(
             where, [echo, *stored_text_tools(JournalTexts(records))], tokens=300, kept=JournalTexts(records)
-        ) as shop,
+        ) as driver,
     ):
-        short = await shop.call("echo", {"text": text})
+        short = await driver.call("echo", {"text": text})
         assert isinstance(short, Done)
         assert short.text.startswith("line 0\n")
         assert "line 4999" in short.text
         assert "characters left out" in short.text
         assert len(short.text) < 1_200
         name = short.text.split("read_kept('")[1].split("'")[0]
-        more = await shop.call("read_kept", {"name": name, "from_line": 2_000, "lines": 2}, run="s")
+        more = await driver.call("read_kept", {"name": name, "from_line": 2_000, "lines": 2}, run="s")
         assert isinstance(more, Done)
         assert more.text == "Lines 2000-2001 of 5000:\nline 1999\nline 2000"
-        nothing = await shop.call("read_kept", {"name": "../../journal"}, run="t")
+        nothing = await driver.call("read_kept", {"name": "../../journal"}, run="t")
         assert isinstance(nothing, ToolError)
 
 
@@ -143,8 +143,8 @@ async def test_an_action_is_judged_before_the_tool_runs(where: Path) -> None:
         return "started"
 
     rules = '[[rule]]\naction = "run-shell"\nthen = "deny"\nreason = "No shell here."\n'
-    async with open_workshop(where, [start], rules=rules) as shop:
-        refused = await shop.call("start", {"program": "rm"})
+    async with open_driver(where, [start], rules=rules) as driver:
+        refused = await driver.call("start", {"program": "rm"})
         assert isinstance(refused, Refusal)
         assert "No shell here." in refused.feedback
         assert ran == []
@@ -156,16 +156,16 @@ async def test_a_person_is_asked_and_the_answer_decides(where: Path) -> None:
         """Visit."""
         return f"been to {host}"
 
-    async with open_workshop(where, [visit], rules="") as shop:
-        await shop.begin("r", ("visit", {"host": "a.example"}), ("visit", {"host": "b.example"}))
+    async with open_driver(where, [visit], rules="") as driver:
+        await driver.begin("r", ("visit", {"host": "a.example"}), ("visit", {"host": "b.example"}))
         for reply in (Yes(reach="once"), No(feedback="Not there.")):
-            question = (await shop.asked()).question
-            await shop.inbox.answer(question.id, reply, ADA, question.fingerprint)
-        first, second = await shop.results("r")
+            question = (await driver.asked()).question
+            await driver.inbox.answer(question.id, reply, ADA, question.fingerprint)
+        first, second = await driver.results("r")
         assert first == Done(text="been to a.example", value="been to a.example")
         assert isinstance(second, Refusal)
         assert "Not there." in second.feedback
-        trail = audit_trail(await shop.journal.log.audit())
+        trail = audit_trail(await driver.journal.log.audit())
         assert [line.entry.result for line in trail] == ["refused", "done"]
 
 
@@ -182,10 +182,10 @@ async def test_all_actions_of_a_call_must_be_permitted(where: Path) -> None:
         return ""
 
     rules = '[[rule]]\naction = "run-shell"\nthen = "deny"\n'
-    async with open_workshop(where, [read_and_run], rules=rules) as shop:
-        assert isinstance(await shop.call("read_and_run"), Refusal)
+    async with open_driver(where, [read_and_run], rules=rules) as driver:
+        assert isinstance(await driver.call("read_and_run"), Refusal)
         assert ran == []
-        trail = audit_trail(await shop.journal.log.audit())
+        trail = audit_trail(await driver.journal.log.audit())
         assert [(line.entry.kind, line.entry.result) for line in trail] == [
             ("run-shell", "refused"),
             ("read-file", "failed"),
@@ -222,9 +222,9 @@ async def test_reads_run_at_the_same_time_and_changes_one_after_the_other(where:
         return f"changed {number}"
 
     calls = [("look", {"number": n}) for n in range(3)] + [("change", {"number": n}) for n in range(3)]
-    async with open_workshop(where, [look, change]) as shop:
-        await shop.begin("r", *calls)
-        texts = [result.text for result in await shop.results("r") if isinstance(result, Done)]
+    async with open_driver(where, [look, change]) as driver:
+        await driver.begin("r", *calls)
+        texts = [result.text for result in await driver.results("r") if isinstance(result, Done)]
     assert texts == ["saw 0", "saw 1", "saw 2", "changed 0", "changed 1", "changed 2"]
     assert most == {"look": 3, "change": 1}
 
@@ -241,9 +241,9 @@ async def test_what_the_world_looked_like_when_it_was_judged_is_kept(where: Path
         """Peek."""
         return "peeked"
 
-    async with open_workshop(where, [peek]) as shop:
-        await shop.call("peek")
-        assert await shop.told("r") == ["prepare peek", "judge read-file", "tool peek"]
+    async with open_driver(where, [peek]) as driver:
+        await driver.call("peek")
+        assert await driver.told("r") == ["prepare peek", "judge read-file", "tool peek"]
     assert len(looks) == 1
 
 
@@ -268,11 +268,11 @@ async def test_a_tool_with_steps_of_its_own_may_ask_a_person(where: Path) -> Non
         """Wait."""
         return f"they said {await calling.flow.ask(Question(text='Which?'))}"
 
-    async with open_workshop(where, [wait_for_word, echo]) as shop:
-        await shop.begin("r", ("echo", {"text": "a"}), ("wait_for_word", {}), ("echo", {"text": "b"}))
+    async with open_driver(where, [wait_for_word, echo]) as driver:
+        await driver.begin("r", ("echo", {"text": "a"}), ("wait_for_word", {}), ("echo", {"text": "b"}))
         with anyio.fail_after(120):
-            while not (pending := await shop.journal.records.questions.pending()):
-                await shop.journal.log.growth.next().wait()
-        await shop.journal.records.questions.answer(pending[0].id, "wrens", by="ada")
-        texts = [result.text for result in await shop.results("r") if isinstance(result, Done)]
+            while not (pending := await driver.journal.records.questions.pending()):
+                await driver.journal.log.growth.next().wait()
+        await driver.journal.records.questions.answer(pending[0].id, "wrens", by="ada")
+        texts = [result.text for result in await driver.results("r") if isinstance(result, Done)]
         assert texts == ["a", "they said wrens", "b"]

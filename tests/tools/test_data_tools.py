@@ -21,7 +21,7 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.table_questions import TableQuestion, answer_words, cells_for, change_words, question_cell
 from cellwright.tools.tool import Done, ToolError
-from tests.tools.workshop import Workshop, open_workshop
+from tests.tools.call_driver import CallDriver, open_driver
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 TABLE = """\
@@ -30,7 +30,7 @@ sales = pd.DataFrame({
     "region": ["North", "South"] * 60,
     "revenue": [(150 if i % 2 == 0 else 90) + (i * 37) % 41 for i in range(120)],
     "cost": [2 * ((150 if i % 2 == 0 else 90) + (i * 37) % 41) + i % 3 for i in range(120)],
-    "channel": [("web", "shop", "phone")[i % 3] for i in range(120)],
+    "channel": [("web", "driver", "phone")[i % 3] for i in range(120)],
     "day": pd.date_range("2024-01-01", periods=120),
 })"""
 
@@ -38,7 +38,7 @@ sales = pd.DataFrame({
 @asynccontextmanager
 async def at_work(
     opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = ""
-) -> AsyncGenerator[tuple[OpenNotebook, Workshop]]:
+) -> AsyncGenerator[tuple[OpenNotebook, CallDriver]]:
     async with opened(*cells) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         folder = notebook.path.parent
@@ -48,10 +48,10 @@ async def at_work(
 
         profiler = Profiler(pool=pool, tier=probe().tier)
         tools = [*notebook_tools(editor), *data_tools(editor, profiler, locate)]
-        async with open_workshop(where, tools, rules=rules, project=str(folder)) as shop:
+        async with open_driver(where, tools, rules=rules, project=str(folder)) as driver:
             if cells:
                 await notebook.run("all")
-            yield notebook, shop
+            yield notebook, driver
 
 
 def names(notebook: OpenNotebook) -> list[str]:
@@ -62,8 +62,8 @@ def names(notebook: OpenNotebook) -> list[str]:
 async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cells(
     opened: Opener, where: Path, pool: KernelPool
 ) -> None:
-    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
-        done = await shop.call("compare", {"table": "sales", "measure": "revenue", "by": "region"})
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, driver):
+        done = await driver.call("compare", {"table": "sales", "measure": "revenue", "by": "region"})
         assert isinstance(done, Done), done
         assert "revenue is higher where region is North" in done.text
         assert "95 % interval" in done.text
@@ -74,16 +74,16 @@ async def test_compare_tells_the_test_with_effect_and_interval_and_gives_the_cel
 
 @pytest.mark.slow
 async def test_what_is_kept_is_one_revision_that_can_be_undone(opened: Opener, where: Path, pool: KernelPool) -> None:
-    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, shop):
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (notebook, driver):
         before = names(notebook)
         asked = {"table": "sales", "measure": "revenue", "by": "region", "keep": True}
-        done = await shop.call("compare", asked)
+        done = await driver.call("compare", asked)
         assert isinstance(done, Done), done
         value: Any = done.value
         assert value["ok"], done.text
         assert "difference_region_revenue" in names(notebook)
         assert "import pandas" not in "".join(cell.code for cell in notebook.document.cells[2:])
-        await shop.call("undo", {}, run="undo")
+        await driver.call("undo", {}, run="undo")
         assert names(notebook) == before
 
 
@@ -99,18 +99,18 @@ async def test_what_is_kept_is_one_revision_that_can_be_undone(opened: Opener, w
 async def test_relate_chooses_the_test_by_what_the_columns_hold(
     opened: Opener, where: Path, pool: KernelPool, first: str, second: str, method: str
 ) -> None:
-    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
-        done = await shop.call("relate", {"table": "sales", "first": first, "second": second})
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, driver):
+        done = await driver.call("relate", {"table": "sales", "first": first, "second": second})
         assert isinstance(done, Done), done
         assert f"{method}(sales, " in done.text
 
 
 @pytest.mark.slow
 async def test_explain_change_gives_parts_that_add_up(opened: Opener, where: Path, pool: KernelPool) -> None:
-    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, driver):
         spans = {"first": ["2024-01-01", "2024-01-31"], "second": ["2024-02-01", "2024-02-29"]}
         asked = {"table": "sales", "measure": "revenue", "when": "day", "by": "region", **spans}
-        done = await shop.call("explain_change", asked)
+        done = await driver.call("explain_change", asked)
         assert isinstance(done, Done), done
         value: Any = done.value
         parts = value["result"]
@@ -122,26 +122,26 @@ async def test_explain_change_gives_parts_that_add_up(opened: Opener, where: Pat
 
 @pytest.mark.slow
 async def test_profile_tells_what_files_are(opened: Opener, where: Path, pool: KernelPool) -> None:
-    async with at_work(opened, where, pool, "import marimo as mo") as (notebook, shop):
+    async with at_work(opened, where, pool, "import marimo as mo") as (notebook, driver):
         (notebook.path.parent / "orders.csv").write_text("order,price\n" + "".join(f"{i},{i % 7}\n" for i in range(50)))
-        done = await shop.call("profile", {"paths": ["orders.csv"]})
+        done = await driver.call("profile", {"paths": ["orders.csv"]})
         assert isinstance(done, Done), done
         assert "price" in done.text
-        trail = audit_trail(await shop.journal.log.audit())
+        trail = audit_trail(await driver.journal.log.audit())
         assert [line.entry.kind for line in trail][-1] == "read-file"
 
 
 @pytest.mark.slow
 async def test_clean_reads_a_file_into_a_table_with_its_repairs(opened: Opener, where: Path, pool: KernelPool) -> None:
-    async with at_work(opened, where, pool, "import marimo as mo") as (notebook, shop):
+    async with at_work(opened, where, pool, "import marimo as mo") as (notebook, driver):
         rows = "".join(f"{i};{i % 7},5\n" for i in range(50))
         (notebook.path.parent / "orders.csv").write_text(f"order;price\n{rows}")
-        done = await shop.call("clean", {"table": "orders.csv", "keep": True})
+        done = await driver.call("clean", {"table": "orders.csv", "keep": True})
         assert isinstance(done, Done), done
         value: Any = done.value
         assert value["ok"], done.text
         mean = {"op": "create", "code": "print(float(orders['price'].mean()))"}
-        told = await shop.call("apply", {"edits": [mean]}, run="mean")
+        told = await driver.call("apply", {"edits": [mean]}, run="mean")
         assert "printed: 3.44" in str(told)
 
 
@@ -154,9 +154,9 @@ async def test_what_cannot_be_done_is_said(opened: Opener, where: Path, pool: Ke
         ("profile", {"paths": ["nowhere.csv"]}, "No data at"),
         ("clean", {"table": "sales"}, "is a variable"),
     ]
-    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, shop):
+    async with at_work(opened, where, pool, "import marimo as mo", TABLE) as (_, driver):
         for number, (tool, arguments, says) in enumerate(wrong):
-            answer = await shop.call(tool, arguments, run=f"r{number}")
+            answer = await driver.call(tool, arguments, run=f"r{number}")
             assert isinstance(answer, ToolError), (tool, arguments, answer)
             assert says in answer.message, (tool, arguments)
 

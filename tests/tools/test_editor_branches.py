@@ -19,7 +19,7 @@ from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError, ToolResult
 from tests.agents.forked import Forker
-from tests.tools.workshop import Workshop, open_workshop
+from tests.tools.call_driver import CallDriver, open_driver
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 GROWING = "items.append(2)\nimport pathlib as _pathlib\n_pathlib.Path('made.txt').write_text('x')"
@@ -129,9 +129,9 @@ def done(result: ToolResult) -> Done:
     return result
 
 
-async def tried(shop: Workshop, run: str) -> list[TrialRecord]:
+async def tried(driver: CallDriver, run: str) -> list[TrialRecord]:
     """What the run's stream tells of branches."""
-    events = [recorded.event async for recorded in shop.journal.log.read_all(f"run:{run}")]
+    events = [recorded.event async for recorded in driver.journal.log.read_all(f"run:{run}")]
     return [event for event in events if isinstance(event, TrialRecord)]
 
 
@@ -148,20 +148,20 @@ async def test_a_repair_that_fails_in_its_branch_never_reaches_the_notebook(
         editor = await NotebookEditor.open(notebook, memory)
         await editor.run("all")
         before = notebook.path.read_bytes()
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
             wrong = a_mend(notebook, "rows.pop()\ntotal = sum(row)", "rows.pop()\ntotal = summe(rows)")
-            failed = done(await shop.call("apply", wrong, run="a"))
+            failed = done(await driver.call("apply", wrong, run="a"))
             assert "summe" in failed.text
             assert "the notebook and its versions are as before" in failed.text
             assert notebook.path.read_bytes() == before
             assert editor.timeline.standing == ()
             rows = await numbers(notebook, "rows")
             right = a_mend(notebook, "rows.pop()\ntotal = sum(row)", "total = sum(rows)")
-            mended = done(await shop.call("apply", right, run="b"))
+            mended = done(await driver.call("apply", right, run="b"))
             assert "Tried in a branch first (fork), where it passed" in mended.text
             assert codes(notebook.path) == ["rows = [1, 2]", "total = sum(rows)"]
             assert await value(notebook, "total") == sum(rows)
-            [first], [second] = await tried(shop, "a"), await tried(shop, "b")
+            [first], [second] = await tried(driver, "a"), await tried(driver, "b")
             assert (first.status, first.is_kept, first.way) == ("failed", False, "fork")
             assert "NameError" in first.cells[-1].error
             assert (second.status, second.is_kept) == ("passed", True)
@@ -177,8 +177,8 @@ async def test_a_repair_whose_dependents_have_faults_of_their_own_is_kept(
     async with opened("x = nothing", "y = x + 'a'") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.run("all")
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
-            mended = done(await shop.call("apply", a_mend(notebook, "x = nothing", "x = 1"), run="a"))
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
+            mended = done(await driver.call("apply", a_mend(notebook, "x = nothing", "x = 1"), run="a"))
             assert "TypeError" in mended.text
         assert codes(notebook.path) == ["x = 1", "y = x + 'a'"]
 
@@ -215,12 +215,12 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
     async with opened("rows = [1, 2, 9]") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.run("all")
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
             arguments = {"candidates": THREE, "checks": ["average < 3"]}
-            answer = done(await shop.call("try_alternatives", arguments, run="a"))
+            answer = done(await driver.call("try_alternatives", arguments, run="a"))
             assert codes(notebook.path) == ["rows = [1, 2, 9]", "average = sorted(rows)[len(rows) // 2]"]
             assert await value(notebook, "average") == 2
-            ranked = await tried(shop, "a")
+            ranked = await tried(driver, "a")
             assert [(each.purpose, each.status, each.is_kept) for each in ranked] == [
                 ("median", "passed", True),
                 ("mean", "failed", False),
@@ -246,11 +246,11 @@ async def test_hypotheses_are_compared_and_leave_no_trace(opened: Opener, memory
         tested = candidate("tested", "average = sorted(rows)[1]", "test_small")
         tested["edits"] = [{"op": "create", "code": "average = sorted(rows)[1]"}, {"op": "create", "code": check}]
         hypotheses = [candidate("pops", "average = rows.pop()"), tested]
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
             given = {"candidates": hypotheses, "checks": ["average > 0"], "keep": "none"}
-            answer = done(await shop.call("try_alternatives", given, run="a"))
+            answer = done(await driver.call("try_alternatives", given, run="a"))
             assert "Nothing was kept, as you wanted." in answer.text
-            found = {each.purpose: each for each in await tried(shop, "a")}
+            found = {each.purpose: each for each in await tried(driver, "a")}
             assert {name: (each.status, each.checks_passed, each.is_kept) for name, each in found.items()} == {
                 "pops": ("passed", 1, False),
                 "tested": ("passed", 2, False),
@@ -265,12 +265,12 @@ async def test_a_check_that_is_no_python_is_said_before_anything_is_tried(
 ) -> None:
     async with opened("rows = [1]") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
             given = {"candidates": THREE[:2], "checks": ["average <"]}
-            answer = await shop.call("try_alternatives", given, run="a")
+            answer = await driver.call("try_alternatives", given, run="a")
             assert isinstance(answer, ToolError)
             assert "is no Python" in answer.message
-            assert await tried(shop, "a") == []
+            assert await tried(driver, "a") == []
 
 
 # ── where no fork can be had ──
@@ -283,13 +283,13 @@ async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_u
     async with opened(f"{thread}\nwaits.start()", "rows = [1, 2, 9]", "total = summe(rows)") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
         await editor.run("all")
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
             wrong = a_mend(notebook, "total = summe(rows)", "rows.pop()\ntotal = suum(rows)")
-            done(await shop.call("apply", wrong, run="a"))
+            done(await driver.call("apply", wrong, run="a"))
             arguments = {"candidates": THREE, "checks": ["average < 3"]}
-            answer = done(await shop.call("try_alternatives", arguments, run="b"))
+            answer = done(await driver.call("try_alternatives", arguments, run="b"))
             assert "| median (kept) | carried | passed | 2/2 | average = 2 |" in answer.text
-            found = [*await tried(shop, "a"), *await tried(shop, "b")]
+            found = [*await tried(driver, "a"), *await tried(driver, "b")]
             assert {each.way for each in found} == {"carried"}
             assert all("Python thread" in each.reasons[0] for each in found)
             assert [(each.purpose, each.status, each.is_kept) for each in found][:2] == [

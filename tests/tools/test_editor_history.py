@@ -17,7 +17,7 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditOutcome
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, ToolError
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 READ = "from pathlib import Path\nrows = [1, 2, 3]"
@@ -143,15 +143,15 @@ async def test_after_a_lost_kernel_no_state_is_kept_and_the_revision_is_undone_b
 async def test_an_agent_goes_before_a_cell_with_its_undo_tool(opened: Opener, memory: Path, where: Path) -> None:
     async with opened("note = 1") as notebook:
         editor = await built(notebook, memory)
-        async with open_workshop(where, notebook_tools(editor), project=str(notebook.path.parent)) as shop:
-            none = await shop.call("undo", {"before_cell": "nowhere"}, run="a")
+        async with open_driver(where, notebook_tools(editor), project=str(notebook.path.parent)) as driver:
+            none = await driver.call("undo", {"before_cell": "nowhere"}, run="a")
             assert isinstance(none, ToolError)
             assert "Cells one can go before:" in none.message
-            gone = await shop.call("undo", {"before_cell": "total"}, run="b")
+            gone = await driver.call("undo", {"before_cell": "total"}, run="b")
             assert isinstance(gone, Done), gone
             assert "By checkpoint: cells, outputs, variables and files are as they were." in gone.text
             assert await state_of(notebook) == BEFORE_SUM
-            again = await shop.call("run", {}, run="c")
+            again = await driver.call("run", {}, run="c")
             assert isinstance(again, Done), again
             assert await state_of(notebook) == AFTER
 

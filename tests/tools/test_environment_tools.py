@@ -22,8 +22,8 @@ from cellwright.tools.environment_tools import package_tools, requirement_for
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.tool import Done, Refusal, ToolError
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
-from tests.tools.office import ADA
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
+from tests.tools.guard_driver import ADA
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -60,17 +60,17 @@ async def test_a_missing_import_asks_once_is_installed_and_the_failed_cell_runs(
     async with opened(*cells, settings=settings) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         [tool] = package_tools(editor)
-        async with open_workshop(where, [tool], project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, [tool], project=str(notebook.path.parent)) as driver:
             await editor.run("all")
-            await shop.begin("a", ("install_package", {"module": "tiny_tool"}))
-            question = (await shop.asked()).question
+            await driver.begin("a", ("install_package", {"module": "tiny_tool"}))
+            question = (await driver.asked()).question
             assert question.describe() == snapshot("""\
 Install the package tiny-tool
 Asked because: No rule of yours speaks of it; the default for install-package is ask.
 A yes for this run or always would cover: install tiny-tool from the configured index, any version\
 """)
-            await shop.inbox.answer(question.id, Yes(reach="run"), ADA, question.fingerprint)
-            [done] = await shop.results("a")
+            await driver.inbox.answer(question.id, Yes(reach="run"), ADA, question.fingerprint)
+            [done] = await driver.results("a")
             assert isinstance(done, Done), done
             assert done.text.startswith("Installed tiny-tool; ")
             assert (await notebook.values(["loud"]))["loud"].json == "HI!HI!"
@@ -78,7 +78,7 @@ A yes for this run or always would cover: install tiny-tool from the configured 
             assert header is not None
             assert "tiny-tool" in header.dependencies
             # Whoever wrote it into the header need not be asked again.
-            again = await shop.call("install_package", {"requirement": "tiny-tool"}, run="b")
+            again = await driver.call("install_package", {"requirement": "tiny-tool"}, run="b")
             assert isinstance(again, Done)
             assert again.text == "tiny-tool is in the notebook's header already."
 
@@ -90,13 +90,13 @@ async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, tmp
     )
     async with opened("x = 2", settings=settings) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
-        async with open_workshop(where, package_tools(editor), project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, package_tools(editor), project=str(notebook.path.parent)) as driver:
             before = notebook.path.read_bytes()
-            await shop.begin("a", ("install_package", {"module": "sklearn"}))
-            question = (await shop.asked()).question
+            await driver.begin("a", ("install_package", {"module": "sklearn"}))
+            question = (await driver.asked()).question
             assert "scikit-learn" in question.describe()
-            await shop.inbox.answer(question.id, No(feedback="Use numpy."), ADA, question.fingerprint)
-            [refused] = await shop.results("a")
+            await driver.inbox.answer(question.id, No(feedback="Use numpy."), ADA, question.fingerprint)
+            [refused] = await driver.results("a")
             assert isinstance(refused, Refusal)
             assert "Use numpy." in refused.feedback
             assert notebook.path.read_bytes() == before
@@ -111,16 +111,16 @@ async def test_a_rule_that_names_packages_asks_nobody_and_what_cannot_be_had_is_
     async with opened("x = 2", settings=settings) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         [tool] = package_tools(editor)
-        async with open_workshop(where, [tool], rules=rules, project=str(notebook.path.parent)) as shop:
+        async with open_driver(where, [tool], rules=rules, project=str(notebook.path.parent)) as driver:
             arguments = tool.parse({"module": "tiny_tool"})
             nobody: Any = None
             assert await tool.find(arguments, nobody) == EffectNotFound()
-            assert isinstance(await shop.call("install_package", {"module": "tiny_tool"}, run="a"), Done)
+            assert isinstance(await driver.call("install_package", {"module": "tiny_tool"}, run="a"), Done)
             assert await tool.find(arguments, nobody) == EffectFound(result=None)
             before = notebook.path.read_bytes()
-            failed = await shop.call("install_package", {"module": "nowhere"}, run="b")
+            failed = await driver.call("install_package", {"module": "nowhere"}, run="b")
             assert isinstance(failed, ToolError)
             assert notebook.path.read_bytes() == before
-            guess = await shop.call("install_package", {"module": "json"}, run="c")
+            guess = await driver.call("install_package", {"module": "json"}, run="c")
             assert isinstance(guess, ToolError)
             assert guess.kind == "not-found"

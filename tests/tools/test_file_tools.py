@@ -12,8 +12,8 @@ from cellwright.policy.approvals import No, Yes
 from cellwright.tools.file_tools import MOST_WRITTEN_BYTES, file_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Refusal, ToolError, ToolResult, result_text
-from tests.tools.office import ADA
-from tests.tools.workshop import Workshop, open_workshop
+from tests.tools.call_driver import CallDriver, open_driver
+from tests.tools.guard_driver import ADA
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def project(tmp_path: Path) -> Path:
 
 async def call(where: Path, project: Path, name: str, **arguments: Any) -> ToolResult:
     files = ProjectFiles(project, protected=[project / "notebook.py"])
-    async with open_workshop(where, file_tools(files), project=str(project)) as shop:
-        return await shop.call(name, arguments)
+    async with open_driver(where, file_tools(files), project=str(project)) as driver:
+        return await driver.call(name, arguments)
 
 
 async def test_a_folder_is_listed_without_secrets_and_links(where: Path, project: Path) -> None:
@@ -76,16 +76,16 @@ async def test_what_is_outside_or_secret_is_refused(where: Path, project: Path) 
         ".env": "looks like a secret",
         "data/../.env": "looks like a secret",
     }
-    async with open_workshop(where, file_tools(ProjectFiles(project)), project=str(project)) as shop:
+    async with open_driver(where, file_tools(ProjectFiles(project)), project=str(project)) as driver:
         for number, (path, why) in enumerate(paths.items()):
-            await shop.begin(
+            await driver.begin(
                 f"r{number}",
                 ("read_file", {"path": path}),
                 ("list_files", {"path": path}),
                 ("write_file", {"path": path, "content": "x", "overwrite": True}),
                 ("edit_file", {"path": path, "old": "o", "new": "x"}),
             )
-            for refused in await shop.results(f"r{number}"):
+            for refused in await driver.results(f"r{number}"):
                 assert isinstance(refused, Refusal), (path, refused)
                 assert why in refused.feedback, path
 
@@ -119,9 +119,9 @@ async def test_a_file_is_written_with_its_folders_and_keeps_its_mode(where: Path
     (project / "run.sh").write_text("old")
     (project / "run.sh").chmod(0o755)
     files = ProjectFiles(project)
-    async with open_workshop(where, file_tools(files), project=str(project)) as shop:
-        await shop.call("write_file", {"path": "out/deep/a.txt", "content": "Grüße\n"}, run="a")
-        await shop.call("write_file", {"path": "run.sh", "content": "new", "overwrite": True}, run="b")
+    async with open_driver(where, file_tools(files), project=str(project)) as driver:
+        await driver.call("write_file", {"path": "out/deep/a.txt", "content": "Grüße\n"}, run="a")
+        await driver.call("write_file", {"path": "run.sh", "content": "new", "overwrite": True}, run="b")
     assert (project / "out/deep/a.txt").read_text() == "Grüße\n"
     assert (project / "run.sh").read_text() == "new"
     assert (project / "run.sh").stat().st_mode & 0o777 == 0o755
@@ -143,28 +143,28 @@ async def test_the_notebook_is_not_written_as_a_file(where: Path, project: Path)
 
 async def test_a_text_is_replaced_where_it_stands_once(where: Path, project: Path) -> None:
     files = ProjectFiles(project)
-    async with open_workshop(where, file_tools(files), project=str(project)) as shop:
-        await shop.call("edit_file", {"path": "notes.md", "old": "small", "new": "tiny"}, run="a")
+    async with open_driver(where, file_tools(files), project=str(project)) as driver:
+        await driver.call("edit_file", {"path": "notes.md", "old": "small", "new": "tiny"}, run="a")
         assert (project / "notes.md").read_text() == "# Notes\nThe wren is tiny.\n"
-        twice = await shop.call("edit_file", {"path": "notes.md", "old": "n", "new": "m"}, run="b")
+        twice = await driver.call("edit_file", {"path": "notes.md", "old": "n", "new": "m"}, run="b")
         assert "times in 'notes.md', not once" in result_text(twice)
 
 
-async def answered(shop: Workshop, reply: Yes | No) -> str:
-    question = (await shop.asked()).question
+async def answered(driver: CallDriver, reply: Yes | No) -> str:
+    question = (await driver.asked()).question
     shown = question.describe()
-    await shop.inbox.answer(question.id, reply, ADA, question.fingerprint)
+    await driver.inbox.answer(question.id, reply, ADA, question.fingerprint)
     return shown
 
 
 async def test_a_person_is_shown_the_diff_before_it_is_written(where: Path, project: Path) -> None:
     files = ProjectFiles(project)
-    async with open_workshop(where, file_tools(files), project=str(project), rules="") as shop:
-        await shop.begin("r", ("edit_file", {"path": "notes.md", "old": "small", "new": "tiny"}))
-        shown = await answered(shop, No(feedback="It is small."))
+    async with open_driver(where, file_tools(files), project=str(project), rules="") as driver:
+        await driver.begin("r", ("edit_file", {"path": "notes.md", "old": "small", "new": "tiny"}))
+        shown = await answered(driver, No(feedback="It is small."))
         assert "-The wren is small." in shown
         assert "+The wren is tiny." in shown
-        [refused] = await shop.results("r")
+        [refused] = await driver.results("r")
         assert "It is small." in result_text(refused)
     assert "small" in (project / "notes.md").read_text()
 

@@ -24,11 +24,11 @@ from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.tool import Done, ToolCall, ToolError, result_text
 from tests.sampling import some
+from tests.tools.call_driver import open_driver
 from tests.tools.git.yard import everything, git, made, make_repository, write_files
 from tests.tools.git_agent import ADA, NOBODY, GitAgent
-from tests.tools.office import ADA as PERSON
-from tests.tools.office import MASKER, WHO, open_office
-from tests.tools.workshop import open_workshop
+from tests.tools.guard_driver import ADA as PERSON
+from tests.tools.guard_driver import MASKER, WHO, open_guard_driver
 
 FILES = {"a.txt": "one\n", "d/b.txt": "two\n", "keep.py": "x = 1\n"}
 MakeAgent = Callable[..., GitAgent]
@@ -191,16 +191,16 @@ async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_i
     # Not where the journal is: stashing what is new would take its files away from under it.
     top = changed(make_repository(tmp_path / "project", FILES))
     client = agent(top).client
-    async with open_workshop(where, git_tools(client), project=str(top)) as shop:
+    async with open_driver(where, git_tools(client), project=str(top)) as driver:
         given = {"branch": "x", "message": "m", "state": "another"}
-        moved = await shop.call("git_commit", given)
+        moved = await driver.call("git_commit", given)
         assert isinstance(moved, ToolError)
         assert moved.kind == "conflict"
-        outside = await shop.call("git_commit", {**given, "paths": ["../a"]}, run="b")
+        outside = await driver.call("git_commit", {**given, "paths": ["../a"]}, run="b")
         assert isinstance(outside, ToolError)
         assert outside.kind == "bad-arguments"
         git(top, "stash", "-q", "-u")
-        nothing = await shop.call("git_commit", given, run="c")
+        nothing = await driver.call("git_commit", given, run="c")
         assert isinstance(nothing, ToolError)
         assert nothing.kind == "not-found"
 
@@ -480,16 +480,16 @@ async def test_a_commit_waits_for_a_person(agent: MakeAgent, tmp_path: Path, whe
     before = everything(top)
 
     async def work(flow: Flow, _: Any) -> str:
-        caller = standard(ada.tools, guard=office.guard, masker=MASKER, who=WHO)
+        caller = standard(ada.tools, guard=driver.guard, masker=MASKER, who=WHO)
         return result_text(await caller.call(flow, ToolCall(id="1", name="git_commit", arguments=arguments)))
 
-    async with open_office(where, workflows=[Workflow(name="work", body=work)]) as office:
-        await office.journal.run("work", None, run="r")
-        asked = (await office.asked()).question
+    async with open_guard_driver(where, workflows=[Workflow(name="work", body=work)]) as driver:
+        await driver.journal.run("work", None, run="r")
+        asked = (await driver.asked()).question
         assert made(before, everything(top)) == set()
         reply = Yes(reach="once") if says_yes else No(feedback="Not yet.")
-        await office.inbox.answer(asked.id, reply, PERSON, asked.fingerprint)
-        outcome = await office.journal.result("r")
+        await driver.inbox.answer(asked.id, reply, PERSON, asked.fingerprint)
+        outcome = await driver.journal.result("r")
     assert ("Committed" if says_yes else "Not yet.") in outcome
     assert bool(made(before, everything(top))) == says_yes
 

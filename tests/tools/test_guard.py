@@ -23,7 +23,7 @@ from cellwright.policy.envelope import Envelope, envelope_of
 from cellwright.policy.serialization import action_json
 from cellwright.tools.approval.budget_questions import Raise
 from cellwright.tools.approval.guard import LONGEST_RECORDED, ActionPermitted, ActionRefused, BudgetRaised, Guard
-from tests.tools.office import ADA, PROJECT, RATES, SECRET, WHO, Office, open_office
+from tests.tools.guard_driver import ADA, PROJECT, RATES, SECRET, WHO, GuardDriver, open_guard_driver
 
 LS = RunShell(command=("ls",), folder=PROJECT)
 CODE = RunCode(notebook="penguins.py", code=f"connect('{SECRET}')")
@@ -36,21 +36,21 @@ def view(office_lines: list[Any]) -> list[tuple[str, ...]]:
 
 
 async def test_the_trail_has_every_judged_action_with_its_rule_and_result(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", ReadFile(path="a.csv"), LS, RATES, RATES)
-        first = (await office.asked()).question
-        assert view(await office.trail("r"))[-1][3] == "waiting"
-        await office.inbox.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
-        second = (await office.asked()).question
-        await office.inbox.answer(second.id, No(feedback="Enough."), ADA, second.fingerprint)
-        await office.outcomes("r")
-        assert view(await office.trail("r")) == [
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", ReadFile(path="a.csv"), LS, RATES, RATES)
+        first = (await driver.asked()).question
+        assert view(await driver.trail("r"))[-1][3] == "waiting"
+        await driver.inbox.answer(first.id, Yes(reach="once"), ADA, first.fingerprint)
+        second = (await driver.asked()).question
+        await driver.inbox.answer(second.id, No(feedback="Enough."), ADA, second.fingerprint)
+        await driver.outcomes("r")
+        assert view(await driver.trail("r")) == [
             ("read-file", "allow", "default for read-file", "done", ""),
             ("run-shell", "deny", "mine.toml:2", "refused", ""),
             ("use-network", "allow", f"answer to question {first.id}", "done", ""),
             ("use-network", "deny", f"answer to question {second.id}", "refused", "Enough."),
         ]
-        assert await office.stages() == [
+        assert await driver.stages() == [
             ("allow", "unknown"),
             ("allow", "done"),
             ("deny", "refused"),
@@ -63,17 +63,17 @@ async def test_the_trail_has_every_judged_action_with_its_rule_and_result(where:
 
 
 async def test_a_denied_action_is_refused_with_the_rule_and_asks_nobody(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", LS)
-        assert await office.outcomes("r") == ["Not allowed. mine.toml:2 says deny: No shell here."]
-        assert await office.inbox.pending() == []
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", LS)
+        assert await driver.outcomes("r") == ["Not allowed. mine.toml:2 says deny: No shell here."]
+        assert await driver.inbox.pending() == []
 
 
 async def test_the_trail_and_the_journal_hold_no_secret(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", CODE)
-        await office.outcomes("r")
-        [line] = await office.trail("r")
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", CODE)
+        await driver.outcomes("r")
+        [line] = await driver.trail("r")
         assert line.entry.what == "Run code in the kernel of penguins.py:\nconnect('[masked PASSWORD]')"
         assert line.json() == snapshot(
             {
@@ -97,13 +97,13 @@ async def test_inside_the_agreed_envelope_nothing_asks(where: Path) -> None:
     envelope = envelope_of([RATES], project=PROJECT)
     assert isinstance(envelope, Envelope)
     agreed = AgreedEnvelope(envelope=envelope, run="r", by=ADA, at=datetime.now(UTC))
-    async with open_office(where, envelope=agreed) as office:
-        await office.act("r", RATES, UseNetwork(host="other.example.com", port=443))
-        asked = (await office.asked()).question
+    async with open_guard_driver(where, envelope=agreed) as driver:
+        await driver.act("r", RATES, UseNetwork(host="other.example.com", port=443))
+        asked = (await driver.asked()).question
         assert "other.example.com" in asked.describe()
-        await office.inbox.answer(asked.id, No(), ADA, asked.fingerprint)
-        await office.outcomes("r")
-        assert view(await office.trail("r"))[0][2] == "agreed envelope of run r"
+        await driver.inbox.answer(asked.id, No(), ADA, asked.fingerprint)
+        await driver.outcomes("r")
+        assert view(await driver.trail("r"))[0][2] == "agreed envelope of run r"
 
 
 async def test_what_nobody_could_be_shown_is_denied(where: Path) -> None:
@@ -113,16 +113,16 @@ async def test_what_nobody_could_be_shown_is_denied(where: Path) -> None:
         return outcome.feedback if isinstance(outcome, ActionRefused) else "permitted"
 
     guards: list[Guard] = []
-    async with open_office(where, workflows=[Workflow(name="odd", body=odd)]) as office:
-        guards.append(office.guard)
-        await office.journal.run("odd", run="o")
-        assert await office.outcomes("o") == "Not allowed. Its text is not Unicode, so nobody could be shown it."
+    async with open_guard_driver(where, workflows=[Workflow(name="odd", body=odd)]) as driver:
+        guards.append(driver.guard)
+        await driver.journal.run("odd", run="o")
+        assert await driver.outcomes("o") == "Not allowed. Its text is not Unicode, so nobody could be shown it."
 
 
 async def test_an_action_with_a_secret_spread_over_its_parts_is_denied(where: Path) -> None:
-    async with open_office(where, rules="") as office:
-        await office.act("r", RunShell(command=("login", SECRET[:7], SECRET[7:14], SECRET[14:]), folder=PROJECT))
-        assert await office.outcomes("r") == [
+    async with open_guard_driver(where, rules="") as driver:
+        await driver.act("r", RunShell(command=("login", SECRET[:7], SECRET[7:14], SECRET[14:]), folder=PROJECT))
+        assert await driver.outcomes("r") == [
             "Not allowed. A secret is spread over its parts, so nobody could be shown it."
         ]
 
@@ -136,16 +136,16 @@ async def test_a_permission_counts_only_for_the_action_that_was_judged(where: Pa
         await flow.ask(Question(text="Go on?"))
 
     workflows = [Workflow(name="fickle", body=fickle)]
-    async with open_office(where, workflows=workflows) as office:
-        guards.append(office.guard)
-        await office.journal.run("fickle", run="f")
+    async with open_guard_driver(where, workflows=workflows) as driver:
+        guards.append(driver.guard)
+        await driver.journal.run("fickle", run="f")
         with anyio.fail_after(120):
-            while not await office.journal.records.questions.pending():
-                await office.journal.log.growth.next().wait()
+            while not await driver.journal.records.questions.pending():
+                await driver.journal.log.growth.next().wait()
     wanted = ReadFile(path="b.csv")
-    async with open_office(where, workflows=workflows) as office:
+    async with open_guard_driver(where, workflows=workflows) as driver:
         with pytest.raises(Defect, match="judged for another read-file"):
-            await office.outcomes("f")
+            await driver.outcomes("f")
 
 
 @pytest.mark.parametrize("result", ["failed", "unknown"])
@@ -157,20 +157,20 @@ async def test_a_result_is_told_with_its_masked_detail(where: Path, result: Any)
         await guard.record_result(flow, permitted, result, f"refused {SECRET}\ud800")
 
     guards: list[Guard] = []
-    async with open_office(where, workflows=[Workflow(name="fails", body=fails)]) as office:
-        guards.append(office.guard)
-        await office.journal.run("fails", run="f")
-        await office.outcomes("f")
-        assert view(await office.trail("f")) == [
+    async with open_guard_driver(where, workflows=[Workflow(name="fails", body=fails)]) as driver:
+        guards.append(driver.guard)
+        await driver.journal.run("fails", run="f")
+        await driver.outcomes("f")
+        assert view(await driver.trail("f")) == [
             ("run-code", "allow", "default for run-code", result, "refused [masked PASSWORD]\\ud800")
         ]
 
 
 async def test_a_long_action_is_cut_in_the_trail_and_named_by_its_fingerprint(where: Path) -> None:
-    async with open_office(where) as office:
-        await office.act("r", replace(CODE, code="x = 1\n" * 10_000))
-        await office.outcomes("r")
-        [line] = await office.trail("r")
+    async with open_guard_driver(where) as driver:
+        await driver.act("r", replace(CODE, code="x = 1\n" * 10_000))
+        await driver.outcomes("r")
+        [line] = await driver.trail("r")
         assert len(line.entry.what) < LONGEST_RECORDED + 40
         assert line.entry.what.endswith("characters)")
 
@@ -179,11 +179,11 @@ async def test_a_yes_for_the_run_reaches_the_workflows_inside_it(where: Path) ->
     async def top(flow: Flow, wanted: Any) -> Any:
         return [await flow.child("act", wanted), await flow.child("act", wanted)]
 
-    async with open_office(where, workflows=[Workflow(name="top", body=top)]) as office:
-        await office.journal.run("top", [action_json(RATES)], run="t")
-        asked = (await office.asked()).question
-        await office.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
-        assert await office.outcomes("t") == [["done"], ["done"]]
+    async with open_guard_driver(where, workflows=[Workflow(name="top", body=top)]) as driver:
+        await driver.journal.run("top", [action_json(RATES)], run="t")
+        asked = (await driver.asked()).question
+        await driver.inbox.answer(asked.id, Yes(reach="run"), ADA, asked.fingerprint)
+        assert await driver.outcomes("t") == [["done"], ["done"]]
 
 
 # ── budgets ──
@@ -204,10 +204,10 @@ async def spend(office_guard: list[Guard], flow: Flow) -> str:
             return feedback
 
 
-async def start_spending(office: Office, guards: list[Guard]) -> Any:
-    guards.append(office.guard)
-    await office.journal.run("spend", run="b")
-    return (await office.asked()).question
+async def start_spending(driver: GuardDriver, guards: list[Guard]) -> Any:
+    guards.append(driver.guard)
+    await driver.journal.run("spend", run="b")
+    return (await driver.asked()).question
 
 
 def spending(guards: list[Guard]) -> Workflow:
@@ -219,36 +219,36 @@ def spending(guards: list[Guard]) -> Workflow:
 
 async def test_a_reached_budget_pauses_until_a_person_raises_it(where: Path) -> None:
     guards: list[Guard] = []
-    async with open_office(where, workflows=[spending(guards)]) as office:
-        asked = await start_spending(office, guards)
+    async with open_guard_driver(where, workflows=[spending(guards)]) as driver:
+        asked = await start_spending(driver, guards)
         assert asked.describe() == (
             "Use more than 2 steps per run (mine.toml:1): b would stand at 5.\n"
             "A raise is an amount in steps, and counts for the run b only."
         )
-        said = await office.inbox.answer(asked.id, Raise(more=Decimal(10)), ADA, asked.fingerprint)
+        said = await driver.inbox.answer(asked.id, Raise(more=Decimal(10)), ADA, asked.fingerprint)
         assert not isinstance(said, AnswerRefused)
-        assert (await office.inbox.show(asked.id)).answer == said
-        assert await office.outcomes("b") == "12"
-        assert view(await office.trail("b")) == [
+        assert (await driver.inbox.show(asked.id)).answer == said
+        assert await driver.outcomes("b") == "12"
+        assert view(await driver.trail("b")) == [
             ("spend", "allow", f"answer to question {asked.id}", "done", ""),
         ]
 
 
 async def test_a_reached_budget_that_is_not_raised_stops_with_the_words(where: Path) -> None:
     guards: list[Guard] = []
-    async with open_office(where, workflows=[spending(guards)]) as office:
-        asked = await start_spending(office, guards)
-        await office.inbox.answer(asked.id, No(feedback="Deliver what you have."), ADA, asked.fingerprint)
-        assert await office.outcomes("b") == "Not more than 2 steps per run. ada said no. Deliver what you have."
+    async with open_guard_driver(where, workflows=[spending(guards)]) as driver:
+        asked = await start_spending(driver, guards)
+        await driver.inbox.answer(asked.id, No(feedback="Deliver what you have."), ADA, asked.fingerprint)
+        assert await driver.outcomes("b") == "Not more than 2 steps per run. ada said no. Deliver what you have."
 
 
 async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(where: Path) -> None:
     amounts = [Decimal(amount) for amount in ("0", "-1", "NaN", "Infinity")]
     guards: list[Guard] = []
-    async with open_office(where, workflows=[spending(guards)]) as office:
-        asked = await start_spending(office, guards)
+    async with open_guard_driver(where, workflows=[spending(guards)]) as driver:
+        asked = await start_spending(driver, guards)
         model: Any = ModelOrigin(agent="builder")
-        inbox, good = office.inbox, Raise(more=Decimal(1))
+        inbox, good = driver.inbox, Raise(more=Decimal(1))
         refused = [
             *[await inbox.answer(asked.id, Raise(more=more), ADA, asked.fingerprint) for more in amounts],
             await inbox.answer(asked.id, Yes(reach="once"), ADA, asked.fingerprint),
@@ -265,18 +265,18 @@ async def test_a_budget_is_raised_by_a_person_by_an_amount_about_what_was_shown(
         late = await inbox.answer(asked.id, No(), Person(name="bob", door="cli"), asked.fingerprint)
         assert isinstance(late, AnswerRefused)
         assert late.why == "already-answered"
-        assert await office.outcomes("b") == "3"
+        assert await driver.outcomes("b") == "3"
 
 
 async def test_a_budget_is_not_raised_by_what_did_not_come_through_the_inbox(where: Path) -> None:
     guards: list[Guard] = []
-    async with open_office(where, workflows=[spending(guards)]) as office:
-        asked = await start_spending(office, guards)
-        await office.journal.answer(asked.id, {"reply": {"more": "99"}, "question": asked.id}, by="builder")
-        again = (await office.asked()).question
+    async with open_guard_driver(where, workflows=[spending(guards)]) as driver:
+        asked = await start_spending(driver, guards)
+        await driver.journal.answer(asked.id, {"reply": {"more": "99"}, "question": asked.id}, by="builder")
+        again = (await driver.asked()).question
         assert again.id != asked.id
         with pytest.raises(UserError, match="No question"):
-            await office.inbox.show("b#99")
+            await driver.inbox.show("b#99")
         with anyio.fail_after(120):
-            await office.inbox.answer(again.id, No(), ADA, again.fingerprint)
-        assert (await office.outcomes("b"))[:8] == "Not more"
+            await driver.inbox.answer(again.id, No(), ADA, again.fingerprint)
+        assert (await driver.outcomes("b"))[:8] == "Not more"

@@ -16,7 +16,7 @@ from cellwright.policy.targets import Scope, scope_of
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.tools.approval import approval_questions as book
 from tests.policy.strategies import NOW, PROJECT, PROPERTY, actions
-from tests.tools.office import ADA, RATES
+from tests.tools.guard_driver import ADA, RATES
 
 
 def granted(action: Action, number: str = "r#1") -> Grant:

@@ -25,8 +25,8 @@ from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
 from tests.agents.forked import Forker
-from tests.tools.office import ADA
-from tests.tools.workshop import Workshop, open_workshop
+from tests.tools.call_driver import CallDriver, open_driver
+from tests.tools.guard_driver import ADA
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -34,12 +34,12 @@ Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 @asynccontextmanager
 async def at_work(
     opened: Opener, where: Path, *cells: str, rules: str = ""
-) -> AsyncGenerator[tuple[OpenNotebook, Workshop, NotebookEditor]]:
+) -> AsyncGenerator[tuple[OpenNotebook, CallDriver, NotebookEditor]]:
     async with opened(*cells) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         project = str(notebook.path.parent)
-        async with open_workshop(where, notebook_tools(editor), rules=rules, project=project) as shop:
-            yield notebook, shop, editor
+        async with open_driver(where, notebook_tools(editor), rules=rules, project=project) as driver:
+            yield notebook, driver, editor
 
 
 def codes(notebook: OpenNotebook) -> list[str]:
@@ -47,9 +47,9 @@ def codes(notebook: OpenNotebook) -> list[str]:
 
 
 async def test_apply_edits_runs_saves_and_tells_in_one_call(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 20") as (notebook, shop, _):
+    async with at_work(opened, where, "x = 20") as (notebook, driver, _):
         edits = [{"op": "create", "code": "print('hi')\ny = x + 1\ny * 2", "name": "double"}]
-        done = await shop.call("apply", {"edits": edits})
+        done = await driver.call("apply", {"edits": edits})
         assert isinstance(done, Done)
         created = notebook.document.cells[-1].id
         first = notebook.document.cells[0].id
@@ -66,7 +66,7 @@ async def test_apply_edits_runs_saves_and_tells_in_one_call(opened: Opener, wher
         )
         assert done.is_untrusted
         assert codes(notebook) == ["x = 20", "print('hi')\ny = x + 1\ny * 2"]
-        trail = audit_trail(await shop.journal.log.audit())
+        trail = audit_trail(await driver.journal.log.audit())
         assert [(line.entry.kind, line.entry.result) for line in trail] == [
             ("edit-cells", "done"),
             ("run-code", "done"),
@@ -74,9 +74,9 @@ async def test_apply_edits_runs_saves_and_tells_in_one_call(opened: Opener, wher
 
 
 async def test_a_failed_cell_is_told_first_with_its_line(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 0") as (_, shop, __):
+    async with at_work(opened, where, "x = 0") as (_, driver, __):
         edits = [{"op": "create", "code": "ok = 1"}, {"op": "create", "code": "a = 1\nb = a / x"}]
-        done = await shop.call("apply", {"edits": edits})
+        done = await driver.call("apply", {"edits": edits})
         assert isinstance(done, Done)
         assert "ZeroDivisionError (line 2): division by zero" in "\n".join(done.text.splitlines()[:2])
         value: Any = done.value
@@ -85,11 +85,13 @@ async def test_a_failed_cell_is_told_first_with_its_line(opened: Opener, where: 
 
 
 async def test_a_stale_edit_comes_back_with_the_text_that_is_there(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (notebook, shop, _):
+    async with at_work(opened, where, "x = 1") as (notebook, driver, _):
         cell = notebook.document.cells[0].id
-        await shop.call("apply", {"edits": [{"op": "edit", "cell": cell, "base_version": 1, "code": "x = 2"}]}, run="a")
+        await driver.call(
+            "apply", {"edits": [{"op": "edit", "cell": cell, "base_version": 1, "code": "x = 2"}]}, run="a"
+        )
         late = {"edits": [{"op": "edit", "cell": cell, "base_version": 1, "code": "x = 3"}]}
-        refused = await shop.call("apply", late, run="b")
+        refused = await driver.call("apply", late, run="b")
         assert isinstance(refused, ToolError)
         assert refused.kind == "conflict"
         assert "Now (version 2):\nx = 2" in refused.message
@@ -97,7 +99,7 @@ async def test_a_stale_edit_comes_back_with_the_text_that_is_there(opened: Opene
 
 
 async def test_malformed_edits_say_which_and_why(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (_, shop, __):
+    async with at_work(opened, where, "x = 1") as (_, driver, __):
         calls: list[Any] = [
             {"edits": []},
             {"edits": [{"op": "edit", "cell": "nowhere", "base_version": 1, "code": ""}]},
@@ -105,18 +107,18 @@ async def test_malformed_edits_say_which_and_why(opened: Opener, where: Path) ->
             {"edits": [{"op": "create"}]},
             "{]",
         ]
-        await shop.begin("r", *(("apply", arguments) for arguments in calls))
-        results = await shop.results("r")
+        await driver.begin("r", *(("apply", arguments) for arguments in calls))
+        results = await driver.results("r")
         assert all(isinstance(result, ToolError) and result.kind == "bad-arguments" for result in results)
         assert "no cell 'nowhere'" in result_text(results[1])
         assert "Edit 1, field 'code'" in result_text(results[3])
 
 
 async def test_a_persons_edit_in_between_is_kept_and_the_agent_told(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1", "y = x") as (notebook, shop, _):
+    async with at_work(opened, where, "x = 1", "y = x") as (notebook, driver, _):
         path = notebook.path
         path.write_text(path.read_text().replace("x = 1", "x = 10"))
-        done = await shop.call("apply", {"edits": [{"op": "create", "code": "z = x"}]})
+        done = await driver.call("apply", {"edits": [{"op": "create", "code": "z = x"}]})
         assert isinstance(done, Done)
         assert done.text.startswith("A person changed the notebook in its file meanwhile; it was kept:")
         assert "+x = 10" in done.text
@@ -124,7 +126,7 @@ async def test_a_persons_edit_in_between_is_kept_and_the_agent_told(opened: Open
 
 
 async def test_looking(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = [1, 2]", "y = x", "import os") as (notebook, shop, editor):
+    async with at_work(opened, where, "x = [1, 2]", "y = x", "import os") as (notebook, driver, editor):
         await editor.run("all")
         cell = notebook.document.cells[1].id
         looks = [
@@ -136,8 +138,8 @@ async def test_looking(opened: Opener, where: Path) -> None:
             {"what": "variable", "name": "nope"},
             {"what": "cell", "name": "nope"},
         ]
-        await shop.begin("r", *(("look", look) for look in looks))
-        summary, whole, graph, variable, search, missing, no_cell = await shop.results("r")
+        await driver.begin("r", *(("look", look) for look in looks))
+        summary, whole, graph, variable, search, missing, no_cell = await driver.results("r")
         assert "y = x" in result_text(summary)
         assert f"{cell}, version 1:\n```python\ny = x\n```" in result_text(whole)
         assert f"defines y; needs {notebook.document.cells[0].id}; feeds nothing" in result_text(graph)
@@ -148,77 +150,77 @@ async def test_looking(opened: Opener, where: Path) -> None:
 
 
 async def test_undo_takes_back_the_last_apply(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (notebook, shop, _):
+    async with at_work(opened, where, "x = 1") as (notebook, driver, _):
         before = notebook.path.read_bytes()
-        await shop.call("apply", {"edits": [{"op": "create", "code": "y = 1"}]}, run="a")
-        await shop.call("undo", run="b")
+        await driver.call("apply", {"edits": [{"op": "create", "code": "y = 1"}]}, run="a")
+        await driver.call("undo", run="b")
         assert notebook.path.read_bytes() == before
-        nothing = await shop.call("undo", run="c")
+        nothing = await driver.call("undo", run="c")
         assert nothing == ToolError(kind="not-found", message="There is nothing left to undo.")
 
 
 async def test_run_runs_what_is_named(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1", "y = 2") as (notebook, shop, _):
-        done = await shop.call("run", {"cells": [notebook.document.cells[1].id]}, run="a")
+    async with at_work(opened, where, "x = 1", "y = 2") as (notebook, driver, _):
+        done = await driver.call("run", {"cells": [notebook.document.cells[1].id]}, run="a")
         assert isinstance(done, Done)
         value: Any = done.value
         assert [cell["variables"] for cell in value["cells"]] == [{"y": "2"}]
-        stale = await shop.call("run", {"cells": "stale"}, run="b")
+        stale = await driver.call("run", {"cells": "stale"}, run="b")
         assert "x: int = 1" in result_text(stale)
 
 
 async def test_a_rule_against_running_code_holds_for_apply_too(opened: Opener, where: Path) -> None:
     rules = '[[rule]]\naction = "run-code"\nthen = "deny"\nreason = "Only edits."\n'
-    async with at_work(opened, where, "x = 1", rules=rules) as (notebook, shop, _):
-        refused = await shop.call("apply", {"edits": [{"op": "create", "code": "y = 1"}]}, run="a")
+    async with at_work(opened, where, "x = 1", rules=rules) as (notebook, driver, _):
+        refused = await driver.call("apply", {"edits": [{"op": "create", "code": "y = 1"}]}, run="a")
         assert isinstance(refused, Refusal)
         assert codes(notebook) == ["x = 1"]
         edited = {"edits": [{"op": "create", "code": "y = 1"}], "run": "none"}
-        assert isinstance(await shop.call("apply", edited, run="b"), Done)
+        assert isinstance(await driver.call("apply", edited, run="b"), Done)
         assert codes(notebook) == ["x = 1", "y = 1"]
 
 
 async def test_what_a_person_refuses_is_not_done(opened: Opener, where: Path) -> None:
     rules = '[[rule]]\naction = "edit-cells"\nthen = "ask"\n'
-    async with at_work(opened, where, "x = 1", rules=rules) as (notebook, shop, _):
-        await shop.begin("r", ("apply", {"edits": [{"op": "create", "code": "y = 1"}]}))
-        question = (await shop.asked()).question
+    async with at_work(opened, where, "x = 1", rules=rules) as (notebook, driver, _):
+        await driver.begin("r", ("apply", {"edits": [{"op": "create", "code": "y = 1"}]}))
+        question = (await driver.asked()).question
         assert "+y = 1" in question.describe()
-        await shop.inbox.answer(question.id, No(feedback="Not y."), ADA, question.fingerprint)
-        [refused] = await shop.results("r")
+        await driver.inbox.answer(question.id, No(feedback="Not y."), ADA, question.fingerprint)
+        [refused] = await driver.results("r")
         assert "Not y." in result_text(refused)
         assert codes(notebook) == ["x = 1"]
 
 
 @pytest.mark.slow
 async def test_an_endless_cell_is_stopped_at_the_deadline(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (_, shop, __):
+    async with at_work(opened, where, "x = 1") as (_, driver, __):
         edits = [{"op": "create", "code": "while True: pass"}]
-        done = await shop.call("apply", {"edits": edits, "seconds": 0.5})
+        done = await driver.call("apply", {"edits": edits, "seconds": 0.5})
         assert "DeadlineReached: Stopped after 0.5 s" in result_text(done)
 
 
 async def test_a_person_is_asked_and_answers(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (_, shop, __):
-        await shop.begin("r", ("ask_person", {"question": "Which year?", "options": ["2023", "2024"]}))
-        questions = shop.journal.records.questions
+    async with at_work(opened, where, "x = 1") as (_, driver, __):
+        await driver.begin("r", ("ask_person", {"question": "Which year?", "options": ["2023", "2024"]}))
+        questions = driver.journal.records.questions
         with anyio.fail_after(120):
             while not (pending := await questions.pending()):
-                await shop.journal.log.growth.next().wait()
+                await driver.journal.log.growth.next().wait()
         assert (pending[0].question.topic, pending[0].question.choices) == ("agent-question", ("2023", "2024"))
         await questions.answer(pending[0].id, "2024", by="ada")
-        assert await shop.results("r") == [Done(text="The person answered: 2024", value="2024")]
+        assert await driver.results("r") == [Done(text="The person answered: 2024", value="2024")]
 
 
 async def test_finish_ends_the_work(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (_, shop, __):
-        done = await shop.call("finish", {"summary": "Counted.", "answer": "3"})
+    async with at_work(opened, where, "x = 1") as (_, driver, __):
+        done = await driver.call("finish", {"summary": "Counted.", "answer": "3"})
         assert done == Done(text="Counted.", value={"summary": "Counted.", "answer": "3"}, ends=True)
 
 
 async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener, where: Path) -> None:
-    async with at_work(opened, where, "x = 1") as (_, shop, editor):
-        await shop.call("apply", {"edits": [{"op": "create", "code": "y = x"}]}, run="r")
+    async with at_work(opened, where, "x = 1") as (_, driver, editor):
+        await driver.call("apply", {"edits": [{"op": "create", "code": "y = x"}]}, run="r")
         apply = Toolset(notebook_tools(editor))["apply"]
 
         known: Any = SimpleNamespace(key="r/c0")

@@ -16,7 +16,7 @@ from cellwright.journal.effects import EffectNotFound, EffectUnknown
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.tools.environment_tools import shell_tools
 from cellwright.tools.tool import Done, Refusal, Tool, ToolError, ToolResult
-from tests.tools.workshop import open_workshop
+from tests.tools.call_driver import open_driver
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 NOBODY: Any = None
@@ -130,17 +130,17 @@ async def test_nobody_who_is_gone_leaves_a_program_behind(opened: Opener) -> Non
 
 
 async def test_a_folder_outside_is_refused(opened: Opener, where: Path) -> None:
-    async with opened("x = 1") as notebook, open_workshop(where, shell_tools(notebook, "/p"), rules=RULES) as shop:
+    async with opened("x = 1") as notebook, open_driver(where, shell_tools(notebook, "/p"), rules=RULES) as driver:
         for number, folder in enumerate(["..", "/etc", "a/../../b", "sub/.."]):
-            refused = await shop.call("shell", {"command": ["ls"], "folder": folder}, run=f"r{number}")
+            refused = await driver.call("shell", {"command": ["ls"], "folder": folder}, run=f"r{number}")
             assert isinstance(refused, ToolError), (folder, refused)
             assert "not a folder of the project" in refused.message, folder
 
 
 async def test_a_command_is_asked_about_word_for_word(opened: Opener, where: Path) -> None:
     rules = '[[rule]]\naction = "run-shell"\nthen = "deny"\nreason = "Not here."\n'
-    async with opened("x = 1") as notebook, open_workshop(where, shell_tools(notebook, "/p"), rules=rules) as shop:
-        refused = await shop.call("shell", {"command": ["rm", "-rf", "data"]})
+    async with opened("x = 1") as notebook, open_driver(where, shell_tools(notebook, "/p"), rules=rules) as driver:
+        refused = await driver.call("shell", {"command": ["rm", "-rf", "data"]})
         assert isinstance(refused, Refusal)
 
 

@@ -13,7 +13,7 @@ import anyio
 
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.policy.actions import Action
-from tests.tools.office import RATES, open_office
+from tests.tools.guard_driver import RATES, open_guard_driver
 
 
 async def main(where: str, folder: Path, crash: str) -> None:
@@ -22,9 +22,9 @@ async def main(where: str, folder: Path, crash: str) -> None:
             world.write(f"{action.kind}\n")
 
     at = carry_on if crash == "-" else crash_at(CrashPoint(crash))
-    async with open_office(where, did=did, chain_key=None, at_crash_point=at) as office:
-        await office.act("rates", RATES)
-        result = json.dumps(await office.journal.result("rates"))
+    async with open_guard_driver(where, did=did, chain_key=None, at_crash_point=at) as driver:
+        await driver.act("rates", RATES)
+        result = json.dumps(await driver.journal.result("rates"))
         await anyio.Path(folder / "result.json").write_text(result)
 
 

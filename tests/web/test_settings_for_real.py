@@ -157,7 +157,7 @@ async def test_a_yes_that_is_taken_back_in_the_settings_is_asked_for_again(
 
 
 async def follow(room: ControlRoom, client: httpx.AsyncClient, begun: anyio.Event) -> None:
-    """The house's news, until the server ends them."""
+    """The testbed's news, until the server ends them."""
     async with client.stream("GET", f"{room.origin}/api/v1/events") as stream:
         assert stream.status_code == 200
         async for _ in stream.aiter_bytes():

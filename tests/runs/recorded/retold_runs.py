@@ -106,10 +106,10 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
             return check_outcome(*verified)
 
         turns = RunSlots(SlotLimits(), note=_note, idle=_nobody)
-        workshop = RunResources(open_workspace=open_place, contexts=ContextRegistry(), turns=turns, check=check)
+        driver = RunResources(open_workspace=open_place, contexts=ContextRegistry(), turns=turns, check=check)
         place = settings.ready_home() / "journal.db"
         async with Journal.open(
-            place, version="recorded", workflows=run_workflows(workshop), types=EVENT_TYPES
+            place, version="recorded", workflows=run_workflows(driver), types=EVENT_TYPES
         ) as journal:
             yield Runs(journal, settings)
 

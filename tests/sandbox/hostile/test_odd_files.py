@@ -108,6 +108,7 @@ def test_names_of_any_bytes_arrive_whole_or_not_at_all(setting: Setting, runner_
     assert arrived == left <= set(NAMES) - {b".cellwright-keep-x"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_what_is_no_plain_file_is_left_out_and_what_changed_its_kind_is_taken_as_it_is(
     setting: Setting, runner_for: AttackRunnerFor

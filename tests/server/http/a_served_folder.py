@@ -41,16 +41,16 @@ class Served:
 
     client: httpx.AsyncClient
     tokens: TokenStore
-    house: ApiResources
+    testbed: ApiResources
 
     @property
     def folder(self) -> Path:
-        return self.house.folder
+        return self.testbed.folder
 
     @property
     def opened(self) -> LiveNotebooks:
-        assert self.house.opened is not None
-        return self.house.opened
+        assert self.testbed.opened is not None
+        return self.testbed.opened
 
     def bearing(self, scope: Scope) -> dict[str, str]:
         """Headers with a fresh token of this scope."""
@@ -94,11 +94,11 @@ def ready_settings(folder: Path, template: Path | None) -> Settings:
     return settings
 
 
-HouseWithRuns = tuple[Settings, TinyRuns]
+RunsTestbed = tuple[Settings, TinyRuns]
 
 
 @asynccontextmanager
-async def tiny_runs(tmp_path: Path, template: Path | None = None) -> AsyncGenerator[HouseWithRuns]:
+async def tiny_runs(tmp_path: Path, template: Path | None = None) -> AsyncGenerator[RunsTestbed]:
     """A real journal with runs that do next to nothing; `template` is one that has its tables already."""
     settings = ready_settings(tmp_path, template)
     async with tiny_opener(tmp_path)(settings) as runs:
@@ -125,7 +125,7 @@ async def serve(
     presence, tokens = ActiveRequests(), TokenStore(settings.home)
     async with AsyncExitStack() as stack:
         opening = open_live_notebooks(settings, of_runs=lambda: live.notebooks, pool=pool, limits=lasting)
-        house = ApiResources(
+        testbed = ApiResources(
             live=live,
             settings=settings,
             masker=Masker.of(known_secrets, salt=secrets.token_bytes(16)),
@@ -138,10 +138,10 @@ async def serve(
         stack.enter_context(live.yielding_to(opened.release))
         listener = stack.enter_context(listen_at("127.0.0.1", 0))
         addresses = Addresses.of(WebOptions(folder=str(folder)), listener.getsockname()[1])
-        app = web_application(house, tokens, addresses, presence=presence, limits=limits)
+        app = web_application(testbed, tokens, addresses, presence=presence, limits=limits)
         await stack.enter_async_context(serve_http(app, listener, presence))
         client = plain_client(addresses.origin)
-        served = Served(client=await stack.enter_async_context(client), tokens=tokens, house=house)
+        served = Served(client=await stack.enter_async_context(client), tokens=tokens, testbed=testbed)
         client.headers.update(served.bearing("admin"))
         yield served
 

@@ -19,7 +19,7 @@ from cellwright.server.http.auth.middleware import RequestLimits
 from cellwright.server.http.auth.tokens import ActiveRequests, Scope, TokenStore
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import listen_at
-from tests.server.http.a_served_folder import HouseWithRuns, plain_client, tiny_runs
+from tests.server.http.a_served_folder import RunsTestbed, plain_client, tiny_runs
 
 SECONDS = 240
 EDITOR = "http://127.0.0.1:8999"
@@ -62,24 +62,24 @@ async def open_server(
     head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
 ) -> AsyncGenerator[OpenServer]:
-    """A server to a house where nothing runs yet; `template` is a journal with its tables."""
+    """A server to a testbed where nothing runs yet; `template` is a journal with its tables."""
     async with (
-        tiny_runs(folder, template) as house,
-        server_of(house, limits=limits, head_seconds=head_seconds, with_routes=with_routes) as server,
+        tiny_runs(folder, template) as testbed,
+        server_of(testbed, limits=limits, head_seconds=head_seconds, with_routes=with_routes) as server,
     ):
         yield server
 
 
 @asynccontextmanager
 async def server_of(
-    house: HouseWithRuns,
+    testbed: RunsTestbed,
     *,
     limits: RequestLimits | None = None,
     head_seconds: float = SECONDS,
     with_routes: Callable[[FastAPI], None] = lambda app: None,
 ) -> AsyncGenerator[OpenServer]:
-    """A server to this house; it may have others."""
-    settings, live = house
+    """A server to this testbed; it may have others."""
+    settings, live = testbed
     folder, presence, tokens = settings.home.parent, ActiveRequests(), TokenStore(settings.home)
     served = ApiResources(live=live, settings=settings, masker=Masker.of(salt=secrets.token_bytes(16)), folder=folder)
     with listen_at("127.0.0.1", 0) as listener:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cellwright.settings import Settings
 from tests.conftest import notebook_source
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import Factory, open_factory
 from tests.server.http.a_served_folder import Served, serve
 
@@ -29,7 +29,7 @@ class Works:
 
     async def until_silent(self) -> None:
         """Until the model lets an agent wait."""
-        await self.factory.house.provider.until(lambda server: server.silent >= 1, timeout_seconds=120)
+        await self.factory.testbed.provider.until(lambda server: server.silent >= 1, timeout_seconds=120)
 
 
 def a_project(folder: Path) -> Path:
@@ -43,17 +43,17 @@ def a_project(folder: Path) -> Path:
 @asynccontextmanager
 async def open_works(folder: Path, warm: Warm, cache: Path) -> AsyncGenerator[Works]:
     """A folder with a small notebook is served."""
-    with House.open(folder / "house", warm) as house:
-        async with reopened(house, a_project(folder), cache) as works:
+    with ModelTestbed.open(folder / "testbed", warm) as testbed:
+        async with reopened(testbed, a_project(folder), cache) as works:
             yield works
 
 
 @asynccontextmanager
-async def reopened(house: House, project: Path, cache: Path) -> AsyncGenerator[Works]:
+async def reopened(testbed: ModelTestbed, project: Path, cache: Path) -> AsyncGenerator[Works]:
     """The same after whoever carried runs out has ended."""
-    settings = replace(Settings.read(), home=house.home, cache=cache)
+    settings = replace(Settings.read(), home=testbed.home, cache=cache)
     async with (
-        open_factory(house, project, cache) as factory,
-        serve(project, settings, factory.runs, launch=house.launch()) as served,
+        open_factory(testbed, project, cache) as factory,
+        serve(project, settings, factory.runs, launch=testbed.launch()) as served,
     ):
         yield Works(factory=factory, served=served)

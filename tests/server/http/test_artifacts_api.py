@@ -15,7 +15,7 @@ from cellwright.journal.names import stream_of
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import GoalSet, RunDelivered
 from tests.conftest import notebook_source
-from tests.server.daemon_house import a_goal
+from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import API, SECONDS, Served, serve, tiny_runs
 
 RUN = "r"
@@ -31,7 +31,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory, template: Path) -> As
         notebook.write_text(notebook_source("total = 42"))
         report.write_text("<p>It is 42.</p>")
         proof.write_text('{"proof": {"notebook": "sums.py"}}')
-        live, goal = opened.house.live, replace(a_goal(), notebook=str(notebook), project=str(opened.folder))
+        live, goal = opened.testbed.live, replace(a_goal(), notebook=str(notebook), project=str(opened.folder))
         await live.start(goal, run=RUN)
         delivery = Delivery(
             status="done", goal=goal.words, notebook=goal.notebook, report=str(report), proof=str(proof)

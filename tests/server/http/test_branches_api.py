@@ -18,7 +18,7 @@ from cellwright.settings import Settings
 from cellwright.tools.notebook.trial_records import TrialCell, TrialCheck, TrialRecord, TrialVariable
 from tests.runs.waiting_branches import WAITS, decided, waits
 from tests.server.a_daemon import ASK, TinyRuns
-from tests.server.daemon_house import a_goal
+from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import Served, serve, tiny_runs
 
 TRIED = TrialRecord(
@@ -41,13 +41,13 @@ TRIED = TrialRecord(
 @pytest.fixture
 async def served(tmp_path: Path, template: Path) -> AsyncGenerator[Served]:
     async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as opened:
-        await opened.house.live.start(a_goal(ASK), run="r")
+        await opened.testbed.live.start(a_goal(ASK), run="r")
         yield opened
 
 
 async def tell(served: Served, *tried: TrialRecord) -> None:
     for each in tried:
-        await served.house.live.records.log.append(stream_of("r"), each)
+        await served.testbed.live.records.log.append(stream_of("r"), each)
 
 
 async def test_a_branch_is_listed_with_its_outcome_and_what_differs(served: Served) -> None:

@@ -14,10 +14,10 @@ from inline_snapshot import snapshot
 from cellwright.app.live_notebooks import notebook_id
 from cellwright.notebook.files import read
 from cellwright.testing import CallTool, Fault
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
-from tests.server.daemon_house import a_goal
+from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import serve, tiny_runs
 from tests.server.http.served_runs import Works, a_project, open_works, reopened
 
@@ -109,7 +109,7 @@ async def test_changes_are_shown_cell_by_cell_while_the_run_is_at_work(works: Wo
             },
         ]
     )
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     await works.factory.delivery(run)
 
 
@@ -120,7 +120,7 @@ async def test_a_change_taken_back_at_work_is_out_of_the_notebook_and_the_agent_
     assert (said["review"], said["comment"], said["name"]) == ("rejected", "Nobody asked for the double.", "double")
     assert codes(works) == ["import marimo as mo", "total = 40 + 2"]
     assert [each["cells"][0]["review"] for each in await changes(works, run)] == ["open", "rejected"]
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     assert (await works.factory.delivery(run)).status == "done"
     told = works.factory.prompts()
     assert any("I took back your change of the cell" in prompt for prompt in told)
@@ -137,7 +137,7 @@ async def test_a_cell_that_somebody_changed_since_is_not_taken_back(works: Works
     assert refused["error"]["message"] == "double: somebody changed it since."
     assert "double = total * 3" in codes(works)
     assert [each["cells"][0]["review"] for each in await changes(works, run)] == ["open", "open"]
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     await works.factory.delivery(run)
 
 
@@ -148,7 +148,7 @@ async def test_everything_a_run_at_work_did_is_undone_and_it_goes_on(works: Work
     assert (undone["turns"], undone["cells"], undone["why"]) == ([2, 1], ["removed double", "removed total"], "")
     assert codes(works) == ["import marimo as mo"]
     assert [each["is_undone"] for each in await changes(works, run)] == [True, True]
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     assert (await works.factory.delivery(run)).status == "done"
     assert "total = 1" in codes(works)
     assert any("I undid changes of yours" in prompt for prompt in works.factory.prompts())
@@ -160,11 +160,11 @@ async def test_what_people_said_survives_a_restart_and_changes_are_taken_back_in
     tmp_path: Path, warm_gateway: Warm, cache: Path
 ) -> None:
     project = a_project(tmp_path)
-    with House.open(tmp_path / "house", warm_gateway) as house:
-        async with reopened(house, project, cache) as works:
+    with ModelTestbed.open(tmp_path / "testbed", warm_gateway) as testbed:
+        async with reopened(testbed, project, cache) as works:
             run = await delivered(works)
             await review(works, run, 1, "accept", "Good.")
-        async with reopened(house, project, cache) as again:
+        async with reopened(testbed, project, cache) as again:
             before = await changes(again, run)
             assert [before[0]["cells"][0][name] for name in ("review", "comment")] == ["accepted", "Good."]
             await review(again, run, 2, "reject")
@@ -214,7 +214,7 @@ async def test_of_a_run_that_is_not_there_nothing_is_changed(tmp_path: Path, tem
 
 async def test_a_run_that_has_not_opened_its_notebook_has_nothing_to_take_back(tmp_path: Path, template: Path) -> None:
     async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as served:
-        await served.house.live.start(a_goal(ASK), run="early")
+        await served.testbed.live.start(a_goal(ASK), run="early")
         assert await served.get("/runs/early/changes") == {"changes": [], "can_redo": False}
         await served.post("/runs/early/changes/1/cells/x", {"verdict": "reject"}, status=404)
         assert (await served.post("/runs/early/undo", {}, status=409))["error"]["kind"] == "conflict"

@@ -15,27 +15,27 @@ from cellwright.journal.records import Records
 from cellwright.runs.events import GoalSet, StageEntered
 from cellwright.server.http.sse import HELLO, KEEPALIVE, StreamPages
 from tests.server.a_daemon import ASK
-from tests.server.daemon_house import a_goal
+from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_follower import following
-from tests.server.http.a_served_folder import SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import SECONDS, RunsTestbed, Served, serve, tiny_runs
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[RunsTestbed]:
     async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-async def served(live: HouseWithRuns) -> AsyncGenerator[Served]:
+async def served(live: RunsTestbed) -> AsyncGenerator[Served]:
     async with serve(live[0].home.parent / "folder", *live) as opened:
         yield opened
 
 
 async def ended(served: Served, run: str) -> int:
     """A tiny run that has ended; the number of its last event."""
-    await served.house.live.start(a_goal(), run=run)
-    return await last_of(served.house.live.records, run)
+    await served.testbed.live.start(a_goal(), run=run)
+    return await last_of(served.testbed.live.records, run)
 
 
 async def last_of(records: Records, run: str) -> int:
@@ -55,7 +55,7 @@ async def test_a_follower_is_told_what_was_and_then_what_comes(served: Served) -
     last = await ended(served, "past")
     async with following(served, "/runs/past/events") as follower:
         assert await follower.ids(last) == [*range(1, last + 1)]
-        await served.house.live.records.log.append(stream_of("past"), *some(2))
+        await served.testbed.live.records.log.append(stream_of("past"), *some(2))
         assert await follower.ids(last + 2) == [*range(1, last + 3)]
         assert follower.told[0].kind == "run-started"
         assert follower.told[-1].data["event"] == {"topic": "test", "subject": "1", "text": "x", "numbers": {}}
@@ -72,7 +72,7 @@ async def test_the_stream_says_what_the_timeline_says(served: Served) -> None:
 
 async def test_nothing_is_lost_or_doubled_wherever_the_connection_breaks(served: Served) -> None:
     last = await ended(served, "breaks")
-    await served.house.live.records.log.append(stream_of("breaks"), *some(700, "é\n\ndata: no\r\n"))
+    await served.testbed.live.records.log.append(stream_of("breaks"), *some(700, "é\n\ndata: no\r\n"))
     last += 700
     seen = [0]
     while seen[-1] < last:
@@ -92,7 +92,7 @@ async def test_a_follower_who_names_where_to_begin_in_the_address_begins_there(s
 
 @pytest.mark.slow
 async def test_a_reader_who_does_not_read_slows_nobody_and_misses_nothing(served: Served) -> None:
-    last, log = await ended(served, "slow"), served.house.live.records.log
+    last, log = await ended(served, "slow"), served.testbed.live.records.log
     async with following(served, "/runs/slow/events") as sleeper, following(served, "/runs/slow/events") as awake:
         for _ in range(20):
             # Far more than the buffers between hold: with nobody reading, the sending of this one stands still.
@@ -103,7 +103,7 @@ async def test_a_reader_who_does_not_read_slows_nobody_and_misses_nothing(served
 
 
 async def test_many_followers_are_all_told_everything(served: Served) -> None:
-    last, log = await ended(served, "many"), served.house.live.records.log
+    last, log = await ended(served, "many"), served.testbed.live.records.log
     heard = list[list[int]]()
 
     async def follow() -> None:
@@ -120,7 +120,7 @@ async def test_many_followers_are_all_told_everything(served: Served) -> None:
 
 @pytest.mark.parametrize("leaving", [[0], [1], [0, 1], [1, 0, 2], [2, 2]])
 async def test_whoever_leaves_while_reading_takes_nothing_from_the_others(served: Served, leaving: list[int]) -> None:
-    log, stream = served.house.live.records.log, f"run:leaving-{'-'.join(map(str, leaving))}"
+    log, stream = served.testbed.live.records.log, f"run:leaving-{'-'.join(map(str, leaving))}"
     await log.append(stream, *some(450))
     pages, heard = StreamPages(log), list[int]()
 
@@ -149,7 +149,7 @@ async def test_whoever_leaves_while_reading_takes_nothing_from_the_others(served
 
 
 async def test_a_quiet_stream_gives_a_sign_of_life(served: Served) -> None:
-    pages = StreamPages(served.house.live.records.log, beat_seconds=0.01)
+    pages = StreamPages(served.testbed.live.records.log, beat_seconds=0.01)
     told = pages.follow("run:nothing-here", 0)
     with anyio.fail_after(SECONDS):
         assert [await anext(told), await anext(told), await anext(told)] == [HELLO, KEEPALIVE, KEEPALIVE]
@@ -176,12 +176,12 @@ async def test_a_last_event_id_that_is_no_number_is_refused(served: Served, last
     assert "last-event-id" in refused["error"]["message"].lower()
 
 
-# ── the whole house ──
+# ── the whole testbed ──
 
 
 async def test_a_follower_of_everything_is_told_how_it_stands_and_then_what_changes(served: Served) -> None:
     await ended(served, "before")
-    live, log = served.house.live, served.house.live.records.log
+    live, log = served.testbed.live, served.testbed.live.records.log
     async with following(served, "/events") as follower:
         told = await follower.until(lambda told: {each.kind for each in told} == {"runs", "questions"})
         assert "before" in {run["run"] for run in told[0].data["runs"]}
@@ -206,7 +206,7 @@ async def test_a_follower_of_everything_is_told_how_it_stands_and_then_what_chan
 
 async def test_a_burst_is_told_in_a_few_words(served: Served) -> None:
     await ended(served, "burst")
-    log = served.house.live.records.log
+    log = served.testbed.live.records.log
     async with following(served, "/events") as follower:
         await follower.until(lambda told: len(told) >= 2)
         before = len(follower.told)

@@ -11,19 +11,19 @@ import httpx
 import pytest
 
 from cellwright.server.http.auth.middleware import RequestLimits
-from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, SECONDS, RunsTestbed, Served, serve, tiny_runs
 
 MOST_BYTES = 3 << 20
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[RunsTestbed]:
     async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-async def door(tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns) -> AsyncGenerator[Served]:
+async def door(tmp_path_factory: pytest.TempPathFactory, live: RunsTestbed) -> AsyncGenerator[Served]:
     folder = tmp_path_factory.mktemp("served") / "folder"
     async with serve(folder, *live, limits=RequestLimits(file_bytes=MOST_BYTES)) as opened:
         yield opened
@@ -57,7 +57,7 @@ async def test_files_and_folders_are_listed_without_links_and_secrets(served: Se
 
 @pytest.mark.parametrize("path", ["..", "../home", "/etc", "reports/../..", "link", "link/deeper", "a\0b", "x" * 500])
 async def test_no_path_leads_out_of_the_folder(served: Served, path: str) -> None:
-    (served.folder / "link").symlink_to(served.house.settings.home)
+    (served.folder / "link").symlink_to(served.testbed.settings.home)
     answer = await served.client.get(f"{API}/files", params={"path": path})
     assert answer.status_code in {400, 403, 404}
     assert "keys" not in answer.text

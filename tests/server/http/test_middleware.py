@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from cellwright.server.http.auth.middleware import RateLimiter, RequestLimits, RequestRate
-from tests.server.http.a_served_folder import HouseWithRuns, tiny_runs
+from tests.server.http.a_served_folder import RunsTestbed, tiny_runs
 from tests.server.http.an_open_server import EDITOR, SECONDS, OpenServer, server_of
 
 SMALL = RequestLimits(
@@ -31,14 +31,14 @@ NEW_TOKEN = {"name": "ci", "scope": "read"}
 
 
 @pytest.fixture(scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
-    async with tiny_runs(tmp_path_factory.mktemp("house"), template) as opened:
+async def testbed(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[RunsTestbed]:
+    async with tiny_runs(tmp_path_factory.mktemp("testbed"), template) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-async def wide(house: HouseWithRuns) -> AsyncGenerator[OpenServer]:
-    async with server_of(house) as opened:
+async def wide(testbed: RunsTestbed) -> AsyncGenerator[OpenServer]:
+    async with server_of(testbed) as opened:
         yield opened
 
 
@@ -49,9 +49,9 @@ def server(wide: OpenServer) -> Generator[OpenServer]:
 
 
 @pytest.fixture(scope="module")
-async def narrow(house: HouseWithRuns) -> AsyncGenerator[OpenServer]:
+async def narrow(testbed: RunsTestbed) -> AsyncGenerator[OpenServer]:
     """Each test has tokens of its own; only one may come without any: strangers are counted together."""
-    async with server_of(house, limits=SMALL) as opened:
+    async with server_of(testbed, limits=SMALL) as opened:
         yield opened
 
 

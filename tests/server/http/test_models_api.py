@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cellwright.settings import Settings
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.server.a_daemon import tiny_opener
 from tests.server.http.a_served_folder import API, Served, no_keyring, serve
 
@@ -17,13 +17,13 @@ NEW_KEY = "sk-brand-new-9Jq2Lx7Vd5Tz3Wn8"
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, warm_gateway: Warm) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("gateway") / "house", warm_gateway) as opened:
+def gateway(tmp_path_factory: pytest.TempPathFactory, warm_gateway: Warm) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path_factory.mktemp("gateway") / "testbed", warm_gateway) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-async def served(gateway: House, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served]:
+async def served(gateway: ModelTestbed, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served]:
     folder = tmp_path_factory.mktemp("served")
     settings = Settings(home=gateway.home, cache=folder / "cache")
     async with (
@@ -49,7 +49,7 @@ async def test_models_are_listed_with_chains_prices_and_readiness(served: Served
     assert asked["needs"] == "a key, or to start with ANTHROPIC_API_KEY set"
 
 
-async def test_a_key_goes_in_is_used_at_once_and_never_comes_out(served: Served, gateway: House) -> None:
+async def test_a_key_goes_in_is_used_at_once_and_never_comes_out(served: Served, gateway: ModelTestbed) -> None:
     kept = await served.ask("PUT", "/models/keys/anthropic", json={"key": NEW_KEY})
     assert kept == {"provider": "anthropic", "kept_in": "file"}
     after = await provider(served, "anthropic")
@@ -87,7 +87,9 @@ async def test_what_is_no_key_is_refused_without_repeating_it(served: Served, bo
     assert NEW_KEY not in answer.text
 
 
-async def test_only_an_administrator_touches_keys_and_only_of_known_providers(served: Served, gateway: House) -> None:
+async def test_only_an_administrator_touches_keys_and_only_of_known_providers(
+    served: Served, gateway: ModelTestbed
+) -> None:
     for scope in ("read", "steer", "approve"):
         bearing = {"headers": served.bearing(scope)}
         await served.ask("PUT", "/models/keys/anthropic", json={"key": NEW_KEY}, status=403, **bearing)

@@ -19,21 +19,19 @@ from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import EditCell
 from cellwright.policy.masking.masker import Secret
 from tests.conftest import notebook_source
-from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, SECONDS, RunsTestbed, Served, serve, tiny_runs
 
 PASSWORD = "hunter2-hunter2-hunter2"
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[RunsTestbed]:
     async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-async def door(
-    tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns, pool: KernelPool
-) -> AsyncGenerator[Served]:
+async def door(tmp_path_factory: pytest.TempPathFactory, live: RunsTestbed, pool: KernelPool) -> AsyncGenerator[Served]:
     folder, secret = tmp_path_factory.mktemp("served") / "folder", Secret(name="password", value=PASSWORD)
     async with serve(folder, *live, pool=pool, known_secrets=(secret,)) as opened:
         yield opened
@@ -141,9 +139,9 @@ async def test_whoever_opens_a_notebook_at_the_same_time_gets_the_same_kernel(se
 @asynccontextmanager
 async def in_a_run(served: Served, pool: KernelPool, path: Path, run: str) -> AsyncGenerator[OpenNotebook]:
     """As if this run had the notebook open."""
-    held = served.house.live.notebooks
+    held = served.testbed.live.notebooks
     assert isinstance(held, dict)
-    async with open_notebook(path, pool=pool, settings=served.house.settings) as notebook:
+    async with open_notebook(path, pool=pool, settings=served.testbed.settings) as notebook:
         held[run] = notebook
         try:
             yield notebook
@@ -221,7 +219,7 @@ async def test_where_the_file_has_changed_meanwhile_both_texts_stay(served: Serv
 
 @pytest.mark.slow
 async def test_a_notebook_that_nobody_needs_is_closed_after_a_while(
-    tmp_path: Path, live: HouseWithRuns, pool: KernelPool
+    tmp_path: Path, live: RunsTestbed, pool: KernelPool
 ) -> None:
     brief = LiveNotebookLimits(idle_seconds=0.3, most=2)
     async with serve(tmp_path / "folder", *live, pool=pool, lasting=brief) as served:
@@ -235,7 +233,7 @@ async def test_a_notebook_that_nobody_needs_is_closed_after_a_while(
 
 
 @pytest.mark.slow
-async def test_no_more_notebooks_than_agreed_are_open(tmp_path: Path, live: HouseWithRuns, pool: KernelPool) -> None:
+async def test_no_more_notebooks_than_agreed_are_open(tmp_path: Path, live: RunsTestbed, pool: KernelPool) -> None:
     async with serve(tmp_path / "folder", *live, pool=pool, lasting=LiveNotebookLimits(most=1)) as served:
         write(served, "x = 1", name="one.py")
         write(served, "x = 1", name="two.py")
@@ -293,7 +291,7 @@ class Editor:
 
 
 async def test_the_editor_of_a_notebook_is_found_and_the_notebook_opened_for_it(
-    tmp_path: Path, live: HouseWithRuns, pool: KernelPool
+    tmp_path: Path, live: RunsTestbed, pool: KernelPool
 ) -> None:
     editor = Editor()
     async with serve(tmp_path / "folder", *live, pool=pool, editor=editor) as served:

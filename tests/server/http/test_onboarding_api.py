@@ -73,9 +73,9 @@ async def test_a_newcomer_is_offered_data_and_the_analyst_begins_to_work_on_it(s
 
     goal = None
     with anyio.fail_after(SECONDS):
-        while run not in served.house.live.notebooks or goal is None:
+        while run not in served.testbed.live.notebooks or goal is None:
             await anyio.sleep(0.01)
-            goal = await first_goal(served.house.live.records, run)
+            goal = await first_goal(served.testbed.live.records, run)
     assert goal.words == dataset_named("penguins").question
     assert (goal.models, goal.person) == (("analyst",), "ada")
     assert goal.data == (str(served.folder / "data/penguins.csv"),)
@@ -84,7 +84,7 @@ async def test_a_newcomer_is_offered_data_and_the_analyst_begins_to_work_on_it(s
     assert [each["run"] for each in kernels["kernels"]] == [run]
     assert kernels["queue"] == {"waiting": 0, "at_work": 1}
     assert (await served.get(f"/notebooks/{run}"))["run"] == run
-    await served.house.live.cancel(run)
+    await served.testbed.live.cancel(run)
     assert not (await served.get("/onboarding"))["is_first"]
 
 

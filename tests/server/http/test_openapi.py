@@ -28,9 +28,9 @@ from cellwright.runs.events import GoalSet
 from cellwright.server.editor import open_editor
 from cellwright.server.http.auth.middleware import RequestLimits, RequestRate
 from tests.conftest import notebook_source
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.server.a_daemon import ASK
-from tests.server.daemon_house import a_goal
+from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import API, SECONDS, Served, no_keyring, serve, tiny_runs
 
 # The server's thread draws random numbers meanwhile, which Hypothesis takes for the strategy's.
@@ -62,12 +62,12 @@ async def api(
 ) -> AsyncGenerator[Api]:
     folder = tmp_path_factory.mktemp("openapi")
     limits = RequestLimits(token=_ANY_RATE, address=_ANY_RATE, stranger=_ANY_RATE)
-    with House.open(folder / "home", warm_gateway) as gateway, no_keyring():
+    with ModelTestbed.open(folder / "home", warm_gateway) as gateway, no_keyring():
         async with (
-            tiny_runs(folder, template) as house,
+            tiny_runs(folder, template) as testbed,
             open_editor() as editor,
             serve(
-                folder / "folder", *house, pool=pool, limits=limits, editor=editor, launch=gateway.launch()
+                folder / "folder", *testbed, pool=pool, limits=limits, editor=editor, launch=gateway.launch()
             ) as served,
         ):
             yield await _furnish(served)
@@ -76,7 +76,7 @@ async def api(
 async def _furnish(served: Served) -> Api:
     notebook = served.folder / "sums.py"
     await anyio.Path(notebook).write_text(notebook_source("total = 40 + 2", "total"))
-    live = served.house.live
+    live = served.testbed.live
     await live.start(a_goal(ASK), run=_RUN)
     await live.records.log.append(stream_of(_RUN), GoalSet(goal=a_goal()))
     with anyio.fail_after(SECONDS):

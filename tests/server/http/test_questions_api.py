@@ -217,5 +217,5 @@ async def test_what_nobody_asks_cannot_be_answered(asking: Asking) -> None:
     await asking.served.post(f"/questions/{asking.run}/agent:1/answer", {"answer": "yes"}, status=404)
     await asking.served.post(f"/questions/{asking.run}/answer", {"answer": ""}, status=422)
     await asking.asks("choice")
-    await asking.served.house.live.cancel(asking.run)
+    await asking.served.testbed.live.cancel(asking.run)
     assert (await asking.served.get("/questions"))["questions"] == []

@@ -10,10 +10,10 @@ import pytest
 
 from cellwright.notebook.files import read
 from cellwright.testing import Fault
-from tests.models.houses import House, Warm
+from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
-from tests.server.daemon_house import a_goal
+from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import serve, tiny_runs
 from tests.server.http.served_runs import Works, a_project, open_works, reopened
 
@@ -66,7 +66,7 @@ async def test_of_a_run_at_work_variables_come_back_by_checkpoint_and_its_agents
     assert await items(works, run) == [1, 2]
     assert codes(works) == ["import marimo as mo", "items = [1]", "items.append(2)"]
     assert not await can_redo(works, run)
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     assert (await works.factory.delivery(run)).status == "done"
     assert any("I took back the last undo" in prompt for prompt in works.factory.prompts())
 
@@ -77,15 +77,15 @@ async def test_of_an_ended_run_cells_come_back_in_the_file_after_a_restart_but_n
 ) -> None:
     project = a_project(tmp_path)
     path = project / "sums.py"
-    with House.open(tmp_path / "house", warm_gateway) as house:
-        async with reopened(house, project, cache) as works:
+    with ModelTestbed.open(tmp_path / "testbed", warm_gateway) as testbed:
+        async with reopened(testbed, project, cache) as works:
             works.factory.script(*WORK, finish("[1, 2]"), finish("It is [1, 2]."))
             run = await works.start()
             assert (await works.factory.delivery(run)).status == "done"
             whole = codes(works)
             undone = await works.served.post(f"/runs/{run}/undo", {})
             assert (undone["by"], codes(works)) == ("file", ["import marimo as mo"])
-        async with reopened(house, project, cache) as again:
+        async with reopened(testbed, project, cache) as again:
             assert await can_redo(again, run)
             mine = path.read_text()
             path.write_text(mine.replace("import marimo as mo", "import marimo as mo, math"))
@@ -102,5 +102,5 @@ async def test_of_an_ended_run_cells_come_back_in_the_file_after_a_restart_but_n
 async def test_of_a_run_that_is_not_there_or_has_no_notebook_nothing_is_redone(tmp_path: Path, template: Path) -> None:
     async with tiny_runs(tmp_path, template) as tiny, serve(tmp_path / "folder", *tiny) as served:
         assert (await served.post("/runs/nobody/redo", {}, status=404))["error"]["kind"] == "not_found"
-        await served.house.live.start(a_goal(ASK), run="early")
+        await served.testbed.live.start(a_goal(ASK), run="early")
         assert (await served.post("/runs/early/redo", {}, status=409))["error"]["kind"] == "conflict"

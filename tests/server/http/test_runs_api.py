@@ -14,22 +14,22 @@ from cellwright.journal.questions import OpenQuestion
 from cellwright.notebook.edits import CreateCell
 from cellwright.runs.events import GoalSet
 from cellwright.testing import CallTool, Fault
-from tests.models.houses import Warm
+from tests.models.testbed import Warm
 from tests.runs.factory import apply, create, finish, plan, task
 from tests.server.a_daemon import ASK
-from tests.server.daemon_house import a_goal
-from tests.server.http.a_served_folder import API, SECONDS, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.daemon_testbed import a_goal
+from tests.server.http.a_served_folder import API, SECONDS, RunsTestbed, Served, serve, tiny_runs
 from tests.server.http.served_runs import Works, open_works
 
 
 @pytest.fixture
-async def tiny(tmp_path: Path, template: Path) -> AsyncGenerator[HouseWithRuns]:
+async def tiny(tmp_path: Path, template: Path) -> AsyncGenerator[RunsTestbed]:
     async with tiny_runs(tmp_path, template) as found:
         yield found
 
 
 @pytest.fixture
-async def served(tmp_path: Path, tiny: HouseWithRuns) -> AsyncGenerator[Served]:
+async def served(tmp_path: Path, tiny: RunsTestbed) -> AsyncGenerator[Served]:
     async with serve(tmp_path / "folder", *tiny) as opened:
         yield opened
 
@@ -42,13 +42,13 @@ async def works(tmp_path: Path, warm_gateway: Warm, cache: Path) -> AsyncGenerat
 
 async def begin(served: Served, run: str, words: str) -> None:
     """A tiny run that waits for an answer, and has told what it is for."""
-    await served.house.live.start(a_goal(ASK), run=run)
-    await served.house.live.records.log.append(stream_of(run), GoalSet(goal=a_goal(words)))
+    await served.testbed.live.start(a_goal(ASK), run=run)
+    await served.testbed.live.records.log.append(stream_of(run), GoalSet(goal=a_goal(words)))
     await asked(served, run)
 
 
 async def asked(served: Served, run: str) -> OpenQuestion:
-    records = served.house.live.records
+    records = served.testbed.live.records
     with anyio.fail_after(SECONDS):
         while True:
             grown = records.log.growth.next()
@@ -63,7 +63,7 @@ async def asked(served: Served, run: str) -> OpenQuestion:
 async def test_runs_are_listed_newest_first_searched_filtered_and_paged(served: Served) -> None:
     for number, words in enumerate(["Why did revenue fall?", "Sum the sales.", "Why do costs rise?"]):
         await begin(served, f"r{number}", words)
-    await served.house.live.cancel("r0")
+    await served.testbed.live.cancel("r0")
     found = await served.get("/runs")
     assert ([run["run"] for run in found["runs"]], found["next"]) == (["r2", "r1", "r0"], None)
     assert [(run["goal"], run["status"], run["questions"]) for run in found["runs"]] == [
@@ -82,12 +82,12 @@ async def test_runs_are_listed_newest_first_searched_filtered_and_paged(served: 
 
 
 async def test_a_word_for_how_a_run_stands_means_one_thing(served: Served) -> None:
-    records = served.house.live.records
+    records = served.testbed.live.records
     await begin(served, "cancelled", "Sum it.")
-    await served.house.live.cancel("cancelled")
+    await served.testbed.live.cancel("cancelled")
     await begin(served, "waiting", "Sum it.")
     # It ends in order and hands nothing over: done, and failed.
-    await served.house.live.start(a_goal("Sum it."), run="ended")
+    await served.testbed.live.start(a_goal("Sum it."), run="ended")
     with anyio.fail_after(SECONDS):
         # The row of the engine: there is no event to wait for.
         while (await records.status("ended")).is_going:  # noqa: ASYNC110
@@ -137,10 +137,10 @@ async def test_two_runs_of_the_same_words_get_notebooks_of_their_own(works: Work
     goals = [(await works.factory.until(lambda view: view.goal is not None, run)).goal for run in runs]
     assert {Path(goal.notebook).name for goal in goals if goal} == {"sum-the-numbers.py", "sum-the-numbers-2.py"}
     assert {(goal.person, goal.models) for goal in goals if goal} == {("ada", ("near:one",))}
-    await works.factory.house.provider.until(lambda server: server.silent == 2, timeout_seconds=120)
+    await works.factory.testbed.provider.until(lambda server: server.silent == 2, timeout_seconds=120)
     for run in runs:
         await works.served.post(f"/runs/{run}/cancel", {})
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
 
 
 ASKED: list[tuple[dict[str, Any], int]] = [
@@ -178,7 +178,7 @@ async def test_every_mistake_is_said_before_anything_starts(served: Served, tmp_
         answer = await served.client.post(f"{API}/runs", json=asked)
         begun += status == 201
         assert (asked, answer.status_code) == (asked, status)
-        assert (asked, len(await served.house.live.records.runs())) == (asked, begun)
+        assert (asked, len(await served.testbed.live.records.runs())) == (asked, begun)
         assert (asked, "error" in answer.json()) == (asked, status != 201)
         # In the page there is no command line.
         said = answer.json().get("error", {})
@@ -206,7 +206,7 @@ async def test_everything_about_a_run_from_its_plan_to_its_proof(works: Works) -
     assert (goal["words"], goal["budget_usd"], goal["person"]) == ("Sum the numbers.", "2.50", "ada")
     first = seen["plan"]["tasks"][0]
     assert (first["id"], first["status"]) == ("sum", "running")
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     await works.factory.delivery(run)
     seen = await works.served.get(f"/runs/{run}")
     assert (seen["status"], seen["notebook_is_live"], seen["delivery"]["answer"]) == ("done", False, "It is 42.")
@@ -240,7 +240,7 @@ async def test_a_run_is_paused_told_about_a_cell_and_goes_on(works: Works) -> No
     assert said == {"run": run, "note": "They read it before their next step."}
     await works.served.post(f"/runs/{run}/say", {"text": "What?", "cell": "nope"}, status=404)
     await works.served.post(f"/runs/{run}/pause", {})
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     question = await works.factory.asked("paused", run)
     assert (await works.served.get(f"/runs/{run}"))["status"] == "paused"
     [shown] = (await works.served.get(f"/runs/{run}/questions"))["questions"]
@@ -269,11 +269,11 @@ async def test_a_cancelled_run_is_taken_up_again_and_a_stopped_one_hands_over(wo
     assert (await works.served.post(f"/runs/{run}/cancel", {"reason": "enough"}))["run"] == run
     seen = await works.served.get(f"/runs/{run}")
     assert (seen["standing"], seen["delivery"]["why"]) == ("cancelled", "enough")
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     assert (await works.served.post(f"/runs/{run}/resume", {}))["note"] == "It goes on from where it was."
     await works.until_silent()
     await works.served.post(f"/runs/{run}/stop", {"reason": "time for lunch"})
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     delivery = await works.factory.delivery(run)
     assert delivery.status in {"stopped", "partial"}
     assert "time for lunch" in delivery.why
@@ -296,7 +296,7 @@ async def test_the_plan_and_the_goal_of_a_run_at_work_are_changed(works: Works) 
     await works.served.post(f"/runs/{run}/plan", {"op": "drop", "task": "nothing"}, status=400)
     await works.served.post(f"/runs/{run}/plan", {"op": "burn", "task": "two"}, status=422)
     await works.served.post(f"/runs/{run}/goal", {"words": "Multiply them."})
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()
     delivery = await works.factory.delivery(run)
     assert delivery.status == "done"
     seen = await works.served.get(f"/runs/{run}")
@@ -352,4 +352,4 @@ async def test_a_notebook_that_a_person_has_open_gives_way_to_the_run_and_loses_
     live = works.factory.runs.notebooks
     assert list(works.served.opened.all()) == [run] == list(live)
     assert "mine = 1" in [cell.code for cell in live[run].document.cells]
-    works.factory.house.provider.release()
+    works.factory.testbed.provider.release()

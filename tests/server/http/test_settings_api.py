@@ -10,7 +10,7 @@ import pytest
 
 from cellwright.agents.role import built_in_roles
 from cellwright.sandbox.host.tiers import probe
-from tests.server.http.a_served_folder import API, HouseWithRuns, Served, serve, tiny_runs
+from tests.server.http.a_served_folder import API, RunsTestbed, Served, serve, tiny_runs
 
 ROLE = "---\nname: tidier\ndescription: Tidies up.\n---\nYou tidy up.\n"
 SKILL = "---\nname: count-beans\ndescription: When beans are to be counted.\n---\nCount twice.\n"
@@ -18,13 +18,13 @@ RULES = '[[rule]]\naction = "use-network"\nthen = "deny"\nhosts = ["*.example.or
 
 
 @pytest.fixture(scope="module")
-async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[HouseWithRuns]:
+async def live(tmp_path_factory: pytest.TempPathFactory, template: Path) -> AsyncGenerator[RunsTestbed]:
     async with tiny_runs(tmp_path_factory.mktemp("live"), template) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-async def door(tmp_path_factory: pytest.TempPathFactory, live: HouseWithRuns) -> AsyncGenerator[Served]:
+async def door(tmp_path_factory: pytest.TempPathFactory, live: RunsTestbed) -> AsyncGenerator[Served]:
     async with serve(tmp_path_factory.mktemp("served") / "folder", *live) as opened:
         yield opened
 
@@ -48,7 +48,7 @@ async def why(served: Served, **action: Any) -> tuple[str, str]:
 
 async def test_settings_tell_where_things_are(served: Served) -> None:
     told = await served.get("/settings")
-    assert (told["folder"], told["state_directory"]) == (str(served.folder), str(served.house.settings.home))
+    assert (told["folder"], told["state_directory"]) == (str(served.folder), str(served.testbed.settings.home))
     assert told["tier"] == probe().tier
 
 

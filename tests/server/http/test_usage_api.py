@@ -13,7 +13,7 @@ from cellwright.errors import ModelUnavailable
 from cellwright.models.client.gateway_client import Models
 from cellwright.settings import Settings
 from cellwright.testing import Fault, Say, Tokens
-from tests.models.houses import House, Warm, a_call
+from tests.models.testbed import ModelTestbed, Warm, a_call
 from tests.server.a_daemon import tiny_opener
 from tests.server.http.a_served_folder import API, Served, serve
 
@@ -21,13 +21,13 @@ COST = 100 + 2 * 50
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, warm_gateway: Warm) -> Generator[House]:
-    with House.open(tmp_path_factory.mktemp("gateway") / "house", warm_gateway) as opened:
+def gateway(tmp_path_factory: pytest.TempPathFactory, warm_gateway: Warm) -> Generator[ModelTestbed]:
+    with ModelTestbed.open(tmp_path_factory.mktemp("gateway") / "testbed", warm_gateway) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-async def served(gateway: House, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served]:
+async def served(gateway: ModelTestbed, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served]:
     """Two calls at one dollar per million tokens in and two dollars out, and one that failed."""
     folder = tmp_path_factory.mktemp("served")
     settings = Settings(home=gateway.home, cache=folder / "cache")

@@ -74,11 +74,9 @@ class BranchKernel(Kernel):
 
     async def end_process(self) -> None:
         """End the branch and everything in its place; the cage goes on."""
-        # Its init forgets it: nobody would hear any more how it ended.
-        self._killed_as = self._killed_as or KernelEnd(reason="it was closed")
         try:
             with anyio.CancelScope(shield=True):
-                await self.control.command("unbranch", branch=self.slot.number)
+                await self.control.drop_branch(self.slot)
         except (Unavailable, OSError):
             # The cage is gone, and the branch with it.
             pass

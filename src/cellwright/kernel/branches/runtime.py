@@ -137,7 +137,7 @@ class Forks:
         except BaseException:
             ours.close()
             with anyio.CancelScope(shield=True), suppress(Unavailable):
-                await parent.control.command("unbranch", branch=slot.number)
+                await parent.control.drop_branch(slot)
             raise
 
 

@@ -140,6 +140,12 @@ class CageControl:
             self._branch_ends.pop(number, None)
             return BranchSlot(number=number), self._descriptors.pop()
 
+    async def drop_branch(self, slot: BranchSlot) -> None:
+        """End everything in a branch's place, which is free then."""
+        # Init forgets it: whoever waits for its end would hear no more of it.
+        self._branch_ends.setdefault(slot.number, None)
+        await self.command("unbranch", branch=slot.number)
+
     async def wait_branch(self, number: int) -> str | None:
         """Until the branch's process has ended; the limit that ended it, if one did."""
         await self._until(lambda: number in self._branch_ends)

@@ -76,7 +76,7 @@ class Came:
     """What it read and wrote in all of them, as the requests went over the wire."""
 
 
-class Workshop:
+class AgentDriver:
     """Does one task after the other, in any style."""
 
     _models: Models
@@ -92,14 +92,14 @@ class Workshop:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, pool: KernelPool) -> AsyncGenerator[Workshop]:
+    async def open(cls, pool: KernelPool) -> AsyncGenerator[AgentDriver]:
         """Everything started; nothing of it is left afterwards."""
         async with AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cellwright-bench-agents-")))
             provider = stack.enter_context(ProviderProcess.running())
-            shop = cls(folder, pool, provider)
-            await shop._start(stack)
-            yield shop
+            driver = cls(folder, pool, provider)
+            await driver._start(stack)
+            yield driver
 
     async def _start(self, stack: AsyncExitStack) -> None:
         home = self._folder / "home"

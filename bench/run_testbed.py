@@ -133,7 +133,7 @@ def speaks_of(text: str) -> Callable[[Received], bool]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunHouse:
+class RunTestbed:
     """A person's state directory and project, with everything that runs there."""
 
     settings: Settings
@@ -147,7 +147,7 @@ class RunHouse:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, stage: Stage, *, launch: DaemonLaunch | None = None) -> AsyncGenerator[RunHouse]:
+    async def open(cls, stage: Stage, *, launch: DaemonLaunch | None = None) -> AsyncGenerator[RunTestbed]:
         """Everything started; nothing of it is left afterwards."""
         async with AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="runs-", dir=stage.folder)))

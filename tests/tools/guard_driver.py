@@ -1,4 +1,4 @@
-"""An office for tests: a real journal whose workflow `act` takes its actions past a real guard, one by one."""
+"""An driver for tests: a real journal whose workflow `act` takes its actions past a real guard, one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KEY = b"k" * 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Office:
+class GuardDriver:
     journal: Journal
     inbox: Inbox
     guard: Guard
@@ -73,7 +73,7 @@ class Office:
 
 
 @asynccontextmanager
-async def open_office(
+async def open_guard_driver(
     where: str | Path,
     *,
     rules: str = RULES,
@@ -82,7 +82,7 @@ async def open_office(
     workflows: Sequence[Workflow] = (),
     at_crash_point: AtCrashPoint = carry_on,
     chain_key: bytes | None = KEY,
-) -> AsyncGenerator[Office]:
+) -> AsyncGenerator[GuardDriver]:
     """A journal at work; `did` is what the actions do to the world."""
     texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
     guard = Guard(rules=read_rules(texts, project=PROJECT), masker=MASKER, envelope=envelope)
@@ -94,7 +94,7 @@ async def open_office(
     async with Journal.open(
         where, version="1", workflows=known, chain_key=chain_key, at_crash_point=at_crash_point, types=EVENT_TYPES
     ) as journal:
-        yield Office(journal=journal, inbox=Inbox(journal.records, masker=MASKER), guard=guard)
+        yield GuardDriver(journal=journal, inbox=Inbox(journal.records, masker=MASKER), guard=guard)
 
 
 async def _one(flow: Flow, guard: Guard, action: Action, did: Callable[[Action], None]) -> str:

@@ -1,4 +1,4 @@
-"""A workshop for tests: a real journal whose workflow `calls` makes tool calls through the standard caller."""
+"""A driver for tests: a real journal whose workflow `calls` makes tool calls through the standard caller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cellwright.tools.approval.inbox import Inbox, InboxItem
 from cellwright.tools.callers import GuardedCaller, standard
 from cellwright.tools.text_store import TextStore
 from cellwright.tools.tool import Tool, ToolCall, ToolResult, Toolset, parse_result, result_json
-from tests.tools.office import KEY, MASKER, WHO
+from tests.tools.guard_driver import KEY, MASKER, WHO
 
 ALLOW_ALL = """
 [[rule]]
@@ -34,7 +34,7 @@ paths = ["./**"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class CallDriver:
     journal: Journal
     inbox: Inbox
 
@@ -66,7 +66,7 @@ class Workshop:
 
 
 @asynccontextmanager
-async def open_workshop(
+async def open_driver(
     where: Path | str,
     tools: Sequence[Tool],
     *,
@@ -75,7 +75,7 @@ async def open_workshop(
     tokens: int = 4_000,
     kept: TextStore | None = None,
     at_crash_point: AtCrashPoint = carry_on,
-) -> AsyncGenerator[Workshop]:
+) -> AsyncGenerator[CallDriver]:
     """A journal at work with these tools."""
     texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
     guard = Guard(rules=read_rules(texts, project=project), masker=MASKER)
@@ -93,4 +93,4 @@ async def open_workshop(
         at_crash_point=at_crash_point,
         types=EVENT_TYPES,
     ) as journal:
-        yield Workshop(journal=journal, inbox=run_inbox(journal.records, MASKER))
+        yield CallDriver(journal=journal, inbox=run_inbox(journal.records, MASKER))

@@ -56,7 +56,7 @@ def lines(path: Path) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class DaemonTestbed:
     """A state directory, and how its daemon is started."""
 
     home: Path
@@ -71,12 +71,12 @@ class House:
         home.mkdir(mode=0o700)
         read_key(home / "journal.key")
         shutil.copyfile(template, home / "journal.db")
-        house = cls(home=home, folder=folder, warm=warm)
+        testbed = cls(home=home, folder=folder, warm=warm)
         try:
-            yield house
+            yield testbed
         finally:
-            house.let_go()
-            house.kill()
+            testbed.let_go()
+            testbed.kill()
 
     @property
     def settings(self) -> Settings:

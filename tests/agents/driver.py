@@ -1,4 +1,4 @@
-"""A workshop for tests: a real journal, a real gateway, scripted models over the real wire, and agents at work."""
+"""A driver for tests: a real journal, a real gateway, scripted models over the real wire, and agents at work."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
-from tests.models.houses import House
+from tests.models.testbed import ModelTestbed
 
 ADA = Person(name="ada", door="web")
 SECRET = "tr0ub4dor&3-and-more"
@@ -67,12 +67,12 @@ async def finish(summary: str, answer: str = "") -> ToolResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class AgentDriver:
     """Agents at work, and everything a test may look at."""
 
     journal: Journal
     models: Models
-    house: House
+    testbed: ModelTestbed
     inbox: Inbox
     texts: JournalTexts
 
@@ -105,7 +105,7 @@ class Workshop:
 
     def requests(self) -> Sequence[Received]:
         """What the model was really asked."""
-        return self.house.provider.requests
+        return self.testbed.provider.requests
 
     def sent(self, number: int) -> list[dict[str, Any]]:
         """The messages of one request, 1 is the first."""
@@ -120,8 +120,8 @@ class Workshop:
 
 
 @asynccontextmanager
-async def open_workshop(
-    house: House,
+async def open_driver(
+    testbed: ModelTestbed,
     where: str | Path,
     *,
     tools: Sequence[Tool] = (),
@@ -134,19 +134,19 @@ async def open_workshop(
     workflows: Sequence[Workflow] = (),
     editor_tools: Callable[[NotebookEditor], Sequence[Tool]] = lambda _: (),
     reached: Callable[[EditorPoint], None] = lambda _: None,
-) -> AsyncGenerator[Workshop]:
+) -> AsyncGenerator[AgentDriver]:
     """Agents with these tools, or with those of a notebook."""
     texts = [RuleText.of("user", "mine.toml", rules), BUILT_IN_RULES]
-    project = house.home if notebook is None else notebook.path.parent
+    project = testbed.home if notebook is None else notebook.path.parent
     guard = Guard(rules=read_rules(texts, project=str(project)), masker=MASKER)
     async with AsyncExitStack() as stack:
-        models = await stack.enter_async_context(Models.open(house.home, launch=house.launch()))
+        models = await stack.enter_async_context(Models.open(testbed.home, launch=testbed.launch()))
         shelf: list[JournalTexts] = []
         is_open = anyio.Event()
         here, seen = list(tools) or [finish], list(context_providers)
         more: dict[str, Any] = dict(studio or {})
         if notebook is not None:
-            editor = await NotebookEditor.open(notebook, house.home / "desk.json", reached=reached)
+            editor = await NotebookEditor.open(notebook, testbed.home / "desk.json", reached=reached)
             here, seen = [*tools, *editor_tools(editor), *notebook_tools(editor)], [*seen, NotebookContext(editor)]
             more.setdefault("survey", notebook_survey(editor, ProjectFiles(project)))
 
@@ -178,10 +178,10 @@ async def open_workshop(
         )
         shelf.append(JournalTexts(journal.records))
         is_open.set()
-        yield Workshop(
+        yield AgentDriver(
             journal=journal,
             models=models,
-            house=house,
+            testbed=testbed,
             inbox=Inbox(journal.records, masker=MASKER),
             texts=shelf[0],
         )

@@ -82,7 +82,7 @@ def warm_process(folder: Path) -> Generator[Warm]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class ModelTestbed:
     """A state directory, its provider, and how its gateway is started."""
 
     home: Path
@@ -96,11 +96,11 @@ class House:
         with ProviderServer.running() as provider:
             chat, responses = provider.base_url("openai-chat"), provider.base_url("openai-responses")
             (home / "models.toml").write_text(CONFIGURATION.format(chat=chat, responses=responses))
-            house = cls(home=home, provider=provider, warm=warm)
+            testbed = cls(home=home, provider=provider, warm=warm)
             try:
-                yield house
+                yield testbed
             finally:
-                house.kill_gateway()
+                testbed.kill_gateway()
 
     def launch(self, dies: GatewayCrash | None = None, **more: Any) -> GatewayLaunch:
         command = self.warm.command("gateway", *([dies] if dies else []))
