@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from bench.run_testbed import ANSWER, PLAN, WORK, RunTestbed, is_planning
 
 from bench.failure import BenchFailed
+from bench.run_testbed import ANSWER, PLAN, WORK, RunTestbed, is_planning
 from bench.runs import first_event_ms
 from bench.runs_at_once import Door, findings
 from bench.scenarios import SCENARIOS

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from bench.run_testbed import is_planning, is_telling
 
 from bench.peer_packages import peers_python
+from bench.run_testbed import is_planning, is_telling
 from cellwright.testing import CallTool, CallTools, ProviderServer, Say
 from eval.__main__ import chosen, main
 from eval.cellwright_worker import CellwrightWorker, open_cellwright
