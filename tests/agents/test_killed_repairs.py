@@ -100,7 +100,6 @@ async def test_a_repair_killed_while_it_looks_closer_leaves_no_cell_behind(
     assert report(where.parent)["outcome"] == "finished"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 async def test_permission_that_was_given_counts_in_the_next_process_too(
     testbed: ModelTestbed,
