@@ -90,8 +90,10 @@ class AgentDriver:
     async def asked(self) -> OpenQuestion:
         """The question somebody should answer."""
         with anyio.fail_after(120):
+            news = self.journal.log.growth.next()
             while not (pending := await self.journal.records.questions.pending()):
-                await self.journal.log.growth.next().wait()
+                await news.wait()
+                news = self.journal.log.growth.next()
         return pending[0]
 
     async def approval(self) -> InboxItem:

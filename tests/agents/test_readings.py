@@ -218,8 +218,10 @@ async def test_a_person_is_asked_with_the_values_and_the_answer_comes_back(opene
     async with at_work(opened, where, attended=True) as (_, driver):
         await driver.begin("r", ("compare_readings", {"readings": MEAN}))
         with anyio.fail_after(120):
+            news = driver.journal.log.growth.next()
             while not (pending := await driver.journal.records.questions.pending()):
-                await driver.journal.log.growth.next().wait()
+                await news.wait()
+                news = driver.journal.log.growth.next()
         assert "all orders: Orders of unknown customers count, too. → 25.0" in pending[0].question.text
         await driver.journal.answer(pending[0].id, {"choice": "all orders"}, by="ada")
         [done] = await driver.results("r")

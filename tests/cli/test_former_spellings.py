@@ -33,8 +33,10 @@ def both_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
             await driver.act("rates", RATES)
             await driver.journal.run("walk", run="walk")
             with anyio.fail_after(120):
+                news = driver.journal.log.growth.next()
                 while len(await driver.journal.records.questions.pending()) < 2:
-                    await driver.journal.log.growth.next().wait()
+                    await news.wait()
+                    news = driver.journal.log.growth.next()
 
     anyio.run(ask)
     return folder
@@ -117,8 +119,10 @@ async def test_a_run_at_work_takes_the_answer_of_a_former_spelling(tmp_path: Pat
     async with Journal.open(tmp_path / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("walk", run="walk")
         with anyio.fail_after(120):
+            news = journal.log.growth.next()
             while not (pending := await journal.records.questions.pending("walk")):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
         await anyio.to_thread.run_sync(said, tmp_path, "questions", "answer", pending[0].id, "2")
         with anyio.fail_after(120):
             assert await journal.result("walk") == "took the right one"

@@ -360,8 +360,10 @@ async def walking(home: Home, run: str = "walk") -> AsyncGenerator[tuple[Journal
     async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("walk", run=run)
         with anyio.fail_after(120):
+            news = journal.log.growth.next()
             while not (pending := await journal.records.questions.pending(run)):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
         yield journal, pending[0].id
 
 
@@ -406,8 +408,10 @@ async def test_what_an_agent_asks_cannot_steer_the_terminal(home: Home) -> None:
     async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("steer", run="s")
         with anyio.fail_after(120):
+            news = journal.log.growth.next()
             while not (pending := await journal.records.questions.pending("s")):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
         for words in (["inbox"], ["inbox", "show", pending[0].id]):
             shown = (await anyio.to_thread.run_sync(home.run, *words)).stdout
             assert "\\u001b[2J" in shown
@@ -422,8 +426,10 @@ async def test_a_paused_run_goes_on_when_its_question_is_answered(home: Home) ->
     async with Journal.open(home.folder / "journal.db", version="1", workflows=workflows, types=EVENT_TYPES) as journal:
         await journal.run("pause", run="p")
         with anyio.fail_after(120):
+            news = journal.log.growth.next()
             while not (pending := await journal.records.questions.pending("p")):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
         said = await anyio.to_thread.run_sync(home.json, "inbox", "answer", pending[0].id, "resume")
         assert (said["says"], said["by"]) == ("resume", ME)
         with anyio.fail_after(120):

@@ -332,8 +332,10 @@ async def answer_with(database: Path, version: str, done: list[str], run: str) -
     """What becomes of the run at a worker of this version, once it is answered."""
     async with asking(database, version, done) as opened:
         with anyio.fail_after(120):
+            news = opened.log.growth.next()
             while not (pending := await opened.records.questions.pending(run)):
-                await opened.log.growth.next().wait()
+                await news.wait()
+                news = opened.log.growth.next()
             await opened.answer(pending[0].id, "yes", by="ada")
             return await opened.result(run)
 

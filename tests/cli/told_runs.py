@@ -153,8 +153,10 @@ async def has_ended(journal: Journal, run: str) -> None:
 async def is_asking(journal: Journal, run: str) -> str:
     """The question it waits at."""
     with anyio.fail_after(120):
+        news = journal.log.growth.next()
         while not (pending := await journal.records.questions.pending(run)):
-            await journal.log.growth.next().wait()
+            await news.wait()
+            news = journal.log.growth.next()
     return pending[0].id
 
 

@@ -27,8 +27,10 @@ async def working(where: str, *bodies: Any, version: str = "1", **options: Any) 
 async def asked(journal: Journal, run: str) -> OpenQuestion:
     """The question a run waits for."""
     with anyio.fail_after(120):
+        news = journal.log.growth.next()
         while not (pending := await journal.records.questions.pending(run)):
-            await journal.log.growth.next().wait()
+            await news.wait()
+            news = journal.log.growth.next()
     return pending[0]
 
 

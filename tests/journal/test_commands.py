@@ -49,8 +49,10 @@ async def go_on(where: str, version: str, run: str) -> Any:
         async with Journal.open(where, version=version, workflows=workflows, chain_key=KEY) as journal:
             if run == RUN:
                 await journal.run("ask", run=run)
+            news = journal.log.growth.next()
             while not (pending := await journal.records.questions.pending(run)):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
             if run == RUN:
                 return None
             await journal.answer(pending[0].id, "yes", by="ada")

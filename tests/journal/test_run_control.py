@@ -192,8 +192,10 @@ async def test_a_run_that_gets_nowhere_is_given_up_seen_and_resumed_by_a_person(
         async with working(where, top, most_recoveries=2) as journal:
             run = await journal.run("top", run="sick")
             await standing(journal, run, "running")
+            news = journal.log.growth.next()
             while not any("stuck" in str(told.event) for told in await journal.log.read(stream_of(run))):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
     is_well = True
     async with working(where, top, most_recoveries=2) as journal:
         assert (await journal.status(run)).standing == "dead"
@@ -224,8 +226,10 @@ async def test_a_journal_that_closes_leaves_no_connection_even_of_work_that_was_
     async with working(fresh_postgres, top) as journal:
         run = await journal.run("top")
         await standing(journal, run, "running")
+        news = journal.log.growth.next()
         while not any("step-0" in str(told.event) for told in await journal.log.read(stream_of(run))):
-            await journal.log.growth.next().wait()
+            await news.wait()
+            news = journal.log.growth.next()
     assert opened
     assert [connection for connection in opened if not connection.closed] == []
 

@@ -125,8 +125,10 @@ async def test_neither_the_questions_nor_the_events_nor_the_errors_of_a_run_keep
     with anyio.fail_after(120), caplog.at_level(logging.DEBUG, "cellwright"):
         async with Journal.open(where, version="1", workflows=workflows, chain_key=KEY, mask=mask) as journal:
             run = await journal.run("careless")
+            news = journal.log.growth.next()
             while not (pending := await journal.records.questions.pending(run)):
-                await journal.log.growth.next().wait()
+                await news.wait()
+                news = journal.log.growth.next()
             [asked] = pending
             await journal.answer(asked.id, "yes", by="ada")
             message, is_exact, answer = await journal.result(run)

@@ -122,8 +122,10 @@ async def test_pruning_keeps_runs_that_have_not_ended_and_forgets_those_that_hav
     async with Journal.open(where, version="1", workflows=workflows, chain_key=KEY) as journal:
         ended, going = await journal.run("quick"), await journal.run("slow")
         assert await journal.result(ended) == 100_000
+        news = journal.log.growth.next()
         while not any("sleep" in str(told.event) for told in await journal.log.read(f"run:{going}")):
-            await journal.log.growth.next().wait()
+            await news.wait()
+            news = journal.log.growth.next()
         pruned = await prune(journal.log, before_ms=FOREVER)
         assert (pruned.runs, pruned.blobs) == (1, 1)
         assert [status.run for status in await journal.records.runs()] == [going]

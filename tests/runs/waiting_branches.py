@@ -38,8 +38,10 @@ async def waits(journal: Journal, run: str) -> None:
     """Begin such a run, and come back when it asks."""
     await journal.run("run", None, run=run)
     with anyio.fail_after(120):
+        news = journal.log.growth.next()
         while not await journal.records.questions.pending(run):
-            await journal.log.growth.next().wait()
+            await news.wait()
+            news = journal.log.growth.next()
 
 
 async def decided(journal: Journal, run: str) -> dict[str, Any]:

@@ -55,8 +55,10 @@ class CallDriver:
 
     async def asked(self) -> InboxItem:
         with anyio.fail_after(120):
+            news = self.journal.log.growth.next()
             while not (pending := await self.inbox.pending()):
-                await self.journal.log.growth.next().wait()
+                await news.wait()
+                news = self.journal.log.growth.next()
         return pending[0]
 
     async def told(self, run: str) -> list[str]:

@@ -52,8 +52,10 @@ async def main(path: Path, memory: Path, where: Path, at: str) -> None:
             arguments = {"candidates": CANDIDATES, "checks": ["average < 3"], "keep": "ask"}
             await driver.begin("a", ("try_alternatives", arguments))
             records = driver.journal.records
+            news = driver.journal.log.growth.next()
             while not await records.questions.pending("a"):
-                await driver.journal.log.growth.next().wait()
+                await news.wait()
+                news = driver.journal.log.growth.next()
             if at == "asked":
                 die()
             await branches.accept(driver.inbox, "a", "median", Person(name="ada", door="web"))

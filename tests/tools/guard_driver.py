@@ -58,8 +58,10 @@ class GuardDriver:
     async def asked(self) -> InboxItem:
         """The question somebody should answer."""
         with anyio.fail_after(120):
+            news = self.journal.log.growth.next()
             while not (pending := await self.inbox.pending()):
-                await self.journal.log.growth.next().wait()
+                await news.wait()
+                news = self.journal.log.growth.next()
         return pending[0]
 
     async def trail(self, run: str) -> list[AuditTrailLine]:

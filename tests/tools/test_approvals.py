@@ -264,8 +264,10 @@ async def test_a_question_that_cannot_be_read_does_not_hide_the_others(where: Pa
         await driver.act("r", RATES)
         assert (await driver.asked()).question.run == "r"
         with anyio.fail_after(120):
+            news = driver.journal.log.growth.next()
             while len(await driver.journal.records.questions.pending()) < 2:
-                await driver.journal.log.growth.next().wait()
+                await news.wait()
+                news = driver.journal.log.growth.next()
         assert [waiting.question.run for waiting in await driver.inbox.pending()] == ["r"]
 
 

@@ -271,8 +271,10 @@ async def test_a_tool_with_steps_of_its_own_may_ask_a_person(where: Path) -> Non
     async with open_driver(where, [wait_for_word, echo]) as driver:
         await driver.begin("r", ("echo", {"text": "a"}), ("wait_for_word", {}), ("echo", {"text": "b"}))
         with anyio.fail_after(120):
+            news = driver.journal.log.growth.next()
             while not (pending := await driver.journal.records.questions.pending()):
-                await driver.journal.log.growth.next().wait()
+                await news.wait()
+                news = driver.journal.log.growth.next()
         await driver.journal.records.questions.answer(pending[0].id, "wrens", by="ada")
         texts = [result.text for result in await driver.results("r") if isinstance(result, Done)]
         assert texts == ["a", "they said wrens", "b"]

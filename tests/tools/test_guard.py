@@ -140,8 +140,10 @@ async def test_a_permission_counts_only_for_the_action_that_was_judged(where: Pa
         guards.append(driver.guard)
         await driver.journal.run("fickle", run="f")
         with anyio.fail_after(120):
+            news = driver.journal.log.growth.next()
             while not await driver.journal.records.questions.pending():
-                await driver.journal.log.growth.next().wait()
+                await news.wait()
+                news = driver.journal.log.growth.next()
     wanted = ReadFile(path="b.csv")
     async with open_guard_driver(where, workflows=workflows) as driver:
         with pytest.raises(Defect, match="judged for another read-file"):

@@ -205,8 +205,10 @@ async def test_a_person_is_asked_and_answers(opened: Opener, where: Path) -> Non
         await driver.begin("r", ("ask_person", {"question": "Which year?", "options": ["2023", "2024"]}))
         questions = driver.journal.records.questions
         with anyio.fail_after(120):
+            news = driver.journal.log.growth.next()
             while not (pending := await questions.pending()):
-                await driver.journal.log.growth.next().wait()
+                await news.wait()
+                news = driver.journal.log.growth.next()
         assert (pending[0].question.topic, pending[0].question.choices) == ("agent-question", ("2023", "2024"))
         await questions.answer(pending[0].id, "2024", by="ada")
         assert await driver.results("r") == [Done(text="The person answered: 2024", value="2024")]

@@ -49,8 +49,10 @@ def codes(path: Path) -> list[str]:
 async def asked(driver: CallDriver, run: str = "a") -> OpenQuestion:
     """What it asks a person."""
     with anyio.fail_after(120):
+        news = driver.journal.log.growth.next()
         while not (pending := await driver.journal.records.questions.pending(run)):
-            await driver.journal.log.growth.next().wait()
+            await news.wait()
+            news = driver.journal.log.growth.next()
     return pending[0]
 
 

@@ -80,8 +80,10 @@ async def _furnish(served: Served) -> Api:
     await live.start(a_goal(ASK), run=_RUN)
     await live.records.log.append(stream_of(_RUN), GoalSet(goal=a_goal()))
     with anyio.fail_after(SECONDS):
+        news = live.records.log.growth.next()
         while not (pending := await live.records.questions.pending(_RUN)):
-            await live.records.log.growth.next().wait()
+            await news.wait()
+            news = live.records.log.growth.next()
     await served.post("/notebooks", {"path": "sums.py"})
     schema = schemathesis.openapi.from_dict(await served.get("/openapi.json"))
     # The same characters as of UTF-8, without asking that codec about each of a million.
