@@ -92,8 +92,12 @@ async def test_a_gateway_told_twice_to_stop_ends_at_once(testbed: ModelTestbed) 
         testbed.kill_asker("run/1", "hello", "asked")
         await testbed.provider.until(lambda provider: provider.silent == 1)
         await models.stop_gateway()
+        # Told once it waits for the call that nobody answers.
+        assert (await models.status()).calls_in_flight == 1
+        assert running_pid(testbed.home) is not None
         await models.stop_gateway()
         eventually(lambda: running_pid(testbed.home) is None)
+        assert not any(charge.is_finished for charge in testbed.provider.charged)
 
 
 async def test_a_gateway_told_to_stop_finishes_what_is_in_flight(testbed: ModelTestbed) -> None:
