@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Sequence
@@ -244,6 +245,14 @@ async def test_whoever_interrupts_it_before_it_has_begun_waits_for_nothing_and_n
     assert desk.said == ["Stopped: none of the 100 changed files was kept, and the project is as it was."]
     assert desk.is_as_it_was()
     assert psutil.Process().num_fds() == before
+
+
+async def test_a_project_that_is_gone_is_said_and_more_time_is_not_advised(desk: Desk) -> None:
+    shutil.rmtree(desk.project)
+    held_back = (await desk.keep(KeepTerms())).held_back
+    assert held_back is not None
+    assert (held_back.files, held_back.reason, held_back.option) == (100, "No such file or directory", "")
+    assert not desk.project.exists()
 
 
 def test_what_is_stopped_while_a_large_file_is_copied_leaves_nothing(desk: Desk, tmp_path: Path) -> None:

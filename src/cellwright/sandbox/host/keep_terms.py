@@ -89,7 +89,8 @@ async def keep_changes(
     writer = make_writer()
     progress.text = lambda: _how_far(writer, len(changes))
     is_over, claim = threading.Event(), threading.Lock()
-    outcome: list[KeepReport | str] = []
+    outcome: list[KeepReport] = []
+    longer = max(1, round(terms.limits.keep_seconds * _MORE_TIME))
 
     def work() -> None:
         # Nobody may be waiting for this thread any more when it ends.
@@ -98,10 +99,10 @@ async def keep_changes(
         try:
             outcome.append(writer.keep(changes))
         except KeepStopped as stopped:
-            outcome.append(str(stopped))
+            outcome.append(_none_kept(changes, str(stopped), f"keep_time={longer}s"))
         except OSError as error:
             # What concerns one file was noted; this is the disk.
-            outcome.append(error.strerror or str(error))
+            outcome.append(_none_kept(changes, error.strerror or str(error), ""))
         finally:
             is_over.set()
 
@@ -115,13 +116,10 @@ async def keep_changes(
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(is_over.wait)
         if terms.on_progress is not None:
-            was_late = any(isinstance(one, KeepReport) for one in outcome)
+            was_late = any(report.held_back is None for report in outcome)
             terms.on_progress((_TOO_LATE if was_late else _STOPPED).format(len(changes)))
         raise
-    if isinstance(done := outcome[0], KeepReport):
-        return done
-    longer = max(1, round(terms.limits.keep_seconds * _MORE_TIME))
-    return KeepReport(kept=(), refused=(), held_back=_unkept(changes, done, f"keep_time={longer}s"))
+    return outcome[0]
 
 
 def _how_far(writer: ProjectWriter, total: int) -> str:
@@ -130,6 +128,10 @@ def _how_far(writer: ProjectWriter, total: int) -> str:
     if writer.step == "syncing":
         return f"Keeping files: all {total:,} copied, waiting for the disk …"
     return f"Keeping files: putting {total:,} in their places …"
+
+
+def _none_kept(changes: Sequence[FileChange], reason: str, option: str) -> KeepReport:
+    return KeepReport(kept=(), refused=(), held_back=_unkept(changes, reason, option))
 
 
 def _unkept(changes: Sequence[FileChange], reason: str, option: str) -> UnkeptChanges:
