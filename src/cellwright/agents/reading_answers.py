@@ -208,7 +208,8 @@ def _numbers(one: float, other: float) -> Sameness:
     half = Decimal(5).scaleb(-_decimals(coarse) - 1)
     # A whole number is a figure of its own: 100 for 100.01 may well be another sum.
     is_rounding = 0 < _decimals(coarse) < _decimals(fine) and abs(fine - coarse) <= half
-    return "rounded" if is_rounding and math.isclose(one, other, rel_tol=_ROUNDING) else "different"
+    is_near = math.isclose(one, other, rel_tol=_ROUNDING)
+    return "rounded" if is_rounding and is_near else "different"
 
 
 def _decimals(number: Decimal) -> int:

@@ -231,7 +231,8 @@ def _duplicates(exact: Hashes, codes: Sequence[Codes], rows: Codes) -> list[Oddi
     count = int(again.sum())
     if not count:
         return []
-    is_natural = expected_pairs(codes) > 0.2 * count
+    chance = expected_pairs(codes)
+    is_natural = chance > 0.2 * count
     if is_natural and count > 0.5 * len(rows):
         return []
     chance_words = " With so few different values that may be chance." if is_natural else ""

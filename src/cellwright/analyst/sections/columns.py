@@ -102,7 +102,8 @@ def _described(name: str, record: ColumnProfile, table: str, *, is_repeated: boo
 
 def label_of(name: str, unit: str = "") -> str:
     """A column's name as words with its unit: `bill_length_mm` is `bill length (mm)`. One printable line."""
-    words = "".join(sign if sign.isprintable() else " " for sign in name).replace("_", " ").split()
+    printable = "".join(sign if sign.isprintable() else " " for sign in name)
+    words = printable.replace("_", " ").split()
     if unit and len(words) > 1 and words[-1].strip("()[]").casefold() == unit.casefold():
         words = words[:-1]
     text = " ".join(words) or "unnamed column"

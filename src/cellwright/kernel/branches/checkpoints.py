@@ -124,7 +124,8 @@ class Checkpoints:
 
     def before(self, cell: CellId) -> Checkpoint | None:
         """The newest state kept from which the state before this cell can be had."""
-        newest = next((each for each in reversed(self.kept) if cell in each.ran), None)
+        known = (each for each in reversed(self.kept) if cell in each.ran)
+        newest = next(known, None)
         is_usable = newest is not None and newest.again(cell) is not None and newest.runtime.can_stay
         return newest if is_usable else None
 

@@ -204,7 +204,8 @@ def _needed_later(code: str, refs: AbstractSet[str]) -> frozenset[str]:
     statements = _statements(code)
     if not all(_only_defines(statement) for statement in statements):
         return frozenset()
-    return frozenset(refs - {name for statement in statements for name in _used_at_once(statement)})
+    at_once = {name for statement in statements for name in _used_at_once(statement)}
+    return frozenset(refs - at_once)
 
 
 def _statements(code: str) -> list[ast.stmt]:

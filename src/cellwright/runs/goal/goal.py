@@ -98,7 +98,8 @@ class Worker:
 def named_worker(goal: Goal) -> Worker | None:
     """Whoever the goal names; None: whoever can work is to be found out."""
     if goal.plan is not None:
-        return Worker(who="analyst" if any(task.role == ANALYST for task in goal.plan.tasks) else "models")
+        is_ours = any(task.role == ANALYST for task in goal.plan.tasks)
+        return Worker(who="analyst" if is_ours else "models")
     if goal.models == (ANALYST,):
         return Worker(who="analyst")
     return Worker(who="models") if goal.models else None

@@ -47,7 +47,8 @@ def mixed_types(typed: TypedColumn, wanted: Literal["numbers", "dates"]) -> list
     if not len(typed.unfit):
         return []
     counts = typed.counts()[typed.unfit]
-    texts = typed.some_texts(typed.unfit[np.argsort(-counts, kind="stable")], _MOST_VALUES)
+    order = typed.unfit[np.argsort(-counts, kind="stable")]
+    texts = typed.some_texts(order, _MOST_VALUES)
     count = int(counts.sum())
     says = f"{named(typed.name)} holds {wanted}, but {counted(count, 'row')} hold something else: {listed(texts)}."
     if count == 1:
@@ -62,7 +63,8 @@ def partly(typed: TypedColumn, fitting: Codes, wanted: Literal["numbers", "dates
     if there < 5 or not 0.5 * there <= fit < there:
         return []
     others = np.setdiff1d(np.flatnonzero(counts), fitting)
-    texts = typed.some_texts(others[np.argsort(-counts[others], kind="stable")], _MOST_VALUES)
+    order = others[np.argsort(-counts[others], kind="stable")]
+    texts = typed.some_texts(order, _MOST_VALUES)
     says = (
         f"{named(typed.name)} mixes {wanted} ({percent(fit, there)}) with other text such as {listed(texts)}; "
         "it is read as text."

@@ -211,7 +211,8 @@ def _beyond(numbers: NumberCounts, bound: float) -> Mask:
         middle, upper = float(np.log(middle + shift)), float(np.log(upper + shift))
     elif is_long:
         bound *= 2
-    scores = (values - middle) / ((upper - middle) / 1.2816)
+    scale = (upper - middle) / 1.2816
+    scores = (values - middle) / scale
     tail = np.flatnonzero(scores > _LEAST_SCORE)
     if _is_crowd(int(numbers.counts[tail].sum()), numbers.total()) and not (is_long and numbers.values[0] < 0):
         return scores > _LEAST_SCORE

@@ -184,7 +184,8 @@ def _score(evidence: bytes, name: str) -> float:
     fit = sum(1 for character in odd if character in wanted) / max(1, len(odd))
     # A capital in the middle of a word of small letters is how a wrong guess between these looks.
     strange = sum(1 for before, at in pairwise(text) if at > "\x7f" and before.islower() and at.isupper())
-    return fit - strange / max(1, len(odd)) + {"cp1252": 0.05, "mac_roman": 0.02}.get(name, 0.0)
+    likelihood = {"cp1252": 0.05, "mac_roman": 0.02}.get(name, 0.0)
+    return fit - strange / max(1, len(odd)) + likelihood
 
 
 def _undecodable(evidence: bytes, name: str) -> int:

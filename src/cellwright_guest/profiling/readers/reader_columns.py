@@ -112,7 +112,8 @@ class RowSample:
         """What was kept of the first `rows` rows; None: no batch ever came."""
         if not self.kept:
             return None
-        return pa.Table.from_batches(self.kept).slice(0, -(-rows // self.stride))
+        wanted = -(-rows // self.stride)
+        return pa.Table.from_batches(self.kept).slice(0, wanted)
 
     def _thin(self) -> None:
         self.stride *= 2
