@@ -147,6 +147,14 @@ def test_bad_input_is_said_before_anything_starts(
     assert sorted(project.rglob("*")) == before
 
 
+def test_a_long_path_in_an_error_and_in_its_hint_is_whole(tmp_path: Path) -> None:
+    deep = tmp_path / "quarterly-figures-of-the-northern-branches" / "second-half-as-corrected-in-september"
+    deep.mkdir(parents=True)
+    (deep / "plain.py").write_text("print('I am no notebook')\n")
+    said = run_here(tmp_path / "home", "run", "Go.", "--notebook", "plain.py", folder=deep, code=2)
+    assert said.stderr.count(str(deep / "plain.py")) == 2
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", [[], ["-"], [b"\xff\xfe sum"]], ids=["piped", "dash", "typed"])
 def test_a_goal_that_is_no_text_is_said(tmp_path: Path, words: list[str | bytes]) -> None:

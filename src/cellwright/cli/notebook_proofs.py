@@ -99,7 +99,7 @@ def _show(view: Mapping[str, Any]) -> None:
     for reason in view["reasons"]:
         _say("✗", reason["text"], "red")
         if reason["hint"]:
-            console.people.print(Text(f"  hint: {reason['hint']}", style="cyan"))
+            console.people.print(Text(f"  hint: {reason['hint']}", style="cyan"), soft_wrap=True)
     for check in view["checks"]:
         is_good = check["outcome"] in ("passed", "skipped")
         _say("✓" if is_good else "✗", f"check {check['name']}: {check['outcome']}", "green" if is_good else "red")

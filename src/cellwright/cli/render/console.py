@@ -52,7 +52,7 @@ def result(value: T, is_json: bool, for_people: str | Callable[[T], None]) -> No
 
 def note(text: str) -> None:
     """A line for the person who waits."""
-    people.print(escape(text), style="dim")
+    people.print(escape(text), style="dim", soft_wrap=True)
 
 
 def line(text: str, *, style: str = "") -> None:
@@ -69,10 +69,10 @@ def table(*titles: str, right: Collection[str] = (), whole: Collection[str] = ()
 
 
 def error(problem: CellwrightError) -> None:
-    """What went wrong, and what to do next."""
-    people.print(f"[red]error:[/] {escape(problem.message)}")
+    """What went wrong, and what to do next; a path or a command in it stays whole, to be copied or searched for."""
+    people.print(f"[red]error:[/] {escape(problem.message)}", soft_wrap=True)
     if hint := hint_text(problem.advice):
-        people.print(f"[cyan]hint:[/] {escape(hint)}")
+        people.print(f"[cyan]hint:[/] {escape(hint)}", soft_wrap=True)
 
 
 def cell_line(cell: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ def run_result(result: Mapping[str, Any]) -> None:
     ready_ms = result["kernel_ready_ms"]
     ready = "no kernel was ready" if ready_ms is None else f"kernel ready in {ready_ms:.0f} ms"
     if result.get("kernel_end"):
-        people.print(f"[red]the kernel ended:[/] {escape(result['kernel_end']['reason'])}")
+        people.print(f"[red]the kernel ended:[/] {escape(result['kernel_end']['reason'])}", soft_wrap=True)
     if sandbox["is_copied"] and sandbox["tier"] in {"A", "B"}:
         people.print(
             f"[dim]the notebook worked on a copy of the project, in which {_some(sandbox['volumes'])} is mounted[/]"
@@ -116,13 +116,15 @@ def _changed_files(result: Mapping[str, Any]) -> None:
     files = result.get("files", [])
     for change in files[:_MOST_FILES]:
         why = f" [yellow](not kept: {escape(change['reason'])})[/]" if change["reason"] else ""
-        results.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}{why}")
+        results.print(f"[dim]file[/] {change['kind']}: {escape(change['path'])}{why}", soft_wrap=True)
     if len(files) > _MOST_FILES:
         results.print(f"[dim]… and {len(files) - _MOST_FILES:,} more files; --json lists them all[/]")
     held_back = result.get("held_back")
     if held_back:
-        people.print(f"[yellow]No file was kept:[/] {escape(held_back['reason'])}. The project is as it was.")
-        people.print(f"[cyan]hint:[/] {escape(held_back['hint'])}")
+        people.print(
+            f"[yellow]No file was kept:[/] {escape(held_back['reason'])}. The project is as it was.", soft_wrap=True
+        )
+        people.print(f"[cyan]hint:[/] {escape(held_back['hint'])}", soft_wrap=True)
 
 
 def _outcome(cell: Mapping[str, Any]) -> str:
@@ -154,7 +156,7 @@ def doctor_report(report: Mapping[str, Any]) -> None:
     """What is well and what is missing, with the consequence of each lack."""
     for check in report["checks"]:
         mark = "[green]✓[/]" if check["ok"] else "[yellow]✗[/]"
-        results.print(f"{mark} {escape(check['name'])}: {escape(check['detail'])}")
+        results.print(f"{mark} {escape(check['name'])}: {escape(check['detail'])}", soft_wrap=True)
         if check.get("consequence") and not check["ok"]:
             results.print(f"    [yellow]{escape(check['consequence'])}[/]")
     results.print(f"\nsandbox tier [bold]{report['sandbox']['tier']}[/]")
@@ -164,7 +166,7 @@ def doctor_report(report: Mapping[str, Any]) -> None:
 
 def refusal(refused: Mapping[str, Any]) -> None:
     """Why nothing was changed, with both texts."""
-    people.print(f"[red]refused:[/] {escape(refused['message'])}")
+    people.print(f"[red]refused:[/] {escape(refused['message'])}", soft_wrap=True)
     for title in ("current", "wanted"):
         if refused.get(title):
             people.print(f"[dim]── {title} ──[/]\n{escape(_shortened(refused[title]))}")

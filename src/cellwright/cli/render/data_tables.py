@@ -49,7 +49,9 @@ def profile(found: Profile) -> None:
         for join in found.joins:
             console.print(f"  {escape(join_words(join))}", soft_wrap=True)
     for skipped in found.skipped:
-        render.people.print(f"[yellow]not read:[/] {escape(shown(skipped.path))} ({escape(skipped.why)})")
+        render.people.print(
+            f"[yellow]not read:[/] {escape(shown(skipped.path))} ({escape(skipped.why)})", soft_wrap=True
+        )
     for note in found.notes:
         render.note(note)
 
