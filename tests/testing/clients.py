@@ -108,7 +108,7 @@ async def ask(
         allow_text_output=not output_tool,
     )
     # Below this pydantic-ai does not stream what was not asked as a stream.
-    asked: Any = {"timeout": 5.0, "max_tokens": 1000} | settings
+    asked: Any = {"timeout": 60.0, "max_tokens": 1000} | settings
     messages: list[Any] = [ModelRequest.user_text_prompt(prompt)]
     if not stream:
         return await model.request(messages, asked, parameters)
