@@ -14,7 +14,7 @@ from eval.task import Task, read_tasks
 
 TASKS: Final = [task for task in read_tasks() if task.is_for_analyst]
 FIRST: Final = {"difference_across_files", "why_it_fell"}
-"""A few of different kinds, for every day: a run takes its time, and each of these is a whole one."""
+"""A few of different kinds; all the others are as many whole runs, which `make eval` makes too."""
 
 
 async def results_of(tasks: Sequence[Task]) -> list[Result]:
@@ -38,6 +38,7 @@ async def test_the_analyst_passes_tasks_of_different_kinds() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 async def test_the_analyst_passes_all_tasks_it_can_serve() -> None:
     tasks = [task for task in TASKS if task.id not in FIRST]
     results = await results_of(tasks)

@@ -30,7 +30,7 @@ HOST = "echo.example"
 PATIENCE_SECONDS = 120
 CELL_SECONDS = 60
 BRANCHES = 2
-REPEATS = 5
+REPEATS = 3
 # Of each kind of thing one; all of them, twenty times over, are among the slow ones.
 QUICK = (
     "numpy",

@@ -18,11 +18,11 @@ from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
 
 POINTS = [
-    (CrashPoint.RUN_BEGUN, 1),
     (CrashPoint.STEP_WORKED, 12),
-    (CrashPoint.STEP_COMMITTED, 40),
-    (CrashPoint.EFFECT_INTENDED, 4),
     (CrashPoint.EFFECT_HAPPENED, 3),
+    pytest.param(CrashPoint.RUN_BEGUN, 1, marks=pytest.mark.rare),
+    pytest.param(CrashPoint.STEP_COMMITTED, 40, marks=pytest.mark.rare),
+    pytest.param(CrashPoint.EFFECT_INTENDED, 4, marks=pytest.mark.rare),
 ]
 """Two whole runs each; every kind of point is killed at in `test_killed_runs` and in the tests of the journal."""
 ROWS = "".join(
