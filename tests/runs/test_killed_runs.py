@@ -30,19 +30,18 @@ ANSWERS = (
     at_once(apply(create('mo.md(f"It is {total}.")', "answer")), finish("They sum to 45.")),
 )
 POINTS = [
+    (CrashPoint.EFFECT_HAPPENED, 1),
     (CrashPoint.RUN_BEGUN, 1),
     (CrashPoint.STEP_CHECKED, 9),
     (CrashPoint.STEP_WORKED, 12),
     (CrashPoint.STEP_COMMITTING, 15),
     (CrashPoint.STEP_COMMITTED, 30),
     (CrashPoint.EFFECT_INTENDED, 2),
-    (CrashPoint.EFFECT_HAPPENED, 1),
     (CrashPoint.CHILD_STARTING, 2),
     (CrashPoint.CHILD_ENDED, 3),
     (CrashPoint.RUN_ENDING, 1),
     (CrashPoint.RUN_TOLD, 4),
 ]
-SAMPLE = {(CrashPoint.EFFECT_HAPPENED, 1)}
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +69,8 @@ def expect_all_done_once(testbed: ModelTestbed, project: Path) -> None:
     assert len(testbed.provider.charged) == len(ANSWERS)
 
 
-@pytest.mark.parametrize(
-    ("point", "visit"),
-    [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
-)
+@pytest.mark.sampled(len(POINTS), often=2)
+@pytest.mark.parametrize(("point", "visit"), POINTS)
 async def test_a_run_killed_at_any_point_delivers_the_same_and_does_everything_once(
     testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
 ) -> None:
