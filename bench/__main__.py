@@ -36,16 +36,19 @@ def main(words: Sequence[str] | None = None) -> int:
     except (BenchFailed, CellwrightError, BaseExceptionGroup) as problem:
         _tell(problem)
         return 1
-    rows = [finding.row.as_json() for finding in findings]
-    _RESULTS.parent.mkdir(exist_ok=True)
-    _RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     if arguments.json:
-        print(json.dumps(rows, ensure_ascii=False))
+        print(json.dumps([finding.row.as_json() for finding in findings], ensure_ascii=False))
     else:
         print(table(findings))
     broken = [finding.row.name for finding in findings if not finding.row.holds]
     _note(load() + (f"; {len(broken)} of {len(findings)} bars do not hold" if broken else "; every bar holds"))
     return 0 if is_complete else 1
+
+
+def _write(findings: Sequence[Finding]) -> None:
+    rows = [finding.row.as_json() for finding in findings]
+    _RESULTS.parent.mkdir(exist_ok=True)
+    _RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
 
 
 async def _measure(names: Sequence[str], is_quick: bool) -> tuple[list[Finding], bool]:
@@ -56,6 +59,8 @@ async def _measure(names: Sequence[str], is_quick: bool) -> tuple[list[Finding],
             found = await _one(name, stage)
             findings += found
             is_complete = is_complete and bool(found)
+            # Now, not at the end: half an hour of measuring is not lost when somebody stops it.
+            _write(findings)
     return findings, is_complete
 
 
