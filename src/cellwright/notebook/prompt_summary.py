@@ -36,7 +36,8 @@ def units(text: str) -> int:
     """The estimate in sixths of a token, in which lengths simply add up."""
     if text.isascii():
         return len(text) * _UNITS_PER_ASCII
-    ascii_count = sum(character < "\x80" for character in text)
+    # By a codec, not character by character: an agent counts its whole prompt at every step.
+    ascii_count = len(text.encode("ascii", errors="ignore"))
     other_bytes = len(text.encode("utf-8", errors="surrogatepass")) - ascii_count
     return ascii_count * _UNITS_PER_ASCII + other_bytes * _UNITS_PER_OTHER_BYTE
 
