@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from cellwright.agents.events import AgentSpoke
 from cellwright.errors import UserError
@@ -119,76 +119,80 @@ def update_view(before: RunView, recorded: Recorded) -> RunView:
     """One more event."""
     now = _now(recorded.event, before.run)
     return replace(
-        _with_course(_with_work(before, recorded), recorded.event),
+        before,
         began_ms=before.began_ms or recorded.at_ms,
         last_ms=recorded.at_ms,
         now=before.now if now is None else now,
+        **_work_changes(before, recorded),
+        **_course_changes(before, recorded.event),
     )
 
 
-def _with_work(before: RunView, recorded: Recorded) -> RunView:
+_Changes = dict[str, Any]
+"""Fields of a view and their new values: one copy of it per event is enough, long runs have thousands."""
+
+
+def _work_changes(before: RunView, recorded: Recorded) -> _Changes:
     """What it is for, what it does and what came of it."""
     match recorded.event:
         case GoalSet(goal=goal):
-            return replace(before, goal=goal, waits="")
+            return {"goal": goal, "waits": ""}
         case StageEntered(stage=stage, note=note):
-            return replace(before, stage=stage, note=note, waits="")
+            return {"stage": stage, "note": note, "waits": ""}
         case PlanAdopted(plan=plan):
-            return replace(before, plan=plan)
+            return {"plan": plan}
         case TaskChanged() as event:
-            return _with_task(before, event)
+            return _task_changes(before, event)
         case CellReported(name=name, status=status):
-            return replace(before, cell=f"{name}: {status}")
+            return {"cell": f"{name}: {status}"}
         case RunWaiting(why=why):
-            return replace(before, waits=why)
+            return {"waits": why}
         case FilesNotKept(text=text):
-            return replace(before, files=f"{before.files} {text}".lstrip())
+            return {"files": f"{before.files} {text}".lstrip()}
         case RunDelivered(delivery=delivery):
-            return replace(before, delivery=delivery, waits="")
+            return {"delivery": delivery, "waits": ""}
         case CostRecorded() as event:
-            return _with_cost(before, recorded, event)
+            return _cost_changes(before, recorded, event)
         case ChangeReviewed(change=key, cell=cell) as event:
-            return replace(before, reviews={**before.reviews, (key, cell): event})
+            return {"reviews": {**before.reviews, (key, cell): event}}
         case TrialRecord() | BranchDropped() | QuestionAsked() | QuestionAnswered():
-            return replace(before, branches=add_branch_event(before.branches, recorded))
+            return {"branches": add_branch_event(before.branches, recorded)}
         case StepFinished(effect=effect) if effect:
-            return replace(before, made_ms={**before.made_ms, effect: recorded.at_ms})
+            return {"made_ms": {**before.made_ms, effect: recorded.at_ms}}
         case _:
-            return before
+            return {}
 
 
-def _with_task(before: RunView, event: TaskChanged) -> RunView:
+def _task_changes(before: RunView, event: TaskChanged) -> _Changes:
     plan, task = before.plan, None if before.plan is None else before.plan.find(event.task)
     if plan is not None and task is not None:
         plan = plan.with_task(replace(task, status=event.state, note=event.note))
-    return replace(before, plan=plan, tasks={**before.tasks, event.task: event})
+    return {"plan": plan, "tasks": {**before.tasks, event.task: event}}
 
 
-def _with_cost(before: RunView, recorded: Recorded, event: CostRecorded) -> RunView:
+def _cost_changes(before: RunView, recorded: Recorded, event: CostRecorded) -> _Changes:
     unpriced = 0 if event.is_price_known else event.input_tokens + event.output_tokens
-    return replace(
-        before,
-        spent=cost(before.spent, recorded),
-        is_price_known=before.is_price_known and event.is_price_known,
-        unpriced_tokens=before.unpriced_tokens + unpriced,
-    )
+    return {
+        "spent": cost(before.spent, recorded),
+        "is_price_known": before.is_price_known and event.is_price_known,
+        "unpriced_tokens": before.unpriced_tokens + unpriced,
+    }
 
 
-def _with_course(before: RunView, event: Event) -> RunView:
+def _course_changes(before: RunView, event: Event) -> _Changes:
     """Its steps, and whether it goes on."""
     match event:
         case StepStarted(workflow=workflow, step=step):
-            return replace(before, steps_running=before.steps_running | {(workflow, step)})
+            return {"steps_running": before.steps_running | {(workflow, step)}}
         case StepFinished(workflow=workflow, step=step) | StepErred(workflow=workflow, step=step):
-            running = before.steps_running - {(workflow, step)}
-            return replace(before, steps_done=before.steps_done + 1, steps_running=running)
+            return {"steps_done": before.steps_done + 1, "steps_running": before.steps_running - {(workflow, step)}}
         case RunRecovered(workflow=workflow) | RunResumed(workflow=workflow) | RunForked(workflow=workflow):
             ended = "" if workflow == before.run and not isinstance(event, RunForked) else before.ended
-            return replace(before, outcome="going", ended=ended, steps_running=_NO_STEPS)
+            return {"outcome": "going", "ended": ended, "steps_running": _NO_STEPS}
         case RunEnded(workflow=before.run, outcome=outcome, error=error):
-            return replace(before, outcome=outcome, ended=error, steps_running=_NO_STEPS)
+            return {"outcome": outcome, "ended": error, "steps_running": _NO_STEPS}
         case _:
-            return before
+            return {}
 
 
 def _now(event: Event, run: str) -> str | None:
