@@ -48,7 +48,7 @@ async def measure(stage: Stage) -> list[Finding]:
             answer = await peer.ask("profile", path=str(path))
             taken["peer"].append((float(answer["ms"]), float(answer["mb"])))
     return [
-        *_rows(taken, "sampled", f"{size:,} rows", bars=(faster(10), no_more_than(0.3))),
+        *_rows(taken, "sampled", f"{size:,} rows", bars=(faster(5), no_more_than(0.3))),
         *_rows(taken, "whole", f"{size:,} rows, every one", bars=(faster(1), no_more_than(1))),
         _prompt(bytes_of_prompt, path),
     ]

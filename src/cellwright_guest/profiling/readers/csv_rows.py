@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ from cellwright_guest.profiling.raw import NotReadable, SourceFile
 from cellwright_guest.profiling.readers.csv_dialect import LONGEST_FIELD, Dialect, DialectGuess, is_blank, records
 from cellwright_guest.profiling.readers.csv_layout import TableLayout, count_notes
 from cellwright_guest.profiling.readers.formats import Encoding, OpenedBytes
-from cellwright_guest.profiling.readers.reader_columns import Batch, RowSample
+from cellwright_guest.profiling.readers.reader_columns import Array, Batch, RowSample
 
 _LAST: Final = 40
 _BATCH_ROWS: Final = 2_000
 _BATCH_CHARACTERS: Final = 4 << 20
 _LONGEST_LINE: Final = 64 << 20
-_CHECK_TIME_EVERY: Final = 20_000
+_ROWS_AT_LEAST: Final = 20_000
+"""So many are read however little time is left."""
 _MOST_REMEMBERED: Final = 20
 # No text that anybody writes; if it turns up inside a field, that field's quote was never closed.
 _END: Final = "\ue0ff\ue0fe\ue0ff"
@@ -110,38 +112,51 @@ def _lines(wrapper: io.TextIOWrapper) -> Iterator[str]:
 def _stream(text: TextFile, sample: RowSample, lines: Iterator[str], *, is_strict: bool) -> Rows:
     found, batch = Rows(sample=sample), _Batch(width=text.width, sample=sample)
     last: deque[list[str]] = deque(maxlen=_LAST)
-    width, header, position = text.layout.width, text.layout.header, 0
-    for record in _after(records(lines, text.dialect, is_strict=is_strict), text.layout.first_row):
-        last.append(record)
-        if (len(record) != width or width == 1) and is_blank(record, skips_spaces=text.dialect.skips_spaces):
-            continue
-        if len(record) != width:
-            _note_ragged(found, record, width, position)
-        if position % sample.stride == 0:
-            batch.add(record)
-        if header and record == header:
-            found.repeated += 1
-            if len(found.repeated_rows) < _MOST_REMEMBERED:
-                found.repeated_rows.append(position)
-        position += 1
-        if position % _CHECK_TIME_EVERY == 0 and sample.budget.is_spent:
+    position = 0
+    for block in _blocks(records(lines, text.dialect, is_strict=is_strict), text.layout.first_row):
+        last.extend(block)
+        rows = block if _is_regular(block, text.layout) else _noted(found, block, text, position)
+        batch.add(rows[-position % sample.stride :: sample.stride])
+        position += len(rows)
+        if position >= _ROWS_AT_LEAST and sample.budget.is_spent:
             found.is_counted = False
             break
     batch.flush()
     sample.seen = found.rows = position
     # Only pandas' strict parser can leave lines at the end out: where it would fail, notes stay rows.
-    return _without_notes(found, list(last), width) if found.is_counted and is_strict else found
+    return _without_notes(found, list(last), text.layout.width) if found.is_counted and is_strict else found
 
 
-def _after(reader: Iterator[list[str]], first: int) -> Iterator[list[str]]:
-    """The records from the `first` on, up to the mark behind the last."""
-    for number, record in enumerate(reader):
-        if record and _END in record[-1]:
-            if record != [_END]:
-                raise UnclosedQuote
-            return
-        if number >= first:
-            yield record
+def _blocks(reader: Iterator[list[str]], first: int) -> Iterator[list[list[str]]]:
+    """The records from the `first` on, up to the mark behind the last; several at once, which is twice as fast."""
+    while block := list(islice(reader, _LAST)):
+        if block[-1] and _END in block[-1][-1] and block.pop() != [_END]:
+            raise UnclosedQuote
+        yield block[first:]
+        first = max(0, first - len(block))
+
+
+def _is_regular(block: Sequence[Sequence[str]], layout: TableLayout) -> bool:
+    """Every record is a row, and nothing is odd about its fields."""
+    return layout.width > 1 and {*map(len, block)} == {layout.width} and layout.header not in block
+
+
+def _noted(found: Rows, block: Sequence[list[str]], text: TextFile, position: int) -> list[list[str]]:
+    """The records without blank ones; what is odd about them is noted."""
+    width, header = text.layout.width, text.layout.header
+    rows = [
+        record
+        for record in block
+        if (len(record) == width and width > 1) or not is_blank(record, skips_spaces=text.dialect.skips_spaces)
+    ]
+    for number, record in enumerate(rows, position):
+        if len(record) != width:
+            _note_ragged(found, record, width, number)
+        if header and record == header:
+            found.repeated += 1
+            if len(found.repeated_rows) < _MOST_REMEMBERED:
+                found.repeated_rows.append(number)
+    return rows
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,10 +168,10 @@ class _Batch:
     records: list[list[str]] = field(default_factory=list[list[str]])
     characters: int = 0
 
-    def add(self, record: list[str]) -> None:
-        """Keep a record."""
-        self.records.append(record)
-        self.characters += sum(map(len, record))
+    def add(self, records: Sequence[list[str]]) -> None:
+        """Keep the records."""
+        self.records += records
+        self.characters += sum(sum(map(len, record)) for record in records)
         if len(self.records) >= _BATCH_ROWS or self.characters > _BATCH_CHARACTERS:
             self.flush()
 
@@ -171,13 +186,16 @@ def to_batch(rows: Sequence[Sequence[str]], width: int) -> Batch:
     """Columns of text, null where a field is empty or missing."""
     even = [row if len(row) == width else [*row[:width], *[""] * (width - len(row))] for row in rows]
     columns = list(zip(*even, strict=True)) if even else [()] * width
-    arrays = [pa.array([_whole(cell) if cell else None for cell in column], type=pa.string()) for column in columns]
-    return pa.RecordBatch.from_arrays(arrays, names=[str(number) for number in range(width)])
+    return pa.RecordBatch.from_arrays([_column(cells) for cells in columns], names=list(map(str, range(width))))
 
 
-def _whole(cell: str) -> str:
-    """The text without halves of characters, which UTF-8 cannot hold."""
-    return cell if cell.isascii() else cell.encode("utf-8", "replace").decode()
+def _column(cells: Iterable[str]) -> Array:
+    texts = [cell or None for cell in cells]
+    try:
+        return pa.array(texts, type=pa.string())
+    except UnicodeEncodeError:
+        # Lone surrogates, which UTF-8 cannot hold.
+        return pa.array([text and text.encode("utf-8", "replace").decode() for text in texts], type=pa.string())
 
 
 def _note_ragged(found: Rows, record: Sequence[str], width: int, position: int) -> None:
