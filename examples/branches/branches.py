@@ -558,7 +558,7 @@ def read_sales(monthly_folder, pd):
     ]
     _tables = [
         pd.read_csv(
-            _file, sep=",", encoding="utf-8", encoding_errors="replace", usecols=range(4),
+            _file, sep=",", encoding="utf-8", encoding_errors="replace", usecols=range(0, 4),
             index_col=False, dtype="str", keep_default_na=False, na_values=[""],
         ).assign(file=_file.name)
         for _file in _files

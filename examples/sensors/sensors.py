@@ -80,11 +80,10 @@ def temperature_c_change_finding_chart(
     _shown = with_spans(points_over_time(climate, "temperature_c", "time", most=180, how="mean"), _spans)
     _step = _shown["step"].iloc[0] if len(_shown) else "day"
     _scale = alt.Scale(domain=usual_range(_shown["value"]))
-    _colours = alt.Scale(range=["#0072B2", "#D55E00", "#999999"])
     alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
         x=alt.X("time:T", title="time"),
         y=alt.Y("value:Q", title=f"mean per {_step}: " + "temperature c", scale=_scale),
-        color=alt.Color("span:N", title="span", sort=None, scale=_colours),
+        color=alt.Color("span:N", title="span", sort=None, scale=alt.Scale(range=["#0072B2", "#D55E00", "#999999"])),
         detail="stretch:N",
         tooltip=[
             alt.Tooltip("time:T", title="time"),
@@ -488,11 +487,10 @@ def humidity_percent_change_finding_chart(
     _shown = with_spans(points_over_time(climate, "humidity_percent", "time", most=180, how="mean"), _spans)
     _step = _shown["step"].iloc[0] if len(_shown) else "day"
     _scale = alt.Scale(domain=usual_range(_shown["value"]))
-    _colours = alt.Scale(range=["#0072B2", "#D55E00", "#999999"])
     alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
         x=alt.X("time:T", title="time"),
         y=alt.Y("value:Q", title=f"mean per {_step}: " + "humidity percent (%)", scale=_scale),
-        color=alt.Color("span:N", title="span", sort=None, scale=_colours),
+        color=alt.Color("span:N", title="span", sort=None, scale=alt.Scale(range=["#0072B2", "#D55E00", "#999999"])),
         detail="stretch:N",
         tooltip=[
             alt.Tooltip("time:T", title="time"),

@@ -80,11 +80,10 @@ def amount_change_finding_chart(
     _shown = with_spans(points_over_time(orders_with_customers, "amount", "order_date", most=180, how="sum"), _spans)
     _step = _shown["step"].iloc[0] if len(_shown) else "day"
     _scale = alt.Scale(domain=usual_range(_shown["value"]))
-    _colours = alt.Scale(range=["#0072B2", "#D55E00", "#999999"])
     alt.Chart(_shown, title=_title).mark_line(point=alt.OverlayMarkDef(size=18), clip=True).encode(
         x=alt.X("time:T", title="order date"),
         y=alt.Y("value:Q", title=f"sum per {_step}: " + "amount (EUR)", scale=_scale),
-        color=alt.Color("span:N", title="span", sort=None, scale=_colours),
+        color=alt.Color("span:N", title="span", sort=None, scale=alt.Scale(range=["#0072B2", "#D55E00", "#999999"])),
         detail="stretch:N",
         tooltip=[
             alt.Tooltip("time:T", title="order date"),
@@ -624,7 +623,7 @@ def about_orders(mo):
 @app.cell
 def read_orders(orders_csv, pd):
     orders_as_read = pd.read_csv(
-        orders_csv, sep=";", encoding="utf-8", encoding_errors="replace", usecols=range(11),
+        orders_csv, sep=";", encoding="utf-8", encoding_errors="replace", usecols=range(0, 11),
         index_col=False, dtype="str", keep_default_na=False, na_values=[""],
     )
     orders_as_read.head(5)

@@ -534,8 +534,8 @@ def about_output_output(mo):
 @app.cell
 def read_output_output(output_xlsx, pd):
     output_output_as_read = pd.read_excel(
-        output_xlsx, sheet_name="output", skiprows=4,
-        header=None, names=[
+        output_xlsx, sheet_name="output", skiprows=4, header=None,
+        names=[
             "date", "T1 energy_kwh", "T1 wind_m_s", "T2 energy_kwh", "T2 wind_m_s", "T3 energy_kwh",
             "T3 wind_m_s",
         ],
