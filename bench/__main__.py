@@ -9,14 +9,14 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
 
 from bench.failure import BenchFailed
 from bench.rows import Finding
-from bench.scenarios import ONLY_WHEN_NAMED, SCENARIOS
+from bench.scenarios import ONLY_WHEN_NAMED, SCENARIOS, Scenario
 from bench.stage import Stage, set_stage
 from bench.table import load, table
 from cellwright.errors import CellwrightError
@@ -45,30 +45,35 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0 if is_complete else 1
 
 
-def _write(findings: Sequence[Finding]) -> None:
-    rows = [finding.row.as_json() for finding in findings]
-    _RESULTS.parent.mkdir(exist_ok=True)
-    _RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-
-
 async def _measure(names: Sequence[str], is_quick: bool) -> tuple[list[Finding], bool]:
+    async with set_stage(is_quick=is_quick) as stage:
+        return await measure_each({name: SCENARIOS[name] for name in names}, stage, _RESULTS)
+
+
+async def measure_each(scenarios: Mapping[str, Scenario], stage: Stage, results: Path) -> tuple[list[Finding], bool]:
+    """What they find, and whether all could be measured; the file has the rows of those that are over."""
     findings: list[Finding] = []
     is_complete = True
-    async with set_stage(is_quick=is_quick) as stage:
-        for name in names:
-            found = await _one(name, stage)
-            findings += found
-            is_complete = is_complete and bool(found)
-            # Now, not at the end: half an hour of measuring is not lost when somebody stops it.
-            _write(findings)
+    for name, scenario in scenarios.items():
+        found = await _one(name, scenario, stage)
+        findings += found
+        is_complete = is_complete and bool(found)
+        # Now, not at the end: half an hour of measuring is not lost when somebody stops it.
+        _write(findings, results)
     return findings, is_complete
 
 
-async def _one(name: str, stage: Stage) -> list[Finding]:
+def _write(findings: Sequence[Finding], results: Path) -> None:
+    rows = [finding.row.as_json() for finding in findings]
+    results.parent.mkdir(exist_ok=True)
+    results.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+async def _one(name: str, scenario: Scenario, stage: Stage) -> list[Finding]:
     _note(f"{name} … ({load()})")
     began = time.monotonic()
     try:
-        found = await SCENARIOS[name](stage)
+        found = await scenario(stage)
     except (BenchFailed, CellwrightError, BaseExceptionGroup) as problem:
         _tell(problem)
         return []
