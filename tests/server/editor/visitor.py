@@ -73,6 +73,8 @@ class Visitor:
             origin=Origin(self.editor.origin),
             additional_headers={"Cookie": cookies},
             max_size=None,
+            # Behind frames that nobody reads, the answer to its closing would wait: ten seconds until it leaves.
+            max_queue=None,
             proxy=None,
         ) as socket:
             yield Frames(socket)
