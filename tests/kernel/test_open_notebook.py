@@ -409,7 +409,7 @@ async def test_a_call_interrupted_before_its_kernel_is_ready_stops_once_it_is(op
 
 
 async def test_a_kernel_that_cannot_even_start_says_why_at_the_first_call(opened: Opener) -> None:
-    async with opened(limits=Limits(memory_mb=4)) as notebook:
+    async with opened(limits=Limits(memory_mb=8)) as notebook:
         observation = await notebook.apply([CreateCell(code="while True:\n    pass")])
     assert observation.kernel_end is not None
     assert "memory" in observation.kernel_end.reason
