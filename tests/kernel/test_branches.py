@@ -282,6 +282,21 @@ async def test_cells_variables_and_files_go_back_and_forth_together(project: Pat
         assert await state_of(notebook) == seen[0]
 
 
+async def test_the_end_of_a_kernel_that_was_left_by_going_back_is_told(opened: Opener) -> None:
+    async with opened("x = 1") as notebook:
+        await notebook.run("all")
+        left = notebook.live.kernel
+        assert left is not None
+        assert isinstance(await notebook.checkpoints.take("before"), Checkpoint)
+        assert await notebook.checkpoints.undo() is not None
+        assert notebook.live.kernel is not left
+        await left.kill("nobody needs it")
+        # Whoever closes the notebook would wait for this, in vain.
+        with anyio.fail_after(60):
+            assert (await left.control.wait_kernel()).signal == 9
+        assert [variable.text for variable in await notebook.look(["x"])] == ["1"]
+
+
 async def test_without_a_checkpoint_the_notebook_is_what_it_was_by_replay(project: Path, opened: Opener) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")

@@ -187,6 +187,7 @@ class Supervisor:
                     # Another is the kernel now: what is left of it is for nobody.
                     self._kernel = 0
                     self._branches.roots.kill(MAIN)
+                    self._send({"event": "branch-ended", "branch": MAIN})
                 else:
                     self._end(status)
 

@@ -103,7 +103,7 @@ class CageControl:
     async def wait_kernel(self) -> KernelExit:
         """Until the kernel has ended. A cage killed from outside counts as SIGKILL."""
         try:
-            await self._until(lambda: self._end is not None)
+            await self._until(lambda: self._end is not None or MAIN.number in self._branch_ends)
         except Unavailable:
             if self._failure is not None or not self._is_started:
                 raise
