@@ -451,7 +451,7 @@ async def test_a_page_that_does_not_keep_up_is_cut_off_and_nobody_waits_for_it(
     async with opened(FLOOD) as notebook:
         visitor = visit()
         await visitor.enter(notebook)
-        async with visitor.connected() as frames:
+        async with visitor.connected(keeps_up=False) as frames:
             await frames.until("kernel-ready")
             runs = 0
             while editor.people(notebook) and runs < 10:

@@ -63,8 +63,8 @@ class Visitor:
         return await self.client.post(self.editor.origin + path, json=body or {}, headers=self.headers | headers)
 
     @asynccontextmanager
-    async def connected(self, **wanted: str) -> AsyncGenerator[Frames]:
-        """The page's websocket."""
+    async def connected(self, *, keeps_up: bool = True, **wanted: str) -> AsyncGenerator[Frames]:
+        """The page's websocket. One that does not keep up takes no more frames than it reads."""
         query = urlencode({"file": self.key, "session_id": self.page} | wanted)
         cookies = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
         address = f"ws://{urlsplit(self.editor.origin).netloc}/ws?{query}"
@@ -74,7 +74,7 @@ class Visitor:
             additional_headers={"Cookie": cookies},
             max_size=None,
             # Behind frames that nobody reads, the answer to its closing would wait: ten seconds until it leaves.
-            max_queue=None,
+            max_queue=None if keeps_up else 16,
             proxy=None,
         ) as socket:
             yield Frames(socket)
