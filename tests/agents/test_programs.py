@@ -170,10 +170,10 @@ seen.append(await add())
     ("point", "visit"),
     [
         pytest.param(CrashPoint.STEP_WORKED, 4, marks=pytest.mark.slow),
-        pytest.param(CrashPoint.STEP_COMMITTED, 5, marks=pytest.mark.slow),
+        pytest.param(CrashPoint.STEP_COMMITTED, 5, marks=[pytest.mark.slow, pytest.mark.rare]),
         (CrashPoint.EFFECT_INTENDED, 2),
         (CrashPoint.EFFECT_HAPPENED, 3),
-        pytest.param(CrashPoint.EFFECT_HAPPENED, 4, marks=pytest.mark.slow),
+        pytest.param(CrashPoint.EFFECT_HAPPENED, 4, marks=[pytest.mark.slow, pytest.mark.rare]),
     ],
 )
 async def test_a_program_killed_in_the_middle_goes_on_there_and_each_effect_happens_once(

@@ -19,7 +19,7 @@ from tests.models.testbed import ModelTestbed
 
 POINTS = [
     (CrashPoint.STEP_WORKED, 12),
-    (CrashPoint.EFFECT_HAPPENED, 3),
+    pytest.param(CrashPoint.EFFECT_HAPPENED, 3, marks=pytest.mark.rare),
     pytest.param(CrashPoint.RUN_BEGUN, 1, marks=pytest.mark.rare),
     pytest.param(CrashPoint.STEP_COMMITTED, 40, marks=pytest.mark.rare),
     pytest.param(CrashPoint.EFFECT_INTENDED, 4, marks=pytest.mark.rare),

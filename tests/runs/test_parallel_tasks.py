@@ -208,6 +208,7 @@ def killed(forker: Forker) -> Forker:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(len(POINTS), often=2)
 @pytest.mark.parametrize(
     ("point", "visit"),
     [pytest.param(point, visit, marks=() if (point, visit) in SAMPLE else pytest.mark.slow) for point, visit in POINTS],
