@@ -101,17 +101,20 @@ class Growth:
 
     def __init__(self, database: Database) -> None:
         self._place = database.place
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
+        """None while nobody waits: every step hints twice, and an event takes a while to make."""
         self._wanted = anyio.Event()
 
     def hint(self) -> None:
         """Something was written in this process."""
-        self._changed.set()
-        self._changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     def next(self) -> anyio.Event:
         """Set at the next hint. Take it before you look, wait for it after."""
         self._wanted.set()
+        self._changed = self._changed or anyio.Event()
         return self._changed
 
     async def watch(self) -> None:
