@@ -21,11 +21,13 @@ from cellwright.remedies import Hint, parse_remedy, remedy_json
 T = TypeVar("T")
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 
 def dump(value: object) -> str:
     """The value as JSON. Raises `Defect` for what JSON does not have."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise Defect(
             f"A {type(value).__name__} cannot be kept as JSON: {error}.",
