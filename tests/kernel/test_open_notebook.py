@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -408,13 +407,12 @@ async def test_a_call_interrupted_before_its_kernel_is_ready_stops_once_it_is(op
     assert statuses(observations[0]) in (["interrupted"], ["stale"])
 
 
-async def test_a_kernel_that_cannot_even_start_says_why_at_the_first_call(opened: Opener) -> None:
+async def test_a_kernel_with_too_little_memory_says_so_at_the_first_call(opened: Opener) -> None:
+    # Whether it becomes ready before depends on the Python, and without control groups on when its memory is looked at.
     async with opened(limits=Limits(memory_mb=8)) as notebook:
         observation = await notebook.apply([CreateCell(code="while True:\n    pass")])
     assert observation.kernel_end is not None
     assert "memory" in observation.kernel_end.reason
-    # Without control groups its memory is looked at now and then: it may just have become ready.
-    assert "never ready" in observation.kernel_end.reason or os.geteuid() != 0
 
 
 async def test_a_notebook_closed_as_soon_as_it_is_open_has_nothing_to_keep(

@@ -152,6 +152,9 @@ def _is_beyond(node: ast.AST, names: Mapping[str, str]) -> bool:
             return name in names
         case ast.MatchMapping(rest=str(name)):
             return name in names
+        case ast.comprehension(target=target):
+            # Since Python 3.12 one at the top has no symbol table of its own.
+            return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(target))
         case ast.alias(name=name, asname=None):
             return "." in name and name.partition(".")[0] in names
         case _:

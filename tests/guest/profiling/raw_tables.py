@@ -70,4 +70,4 @@ def picked(labels: Sequence[str], count: int, *, seed: int = 1) -> list[str | No
 
 
 def days(count: int, *, first: str = "2024-01-01") -> list[str | None]:
-    return [str(np.datetime64(first) + place) for place in range(count)]
+    return [str(np.datetime64(first) + np.timedelta64(place, "D")) for place in range(count)]

@@ -64,7 +64,7 @@ def lend_bytecode(site_packages: Path) -> int:
 
 def _of_ours(theirs: Distribution) -> Distribution | None:
     try:
-        ours = importlib.metadata.distribution(theirs.metadata["Name"] or "none")
+        ours = importlib.metadata.distribution(theirs.metadata.get("Name") or "none")
     except importlib.metadata.PackageNotFoundError:
         return None
     return ours if ours.version == theirs.version else None
