@@ -134,7 +134,7 @@ def _write(folder: Path, rows: int) -> Path:
     frame = pd.DataFrame(
         {
             "order_id": np.arange(1, rows + 1),
-            "day": np.datetime_as_string(np.datetime64("2021-01-01") + chance.integers(0, 1_400, rows)),
+            "day": np.datetime_as_string(np.datetime64("2021-01-01") + chance.integers(0, 1_400, rows).astype("m8[D]")),
             "region": chance.choice(["North", "South", "East", "West"], rows),
             "customer": chance.integers(10_000, 60_000, rows),
             "amount_eur": np.where(chance.random(rows) < 0.02, np.nan, amounts),

@@ -78,7 +78,7 @@ def parse_python(text: str, where: str) -> ast.Module:
             + _newer(text),
         ) from error
     except UNREADABLE as error:
-        reason = str(error) or "it is nested too deeply"
+        reason = "it is nested too deeply" if isinstance(error, MemoryError) else str(error)
         raise UserError(f"{where} cannot be parsed: {reason}.", hint="Is this really a notebook?") from error
 
 

@@ -10,10 +10,10 @@ from tests.sampling import some
 def _clean(seed: int, count: int) -> dict[str, list[str | None]]:
     generator = np.random.default_rng(seed)
     wholes = [str(place) for place in range(1, count + 1)]
-    moments = np.datetime64("2023-01-01T00:00:00") + generator.integers(0, 365 * 86400, count)
+    moments = np.datetime64("2023-01-01T00:00:00") + generator.integers(0, 365 * 86400, count).astype("m8[s]")
     return {
         "order_id": list(wholes),
-        "date": [str(np.datetime64("2023-01-01") + int(day)) for day in generator.integers(0, 365, count)],
+        "date": [str(np.datetime64("2023-01-01") + day) for day in generator.integers(0, 365, count).astype("m8[D]")],
         "moment": [str(moment) for moment in moments],
         "region": picked(["North", "South", "East", "West"], count, seed=seed),
         "product": picked([f"Product {letter}" for letter in "ABCDEFGH"], count, seed=seed + 1),
