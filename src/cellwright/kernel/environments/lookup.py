@@ -63,8 +63,10 @@ def lend_bytecode(site_packages: Path) -> int:
 
 
 def _of_ours(theirs: Distribution) -> Distribution | None:
+    if "Name" not in theirs.metadata:
+        return None
     try:
-        ours = importlib.metadata.distribution(theirs.metadata.get("Name") or "none")
+        ours = importlib.metadata.distribution(theirs.metadata["Name"])
     except importlib.metadata.PackageNotFoundError:
         return None
     return ours if ours.version == theirs.version else None
