@@ -63,7 +63,7 @@ def lend_bytecode(site_packages: Path) -> int:
 
 
 def _of_ours(theirs: Distribution) -> Distribution | None:
-    if "Name" not in theirs.metadata:
+    if "Name" not in theirs.metadata or not theirs.metadata["Name"]:
         return None
     try:
         ours = importlib.metadata.distribution(theirs.metadata["Name"])
