@@ -128,7 +128,7 @@ def _stream(text: TextFile, sample: RowSample, lines: Iterator[str], *, is_stric
 
 
 def _blocks(reader: Iterator[list[str]], first: int) -> Iterator[list[list[str]]]:
-    """The records from the `first` on, up to the mark behind the last; several at once, which is twice as fast."""
+    """The records from the `first` on, up to the mark behind the last; several at once, which is faster."""
     while block := list(islice(reader, _LAST)):
         if block[-1] and _END in block[-1][-1] and block.pop() != [_END]:
             raise UnclosedQuote
