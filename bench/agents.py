@@ -24,7 +24,7 @@ from bench.stage import Stage
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import Assignment
 from cellwright.agents.loop import agent_workflow, assignment_json
-from cellwright.agents.prompt.composition import AssignmentContext, compose
+from cellwright.agents.prompt.composition import AssignmentContext, compose, history
 from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import Role, built_in_roles
@@ -94,7 +94,7 @@ def _reading(what: str, fifth_lines: int, most: float) -> Finding:
     raw: list[float] = []
     dumped = estimate_tokens(role.prompt)
     for number in range(1, 31):
-        ours.append(compose(brief, Toolset([]), [], turns, AgentTurn(number=number), seen=()).tokens)
+        ours.append(compose(brief, Toolset([]), [], history(turns, brief), AgentTurn(number=number), seen=()).tokens)
         raw.append(dumped)
         output = "\n".join([_OUTPUT] * ((160 if number % 5 else fifth_lines) // _LINES)) + f"\n{number}"
         dumped += estimate_tokens(output)

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import psycopg
 import pytest
 
 from cellwright.errors import Defect, UserError
+from cellwright.journal.database import Cursor
 from cellwright.journal.events import (
     EVENT_TYPES,
     Event,
@@ -32,6 +34,7 @@ from tests.journal.sixty import KEY
 from tests.sampling import some
 
 WRITERS, EACH = 10, 100
+FOLLOWERS = 30
 
 
 @pytest.fixture
@@ -90,6 +93,52 @@ async def test_a_follower_sees_what_was_and_what_comes(records: Records, where: 
                     if len(seen) == 4:
                         break
     assert subjects(seen) == ["2", "3", "4", "5"]
+
+
+async def test_those_who_follow_look_together_when_somebody_tells_something(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each of fifty runs followed its own stream and read it for every event of any: people's answers stood in line.
+    reads, database = 0, records.log.database
+    read = database.read
+
+    async def counted(work: Callable[[Cursor], Any]) -> Any:
+        nonlocal reads
+        reads += 1
+        return await read(work)
+
+    monkeypatch.setattr(database, "read", counted)
+
+    async def follow(stream: str) -> None:
+        async with aclosing(records.log.follow(stream)) as told:
+            async for _ in told:
+                return
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(FOLLOWERS):
+            tasks.start_soon(follow, f"own-{number}")
+        async with aclosing(records.log.follow("other")) as told:
+            for number in range(FOLLOWERS):
+                await records.log.append("other", *facts(number))
+                await anext(told)
+        for number in range(FOLLOWERS):
+            await records.log.append(f"own-{number}", *facts(number))
+    assert reads < FOLLOWERS * 15
+
+
+async def test_a_journal_answers_while_everything_else_waits_for_a_thread(records: Records) -> None:
+    shared = anyio.to_thread.current_default_thread_limiter()
+    takers = [object() for _ in range(int(shared.total_tokens))]
+    for taker in takers:
+        shared.acquire_on_behalf_of_nowait(taker)
+    try:
+        with anyio.fail_after(20):
+            await records.log.append("a", *facts("x"))
+            async with aclosing(records.log.follow("a")) as told:
+                assert (await anext(told)).sequence == 1
+    finally:
+        for taker in takers:
+            shared.release_on_behalf_of(taker)
 
 
 @pytest.mark.sampled(2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,6 +14,8 @@ import psycopg.errors
 import pytest
 
 from cellwright.errors import Defect, KernelLost, UserError
+from cellwright.journal.database import JournalLocation
+from cellwright.journal.dbos_settings import sqlite_engine
 from cellwright.journal.effects import AGAIN, HAPPENED, IN_DOUBT, Effect, EffectFound
 from cellwright.journal.events import Fact, RunEnded, StepFinished
 from cellwright.journal.flow import Flow
@@ -316,3 +320,22 @@ async def test_a_kept_value_that_was_altered_is_refused(where: str) -> None:
     async with working(where, top) as journal:
         with pytest.raises(Defect, match="altered"):
             await journal.result(run)
+
+
+def test_the_engines_threads_stand_in_line_before_they_reach_sqlite(tmp_path: Path) -> None:
+    # SQLite lets whoever asks at the right moment write first: of sixteen connections one waited for half a minute.
+    engine = sqlite_engine(JournalLocation.of(tmp_path / "journal.db"), "normal")
+    came = threading.Event()
+
+    def come() -> None:
+        with engine.connect():
+            came.set()
+
+    with engine.connect() as first, engine.connect():
+        third = threading.Thread(target=come)
+        third.start()
+        assert not came.wait(0.2)
+        first.close()
+        assert came.wait(20)
+        third.join()
+    engine.dispose()

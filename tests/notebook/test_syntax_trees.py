@@ -8,17 +8,18 @@ import sys
 PROGRAM = """
 import ast, gc, sys, threading, time
 if sys.argv[1] == "ours":
-    import cellwright.notebook.syntax_trees
+    import cellwright.notebook.marimo_graph
+from marimo._ast.compiler import module_compile
 gc.callbacks.append(lambda *_: time.sleep(0.0005))
 gc.set_threshold(50)
 failed = []
-def parse():
+def parse(parser):
     for number in range(60):
         try:
-            ast.parse("x = " + "(1 + " * 40 + "1" + ")" * 40 + "\\n" + "y = [1, 2, 3]\\n" * 40)
+            parser("x = " + "(1 + " * 40 + "1" + ")" * 40 + "\\n" + "y = [1, 2, 3]\\n" * 40)
         except SystemError as error:
             failed.append(str(error))
-threads = [threading.Thread(target=parse) for _ in range(4)]
+threads = [threading.Thread(target=parse, args=[parser]) for parser in (ast.parse, module_compile) * 2]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(len(failed), failed[:1])

@@ -22,10 +22,10 @@ from cellwright.agents.model_call import (
     limits_after,
     read_response,
 )
-from cellwright.agents.prompt.composition import AssignmentContext, compose, is_compacted
+from cellwright.agents.prompt.composition import AssignmentContext, compose, history, is_compacted
 from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, times_repeated
-from cellwright.agents.prompt.prompt import Prompt, fence
+from cellwright.agents.prompt.prompt import Prompt, PromptPart, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.journal.events import CostRecorded
@@ -69,6 +69,7 @@ class Agent:
         definitions = self._offered.definitions()
         self._model_caller = ModelCaller(context=context, assignment=assignment, brief=brief, tools=definitions)
         self._turns: list[AgentTurn] = []
+        self._history: list[PromptPart] = []
         self._steering = SteeringInput()
         self._heard: tuple[PersonSaid, ...] = ()
         self._news = ""
@@ -106,7 +107,8 @@ class Agent:
 
     async def look_around(self) -> tuple[ContextView, ...]:
         """What there is to see and what people said, kept in one step."""
-        is_first = not self._turns or is_compacted(self._turns, self._brief)
+        self._history = history(self._turns, self._brief)
+        is_first = not self._turns or is_compacted(self._history)
         tokens = int(self._brief.role.context_tokens * _FIRST_LOOK_SHARE) if is_first else _LATER_LOOK_TOKENS
 
         async def look() -> _StepInput:
@@ -135,7 +137,7 @@ class Agent:
         """What the model reads now."""
         before = AgentTurn(number=self._step, heard=self._heard, news=self._news)
         tools = self._model_caller.tools
-        return compose(self._brief, self._toolset, tools, self._turns, before, seen=seen, advice=self._advice())
+        return compose(self._brief, self._toolset, tools, self._history, before, seen=seen, advice=self._advice())
 
     def _advice(self) -> str:
         """What to consider about failures that were not repaired, with what that needs; what is data, fenced."""

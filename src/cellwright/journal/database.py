@@ -187,7 +187,8 @@ class SharedConnection:
         """A driver's; both drivers' are used alike."""
         self._is_closed = False
         self._threads = threading.Lock()
-        self._tasks = anyio.Lock()
+        self._line = anyio.CapacityLimiter(1)
+        """Not among the threads all share: those may be taken by work of many runs that lasts seconds."""
 
     @contextmanager
     def transaction(self, *, is_writing: bool) -> Generator[Cursor]:
@@ -211,9 +212,7 @@ class SharedConnection:
 
     async def run(self, work: Callable[[Cursor], T], *, is_writing: bool) -> T:
         """The same for a task: it waits in line before it takes a thread."""
-
-        async with self._tasks:
-            return await anyio.to_thread.run_sync(self.run_now, work, is_writing)
+        return await anyio.to_thread.run_sync(self.run_now, work, is_writing, limiter=self._line)
 
     def run_now(self, work: Callable[[Cursor], T], is_writing: bool) -> T:
         """The same for a thread. A connection that broke while nobody used it, or only to read, is replaced once."""

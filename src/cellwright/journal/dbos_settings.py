@@ -96,7 +96,8 @@ def engine_config(database: Database, serializer: JsonSerializer, version: str, 
 
 def sqlite_engine(place: JournalLocation, synchronous: Synchronous) -> sqlalchemy.Engine:
     """The engine's connections to the file."""
-    engine = sqlalchemy.create_engine(place.url, pool_size=8, max_overflow=8, pool_timeout=60)
+    # Two: threads wait in line for a connection, but SQLite lets them write in no order, and some for half a minute.
+    engine = sqlalchemy.create_engine(place.url, pool_size=2, max_overflow=0, pool_timeout=60)
 
     def connected(connection: Any, _: Any) -> None:
         connection.isolation_level = "IMMEDIATE"

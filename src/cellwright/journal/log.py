@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,9 +105,12 @@ class Growth:
         self._changed: anyio.Event | None = None
         """None while nobody waits: every step hints twice, and an event takes a while to make."""
         self._wanted = anyio.Event()
+        self.hints = 0
+        """How many there were."""
 
     def hint(self) -> None:
         """Something was written in this process."""
+        self.hints += 1
         if self._changed is not None:
             self._changed.set()
             self._changed = None
@@ -121,9 +125,10 @@ class Growth:
         """Notice what other processes write, as soon as somebody wants to know."""
         await self._wanted.wait()
         watch = _SqliteWatch(self._place) if self._place.path is not None else _PostgresWatch(self._place)
+        its_own = anyio.CapacityLimiter(1)
         try:
             while True:
-                if await anyio.to_thread.run_sync(watch.look):
+                if await anyio.to_thread.run_sync(watch.look, limiter=its_own):
                     self.hint()
         finally:
             watch.close()
@@ -184,6 +189,43 @@ class _PostgresWatch:
             self._line = None
 
 
+class _Heads:
+    """How far the followed streams have come: one look for all who follow, where each would look for every event."""
+
+    def __init__(self, database: Database, growth: Growth) -> None:
+        self._database = database
+        self._growth = growth
+        self._followed = Counter[str]()
+        self._looking = anyio.Lock()
+        self._seen: dict[str, int] = {}
+        self._seen_at = -1
+
+    @contextmanager
+    def followed(self, stream: str) -> Generator[None]:
+        """The stream is looked at until the block ends."""
+        self._followed[stream] += 1
+        try:
+            yield
+        finally:
+            self._followed -= Counter([stream])
+
+    async def is_beyond(self, stream: str, last: int) -> bool:
+        """Whether it has an event after its `last`; what is written from now on is hinted at."""
+        hints = self._growth.hints
+        async with self._looking:
+            if self._seen_at < hints:
+                seen_at = self._growth.hints
+                self._seen = await self._database.read(self._look)
+                self._seen_at = seen_at
+        return self._seen.get(stream, 0) > last
+
+    def _look(self, cursor: Cursor) -> dict[str, int]:
+        streams = list(self._followed)
+        marks = ", ".join("?" * len(streams))
+        select = f"SELECT stream, sequence FROM cellwright_head WHERE stream IN ({marks})"
+        return {row[0]: row[1] for row in cursor.execute(select, streams).all()}
+
+
 _PAGE: Final = 500
 _COLUMNS: Final = "stream, sequence, at_ms, kind, body, link, key"
 
@@ -208,6 +250,7 @@ class EventLog:
         self.at: Final = at_crash_point
         """Called by whatever is written through here, at each point where a process may die."""
         self._types = types or EventTypes()
+        self._heads = _Heads(database, self.growth)
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[None]:
@@ -257,6 +300,8 @@ class EventLog:
         while page := await self.read(stream, after):
             for event in page:
                 yield event
+            if len(page) < _PAGE:
+                return
             after = page[-1].sequence
 
     async def follow(self, stream: str, after: int = 0) -> AsyncGenerator[Recorded]:
@@ -264,14 +309,13 @@ class EventLog:
 
         After a disconnect go on with the last number you saw: nothing is lost and nothing comes twice.
         """
-        while True:
-            news = self.growth.next()
-            is_quiet = True
-            async for event in self.read_all(stream, after):
-                is_quiet = False
-                after = event.sequence
-                yield event
-            if is_quiet:
+        with self._heads.followed(stream):
+            while True:
+                news = self.growth.next()
+                if await self._heads.is_beyond(stream, after):
+                    async for event in self.read_all(stream, after):
+                        after = event.sequence
+                        yield event
                 await news.wait()
 
     async def streams(self) -> list[tuple[str, int]]:

@@ -363,6 +363,7 @@ def code_in(block: str) -> str | None:
         return None
 
 
+@lru_cache(maxsize=256)
 def storable_code(code: str, *, is_setup: bool = False) -> str | None:
     """The code as marimo's file format will give it back, or None if it cannot hold it.
 

@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from marimo._ast import compiler
 from marimo._ast.cell import CellImpl
-from marimo._ast.compiler import compile_cell
 from marimo._ast.errors import ImportStarError
 from marimo._ast.variables import is_local
 from marimo._runtime.dataflow import topological_sort
@@ -31,6 +31,17 @@ from cellwright.notebook.syntax_trees import PARSE_LOCK, without_warnings
 
 _ANY_CELL: Final = CellId_t("cell")
 _STAR_IMPORT: Final = re.compile(r"^line (?P<line>\d+|\.\.\.) SyntaxError: ")
+_compile: Final[Any] = compiler.ast_compile
+
+
+def compile_locked(*arguments: Any, **more: Any) -> Any:
+    """Marimo's `compile`, when no other thread makes a syntax tree."""
+    with PARSE_LOCK:
+        return _compile(*arguments, **more)
+
+
+# It goes past `ast.parse`, and its checks and its generated code come here in whichever thread they are wanted.
+compiler.ast_compile = compile_locked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +58,8 @@ class Compiled:
 def compiled(code: str) -> Compiled:
     """Marimo's reading of this code, or why there is none."""
     try:
-        with PARSE_LOCK, without_warnings():
-            impl = compile_cell(code, cell_id=_ANY_CELL)
+        with without_warnings():
+            impl = compiler.compile_cell(code, cell_id=_ANY_CELL)
     except ImportStarError as error:
         return Compiled(impl=None, problem=_star_import(str(error)))
     except SyntaxError as error:

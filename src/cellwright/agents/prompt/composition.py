@@ -51,17 +51,17 @@ def compose(
     brief: AssignmentContext,
     toolset: Toolset,
     tools: Sequence[ToolDefinition],
-    turns: Sequence[AgentTurn],
+    earlier: Sequence[PromptPart],
     before: AgentTurn,
     *,
     seen: Sequence[ContextView],
     advice: str = "",
 ) -> Prompt:
-    """All a model reads in a step, within the role's budget; `before` is the turn to come, with what was heard."""
+    """All a model reads in a step, within the role's budget: `earlier`, its history; `before`, the turn to come."""
     parts = [
         *_always(brief, toolset, tools),
         *_assignment(brief),
-        *_history(turns, brief),
+        *earlier,
         *before_parts(before, brief.nonce),
         *_seen(seen, brief.nonce),
         *_now(brief, toolset, before.number, advice),
@@ -69,12 +69,13 @@ def compose(
     return assemble(parts, brief.role.context_tokens)
 
 
-def is_compacted(turns: Sequence[AgentTurn], brief: AssignmentContext) -> bool:
-    """Whether part of the history is told only in short."""
-    return any(part.group == "earlier" for part in _history(turns, brief))
+def is_compacted(history: Sequence[PromptPart]) -> bool:
+    """Whether part of it is told only in short."""
+    return any(part.group == "earlier" for part in history)
 
 
-def _history(turns: Sequence[AgentTurn], brief: AssignmentContext) -> list[PromptPart]:
+def history(turns: Sequence[AgentTurn], brief: AssignmentContext) -> list[PromptPart]:
+    """What was said and done so far, within its share of the role's budget."""
     room = int(brief.role.context_tokens * _HISTORY_SHARE)
     return history_parts(turns, budget_tokens=room, nonce=brief.nonce, sees=brief.sees)
 
