@@ -78,6 +78,11 @@ async def test_runs_are_listed_newest_first_with_what_came_of_them(tmp_path: Pat
                 "questions": 0,
             }
         )
+        # A list reads no steps; what it says of a run is what is said where all of it is read.
+        for line in found[1:]:
+            whole = await as_json(tmp_path, "runs", "show", line["run"])
+            same = line.keys() - {"goal", "questions"}
+            assert {name: whole[name] for name in same} == {name: line[name] for name in same}
         shown = (await cellwright(tmp_path, "runs", "list")).stdout
         assert "asking" in shown
         assert "waiting" in shown

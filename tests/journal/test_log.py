@@ -60,6 +60,13 @@ async def test_events_are_numbered_from_one_in_each_stream(records: Records) -> 
     assert subjects([told async for told in records.log.read_all("a")]) == ["x", "y", "w"]
 
 
+async def test_what_nobody_needs_is_left_out_of_a_reading(records: Records) -> None:
+    started = RunStarted(workflow="a", name="run", version="1")
+    await records.log.append("a", *facts("x"), started, *facts("y"))
+    assert subjects([told async for told in records.log.read_all("a", without=[RunStarted])]) == ["x", "y"]
+    assert [told.event async for told in records.log.read_all("a", without=[Fact])] == [started]
+
+
 async def test_a_key_counts_once(records: Records) -> None:
     first = await records.log.append("a", *facts("first"), key="the one")
     assert await records.log.append("a", *facts("second"), key="the one") == first
@@ -93,6 +100,16 @@ async def test_a_follower_sees_what_was_and_what_comes(records: Records, where: 
                     if len(seen) == 4:
                         break
     assert subjects(seen) == ["2", "3", "4", "5"]
+
+
+async def test_whoever_comes_later_sees_what_was_though_nothing_comes(records: Records) -> None:
+    for stream in ("a", "b", "c"):
+        await records.log.append(stream, *facts(stream))
+    async with AsyncExitStack() as stack:
+        for stream in ("a", "b", "c"):
+            told = await stack.enter_async_context(aclosing(records.log.follow(stream)))
+            with anyio.fail_after(20):
+                assert subjects([await anext(told)]) == [stream]
 
 
 async def test_those_who_follow_look_together_when_somebody_tells_something(

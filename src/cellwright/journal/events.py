@@ -322,7 +322,12 @@ class Recorded:
 
 def kind_of(event: Event) -> str:
     """Under which name an event is kept."""
-    return event.kind if isinstance(event, UnknownEvent) else _KINDS.get(type(event)) or _kebab(type(event).__name__)
+    return event.kind if isinstance(event, UnknownEvent) else kind_of_type(type(event))
+
+
+def kind_of_type(event_type: type[Event]) -> str:
+    """Under which name its events are kept."""
+    return _KINDS.get(event_type) or _kebab(event_type.__name__)
 
 
 def encode(event: Event) -> bytes:

@@ -20,7 +20,17 @@ import anyio.to_thread
 from cellwright.journal.chain import START, Chain, place_of
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.database import Cursor, Database, JournalLocation, Row, closed_if_it_fails, open_sqlite
-from cellwright.journal.events import Event, EventTypes, Fact, Recorded, RoomEvent, encode, kind_of, texts_of
+from cellwright.journal.events import (
+    Event,
+    EventTypes,
+    Fact,
+    Recorded,
+    RoomEvent,
+    encode,
+    kind_of,
+    kind_of_type,
+    texts_of,
+)
 from cellwright.journal.leases import Lease, require_lease
 from cellwright.journal.names import plain
 from cellwright.journal.tables import create_tables
@@ -287,17 +297,24 @@ class EventLog:
             events = [with_text(event, self.mask) for event in events]
         return append_events(cursor, self.chain, stream, events, key) if events else 0
 
-    async def read(self, stream: str, after: int = 0, limit: int = _PAGE) -> list[Recorded]:
-        """The events with a number above `after`, in order, at most `limit`."""
+    async def read(
+        self, stream: str, after: int = 0, limit: int = _PAGE, *, without: Sequence[type[Event]] = ()
+    ) -> list[Recorded]:
+        """The events with a number above `after`, but those of these types, in order, at most `limit`."""
+        left_out = [kind_of_type(each) for each in without]
         statement = (
-            f"SELECT {_COLUMNS} FROM cellwright_event WHERE stream = ? AND sequence > ? ORDER BY sequence LIMIT ?"
+            f"SELECT {_COLUMNS} FROM cellwright_event WHERE stream = ? AND sequence > ?"
+            f"{' AND kind <> ?' * len(left_out)} ORDER BY sequence LIMIT ?"
         )
-        rows = await self.database.read(lambda cursor: cursor.execute(statement, (stream, after, limit)).all())
+        values = (stream, after, *left_out, limit)
+        rows = await self.database.read(lambda cursor: cursor.execute(statement, values).all())
         return [self._recorded(row) for row in rows]
 
-    async def read_all(self, stream: str, after: int = 0) -> AsyncGenerator[Recorded]:
-        """Every event there is now, page by page."""
-        while page := await self.read(stream, after):
+    async def read_all(
+        self, stream: str, after: int = 0, *, without: Sequence[type[Event]] = ()
+    ) -> AsyncGenerator[Recorded]:
+        """Every event there is now, page by page, but those of these types."""
+        while page := await self.read(stream, after, without=without):
             for event in page:
                 yield event
             if len(page) < _PAGE:
@@ -310,9 +327,11 @@ class EventLog:
         After a disconnect go on with the last number you saw: nothing is lost and nothing comes twice.
         """
         with self._heads.followed(stream):
+            is_first = True
             while True:
                 news = self.growth.next()
-                if await self._heads.is_beyond(stream, after):
+                if is_first or await self._heads.is_beyond(stream, after):
+                    is_first = False
                     async for event in self.read_all(stream, after):
                         after = event.sequence
                         yield event

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 from cellwright.agents.events import AgentSpoke
 from cellwright.errors import UserError
 from cellwright.journal.events import (
+    AuditRecorded,
     CostRecorded,
     Event,
     QuestionAnswered,
@@ -249,6 +251,12 @@ async def read_view(read: ReadStream, run: str) -> RunView:
     return seen
 
 
+async def read_listed_view(records: Records, run: str) -> RunView:
+    """As much of it as one line about the run needs: most of its events, those of its steps, are not read."""
+    return await read_view(partial(records.log.read_all, without=_NOT_LISTED), run)
+
+
+_NOT_LISTED: Final = (StepStarted, StepFinished, AuditRecorded)
 RUN_WORKFLOW: Final = "run"
 """The name of the workflow that turns a goal into a notebook."""
 _BEGINNING: Final = 10
