@@ -21,7 +21,7 @@ from bench.stage import Stage
 from cellwright.journal.events import QuestionAnswered
 from cellwright.journal.names import stream_of
 from cellwright.journal.questions import OpenQuestion
-from cellwright.runs.views.run_view import read_listed_view
+from cellwright.runs.views.run_view import read_listed_views
 from cellwright.testing import CallTool
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ async def _listed(testbed: RunTestbed, door: Door) -> None:
 
     async def work() -> int:
         runs = await testbed.records.runs()
-        return len([await read_listed_view(testbed.records, status.run) for status in runs])
+        return len(await read_listed_views(testbed.records, [status.run for status in runs]))
 
     await _timed(door.lists, work)
 

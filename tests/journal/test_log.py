@@ -60,11 +60,16 @@ async def test_events_are_numbered_from_one_in_each_stream(records: Records) -> 
     assert subjects([told async for told in records.log.read_all("a")]) == ["x", "y", "w"]
 
 
-async def test_what_nobody_needs_is_left_out_of_a_reading(records: Records) -> None:
+async def test_several_streams_are_read_at_once_without_what_nobody_needs(records: Records) -> None:
     started = RunStarted(workflow="a", name="run", version="1")
-    await records.log.append("a", *facts("x"), started, *facts("y"))
-    assert subjects([told async for told in records.log.read_all("a", without=[RunStarted])]) == ["x", "y"]
-    assert [told.event async for told in records.log.read_all("a", without=[Fact])] == [started]
+    streams = [f"s{number:03}" for number in range(120)]
+    for stream in streams:
+        await records.log.append(stream, *facts(stream), started, *facts(f"{stream}-last"))
+    few = [streams[7], *streams[20:]]
+    read = [told async for told in records.log.read_some(few, without=[RunStarted])]
+    assert subjects(read) == [subject for stream in few for subject in (stream, f"{stream}-last")]
+    assert [told.stream for told in read] == [stream for stream in few for _ in range(2)]
+    assert [told.event async for told in records.log.read_some([streams[0]], without=[Fact])] == [started]
 
 
 async def test_a_key_counts_once(records: Records) -> None:

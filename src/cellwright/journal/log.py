@@ -237,6 +237,7 @@ class _Heads:
 
 
 _PAGE: Final = 500
+_STREAMS_AT_ONCE: Final = 50
 _COLUMNS: Final = "stream, sequence, at_ms, kind, body, link, key"
 
 
@@ -297,24 +298,30 @@ class EventLog:
             events = [with_text(event, self.mask) for event in events]
         return append_events(cursor, self.chain, stream, events, key) if events else 0
 
-    async def read(
-        self, stream: str, after: int = 0, limit: int = _PAGE, *, without: Sequence[type[Event]] = ()
-    ) -> list[Recorded]:
-        """The events with a number above `after`, but those of these types, in order, at most `limit`."""
-        left_out = [kind_of_type(each) for each in without]
+    async def read(self, stream: str, after: int = 0, limit: int = _PAGE) -> list[Recorded]:
+        """The events with a number above `after`, in order, at most `limit`."""
         statement = (
-            f"SELECT {_COLUMNS} FROM cellwright_event WHERE stream = ? AND sequence > ?"
-            f"{' AND kind <> ?' * len(left_out)} ORDER BY sequence LIMIT ?"
+            f"SELECT {_COLUMNS} FROM cellwright_event WHERE stream = ? AND sequence > ? ORDER BY sequence LIMIT ?"
         )
-        values = (stream, after, *left_out, limit)
-        rows = await self.database.read(lambda cursor: cursor.execute(statement, values).all())
+        rows = await self.database.read(lambda cursor: cursor.execute(statement, (stream, after, limit)).all())
         return [self._recorded(row) for row in rows]
 
-    async def read_all(
-        self, stream: str, after: int = 0, *, without: Sequence[type[Event]] = ()
-    ) -> AsyncGenerator[Recorded]:
-        """Every event there is now, page by page, but those of these types."""
-        while page := await self.read(stream, after, without=without):
+    async def read_some(self, streams: Sequence[str], *, without: Sequence[type[Event]]) -> AsyncGenerator[Recorded]:
+        """Every event of these streams but those of these types, stream by stream: one look for a few at a time."""
+        kinds = [kind_of_type(each) for each in without]
+        for start in range(0, len(streams), _STREAMS_AT_ONCE):
+            few = streams[start : start + _STREAMS_AT_ONCE]
+            statement = (
+                f"SELECT {_COLUMNS} FROM cellwright_event WHERE stream IN ({', '.join('?' * len(few))})"
+                f"{' AND kind <> ?' * len(kinds)} ORDER BY stream, sequence"
+            )
+            values = (*few, *kinds)
+            for row in await self.database.read(lambda cursor: cursor.execute(statement, values).all()):  # noqa: B023
+                yield self._recorded(row)
+
+    async def read_all(self, stream: str, after: int = 0) -> AsyncGenerator[Recorded]:
+        """Every event there is now, page by page."""
+        while page := await self.read(stream, after):
             for event in page:
                 yield event
             if len(page) < _PAGE:

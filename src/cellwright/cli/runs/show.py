@@ -23,7 +23,7 @@ from cellwright.runs.deliver.delivery import parse_delivery
 from cellwright.runs.views.branch_views import branch_view_json
 from cellwright.runs.views.branches import open_choices, read_branch_views
 from cellwright.runs.views.progress import run_json, run_summary_json
-from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first, read_listed_view
+from cellwright.runs.views.run_view import RUN_WORKFLOW, check_is_run, newest_first, read_listed_views
 
 _NEWEST: Final = 20
 
@@ -67,7 +67,8 @@ def watch(journal: JournalOptions, run: RunArgument) -> None:
 async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     some = [each for number, each in enumerate(runs) if show_all or number < _NEWEST or each.is_going]
-    return [run_summary_json(each, await read_listed_view(records, each.run)) for each in some]
+    views = await read_listed_views(records, [each.run for each in some])
+    return [run_summary_json(each, views[each.run]) for each in some]
 
 
 async def _watch(run: str, journal: JournalOptions) -> tuple[WatchOutcome, str, bool]:

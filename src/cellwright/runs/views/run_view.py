@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final, Literal
 
 from cellwright.agents.events import AgentSpoke
@@ -251,9 +250,12 @@ async def read_view(read: ReadStream, run: str) -> RunView:
     return seen
 
 
-async def read_listed_view(records: Records, run: str) -> RunView:
-    """As much of it as one line about the run needs: most of its events, those of its steps, are not read."""
-    return await read_view(partial(records.log.read_all, without=_NOT_LISTED), run)
+async def read_listed_views(records: Records, runs: Sequence[str]) -> dict[str, RunView]:
+    """As much of them as one line about each needs: most events, those of steps, are not read."""
+    seen: dict[str, RunView] = {stream_of(run): RunView(run=run) for run in runs}
+    async for recorded in records.log.read_some(list(seen), without=_NOT_LISTED):
+        seen[recorded.stream] = update_view(seen[recorded.stream], recorded)
+    return {view.run: view for view in seen.values()}
 
 
 _NOT_LISTED: Final = (StepStarted, StepFinished, AuditRecorded)
