@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import anyio
 
 from bench.failure import BenchFailed
-from bench.rows import Finding, Samples, compare, no_more_than
+from bench.rows import Finding, Samples, compare, no_more_than, told
 from bench.run_testbed import PLAN, STORY, WORK, RunTestbed, is_planning, is_telling, speaks_of
 from bench.stage import Stage
 from cellwright.journal.events import QuestionAnswered
@@ -95,7 +95,8 @@ def findings(
         median, slowest = Samples(tuple(worked)), Samples((max(worked),))
         peer, limit = Samples(tuple(idle)), Samples((2_000.0,))
         found += [
-            compare(name, ours=median, peer=peer, peer_name="while none works", unit="ms", bar=no_more_than(10)),
+            # Told only: whatever makes the quiet one faster makes the ratio worse, and a person waits in seconds.
+            compare(name, ours=median, peer=peer, peer_name="while none works", unit="ms", bar=told("at most")),
             compare(
                 f"{name}, slowest", ours=slowest, peer=limit, peer_name="2 s, ours to keep", unit="ms",
                 bar=no_more_than(1),
@@ -209,8 +210,8 @@ async def _heard(testbed: RunTestbed, door: Door, question: OpenQuestion) -> Non
     async def work() -> None:
         await _answer(testbed, question)
         has_answer = False
-        async with aclosing(testbed.records.log.follow(stream_of(question.run))) as told:
-            async for recorded in told:
+        async with aclosing(testbed.records.log.follow(stream_of(question.run))) as events:
+            async for recorded in events:
                 if has_answer:
                     return
                 event = recorded.event

@@ -62,7 +62,7 @@ async def test_the_command_tells_its_first_event_and_leaves_no_run_behind(testbe
     assert (await testbed.daemon.status()).runs_at_work == 0
 
 
-def test_doors_are_held_against_quiet_ones_and_the_slowest_against_a_limit() -> None:
+def test_clients_are_compared_with_quiet_ones_and_the_slowest_is_held_against_a_limit() -> None:
     busy = Door(lists=[10, 20, 3_000], starts=[5], answers=[6])
     quiet = Door(lists=[10], starts=[5], answers=[3])
     found = findings(50, busy, quiet, memory=40, seconds=100, alone=[4, 5, 6])
