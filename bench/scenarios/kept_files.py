@@ -39,7 +39,7 @@ async def measure(stage: Stage) -> list[Finding]:
         ours.append(await _keep(stage, notebook, files))
         left = notebook.parent / "many"
         peer.append(await anyio.to_thread.run_sync(_copy, left, notebook.parent / "copy"))
-        # Not deleted: ext4 makes new files several times slower for minutes after, and ours would be the next to come.
+        # Not deleted: soon after that, ext4 was seen to make new files three times slower, and ours would come next.
         for folder in (left, notebook.parent / "copy"):
             folder.rename(stage.folder / f"{folder.name}-{number}")
     name = f"keeping {files:,} files a notebook left"

@@ -224,16 +224,12 @@ class _Heads:
         hints = self._growth.hints
         async with self._looking:
             if self._seen_at < hints:
-                seen_at = self._growth.hints
-                self._seen = await self._database.read(self._look)
-                self._seen_at = seen_at
+                seen_at, streams = self._growth.hints, list(self._followed)
+                marks = ", ".join("?" * len(streams))
+                select = f"SELECT stream, sequence FROM cellwright_head WHERE stream IN ({marks})"
+                rows = await self._database.read(lambda cursor: cursor.execute(select, streams).all())
+                self._seen, self._seen_at = {row[0]: row[1] for row in rows}, seen_at
         return self._seen.get(stream, 0) > last
-
-    def _look(self, cursor: Cursor) -> dict[str, int]:
-        streams = list(self._followed)
-        marks = ", ".join("?" * len(streams))
-        select = f"SELECT stream, sequence FROM cellwright_head WHERE stream IN ({marks})"
-        return {row[0]: row[1] for row in cursor.execute(select, streams).all()}
 
 
 _PAGE: Final = 500
