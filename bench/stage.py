@@ -15,6 +15,7 @@ from cellwright.app import open_notebook
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.settings import Settings
 
 _HEAD = 'import marimo\n\n__generated_with = "0.25.2"\napp = marimo.App()\n'
 _FOOT = '\n\nif __name__ == "__main__":\n    app.run()\n'
@@ -25,6 +26,8 @@ class Stage:
     """One run of the bench."""
 
     pool: KernelPool
+    settings: Settings
+    """Read once, as a daemon does, and as marimo's session manager has its configuration."""
     python: Path
     folder: Path
     is_quick: bool
@@ -43,7 +46,7 @@ class Stage:
 
     def open(self, notebook: Path) -> AbstractAsyncContextManager[OpenNotebook]:
         """A notebook with a fresh kernel of ours, overlay mounted, at the tier this machine offers."""
-        return open_notebook(notebook, pool=self.pool)
+        return open_notebook(notebook, pool=self.pool, settings=self.settings)
 
     @asynccontextmanager
     async def peer(self, program: str) -> AsyncGenerator[Peer]:
@@ -61,7 +64,7 @@ async def set_stage(*, is_quick: bool) -> AsyncGenerator[Stage]:
         async with KernelPool.open() as pool:
             zygote = await pool.zygote()
             await zygote.is_warm.wait()
-            yield Stage(pool=pool, python=python, folder=Path(folder), is_quick=is_quick)
+            yield Stage(pool=pool, settings=Settings.read(), python=python, folder=Path(folder), is_quick=is_quick)
 
 
 def expect_well(observation: Observation) -> Observation:

@@ -26,6 +26,7 @@ from bench.scenarios.control_room import (
 from bench.stage import Stage
 from cellwright.kernel.pool import KernelPool
 from cellwright.server.daemon.launch import DaemonLaunch
+from cellwright.settings import Settings
 
 SECONDS = 240
 
@@ -33,7 +34,7 @@ SECONDS = 240
 @pytest.fixture(scope="module")
 async def room(pool: KernelPool, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ControlRoom]:
     folder = tmp_path_factory.mktemp("bench")
-    stage = Stage(pool=pool, python=Path(sys.executable), folder=folder, is_quick=True)
+    stage = Stage(pool=pool, settings=Settings.read(), python=Path(sys.executable), folder=folder, is_quick=True)
     launch = DaemonLaunch(command=(sys.executable, "-I", str(Path(metronome.__file__))))
     async with ControlRoom.open(stage, launch=launch) as opened:
         yield opened

@@ -12,11 +12,12 @@ from bench.failure import BenchFailed
 from bench.rows import Finding, Samples, compare, faster
 from bench.stage import Stage
 from cellwright.kernel.pool import KernelPool
+from cellwright.settings import Settings
 
 
 @pytest.fixture
 def stage(pool: KernelPool, tmp_path: Path) -> Stage:
-    return Stage(pool=pool, python=tmp_path / "python", folder=tmp_path, is_quick=True)
+    return Stage(pool=pool, settings=Settings.read(), python=tmp_path / "python", folder=tmp_path, is_quick=True)
 
 
 async def _quick(_: Stage) -> list[Finding]:

@@ -15,13 +15,16 @@ from bench.runs_at_once import Door, findings
 from bench.scenarios import SCENARIOS
 from bench.stage import Stage
 from cellwright.kernel.pool import KernelPool
+from cellwright.settings import Settings
 from cellwright.testing import CallTool, Fault
 
 
 @pytest.fixture(scope="module")
 async def testbed(pool: KernelPool, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunTestbed]:
     folder = tmp_path_factory.mktemp("bench")
-    async with RunTestbed.open(Stage(pool=pool, python=Path(sys.executable), folder=folder, is_quick=True)) as opened:
+    async with RunTestbed.open(
+        Stage(pool=pool, settings=Settings.read(), python=Path(sys.executable), folder=folder, is_quick=True)
+    ) as opened:
         yield opened
 
 

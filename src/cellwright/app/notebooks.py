@@ -81,18 +81,23 @@ async def open_notebook(
     Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
     which is `held_back` there, unless `ask_to_keep` says yes.
     """
-    file, report = await anyio.to_thread.run_sync(lambda: (read(Path(path)), probe()))
-    options = kernel_options(
-        file,
-        files=files or Files(),
-        limits=limits or Limits(),
-        tier=contained(tier, report, allow_uncontained=allow_uncontained),
-        settings=settings or Settings.read(),
-        python=python,
-        egress=egress,
-        on_progress=on_progress,
-        ask_to_keep=ask_to_keep,
-    )
+
+    def prepare() -> tuple[NotebookFile, KernelOptions]:
+        file, report = read(Path(path)), probe()
+        options = kernel_options(
+            file,
+            files=files or Files(),
+            limits=limits or Limits(),
+            tier=contained(tier, report, allow_uncontained=allow_uncontained),
+            settings=settings or Settings.read(),
+            python=python,
+            egress=egress,
+            on_progress=on_progress,
+            ask_to_keep=ask_to_keep,
+        )
+        return file, options
+
+    file, options = await anyio.to_thread.run_sync(prepare)
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
         yield await stack.enter_async_context(own_pool.open_notebook(file, options))
@@ -110,7 +115,7 @@ def kernel_options(
     on_progress: Callable[[str], None] | None = None,
     ask_to_keep: Callable[[UnkeptChanges], Awaitable[bool]] | None = None,
 ) -> KernelOptions:
-    """Where this notebook's kernels run."""
+    """Where this notebook's kernels run. Blocking."""
     if egress is not None and tier in {"C", "D"}:
         raise RefusedByPolicy(
             f"Network access cannot be limited to approved hosts on tier {tier}: it has no network namespace.",

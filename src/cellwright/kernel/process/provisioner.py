@@ -83,9 +83,7 @@ class KernelProvisioner:
     async def start_kernel(self, document: Document) -> Kernel:
         """A new kernel for this notebook, in a cage of its own."""
         self.environment = await self.build(document)
-        self.hidden = await anyio.to_thread.run_sync(self._hide)
-        plan = await anyio.to_thread.run_sync(self._plan_copy)
-        self.left_out = plan.left_out
+        plan = await anyio.to_thread.run_sync(self._look_at_project)
         inside = _INSIDE / self.path.relative_to(self.options.project).as_posix()
         bind = wire.Bind(filename=str(inside), threads=len(os.sched_getaffinity(0)), app_config=dict(document.options))
         spec = self._spec(str(inside.parent))
@@ -141,11 +139,15 @@ class KernelProvisioner:
         # Root alone has the project without what is mounted in it; see `cage`.
         return self.options.tier in {"C", "D"} or (bool(self.volumes.all) and not machine.is_root())
 
-    def _hide(self) -> tuple[str, ...]:
+    def _look_at_project(self) -> CopyPlan:
+        """What is mounted in it, hidden of it and left out of a copy, as of now. Blocking."""
         project = self.options.project
         self.volumes = mounted_in(str(project))
         hidden = without_leftovers(project, hidden_in(project, self.options.reveal))
-        return tuple(dict.fromkeys((*hidden, *self.volumes.closed)))
+        self.hidden = tuple(dict.fromkeys((*hidden, *self.volumes.closed)))
+        plan = self._plan_copy()
+        self.left_out = plan.left_out
+        return plan
 
     def _plan_copy(self) -> CopyPlan:
         """What a kernel's copy of the project will hold; nothing where it has the project itself."""
