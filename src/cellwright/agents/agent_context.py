@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from cellwright.agents.catalogue import PROGRAM, others, use_tool
 from cellwright.agents.prompt.context_providers import ContextProvider
 from cellwright.agents.readings import readings_tool
 from cellwright.agents.repair.choices import FailureContext
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.skills import Skill
-from cellwright.agents.styles import PROGRAM, READINGS
+from cellwright.agents.styles import READINGS
 from cellwright.models.calls import ModelCall, Outcome
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
@@ -94,9 +95,9 @@ class AgentContext:
         if READINGS not in caller.toolset and is_asked:
             readings = readings_tool(caller, attended=is_attended)
             caller = self._over(Toolset([*caller.toolset, readings]), role, agent)
-        if self.program is None or PROGRAM in caller.toolset:
-            return caller
-        return self._over(Toolset([*caller.toolset, self.program(caller)]), role, agent)
+        made = [] if self.program is None or PROGRAM in caller.toolset else [self.program(caller)]
+        made += [use_tool(caller)] if others(caller.toolset).names else []
+        return self._over(Toolset([*caller.toolset, *made]), role, agent) if made else caller
 
     def _over(self, toolset: Toolset, role: Role, agent: str) -> GuardedCaller:
         who = self.actor(role, agent)

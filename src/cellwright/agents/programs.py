@@ -16,7 +16,8 @@ from typing import Annotated, Any, Final, assert_never
 from pydantic import Field
 
 from cellwright.agents.agent_context import MakeProgram
-from cellwright.agents.styles import PROGRAM, program_tools
+from cellwright.agents.catalogue import PROGRAM
+from cellwright.agents.styles import program_tools
 from cellwright.errors import Defect, Unavailable
 from cellwright.journal.values import Json
 from cellwright.notebook.prompt_summary import clip

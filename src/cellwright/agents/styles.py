@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
+from cellwright.agents.catalogue import PROGRAM, USE, others
 from cellwright.agents.role import Role
 from cellwright.models import Ability
 from cellwright.tools.notebook_tools import TRY
@@ -19,12 +20,10 @@ from cellwright.tools.tool import ToolCall, Toolset
 
 Style = Literal["tools", "one-call", "code"]
 
-PROGRAM: Final = "run_program"
-"""The tool that runs a program over the others."""
 FINISH: Final = "finish"
 READINGS: Final = "compare_readings"
-_ALWAYS_CALLED: Final = frozenset({PROGRAM, FINISH, READINGS, "ask_person"})
-"""What is called, not programmed, in code mode: it waits for a person or ends the work."""
+_ALWAYS_CALLED: Final = frozenset({PROGRAM, FINISH, READINGS, USE, "plan", "ask_person"})
+"""What is called, not programmed, in code mode: it waits for a person, ends the work or tells how to go on."""
 _CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less, or do it in several steps."
 
 
@@ -57,12 +56,19 @@ def choose_style(abilities: Collection[Ability], role: Role, *, has_programs: bo
 
 def offered_tools(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
-    return toolset.only(_ALWAYS_CALLED) if style == "code" else toolset.without({PROGRAM, TRY})
+    if style == "code":
+        return toolset.only(_ALWAYS_CALLED)
+    return toolset.without({PROGRAM, TRY, *others(toolset).names})
 
 
 def program_tools(toolset: Toolset) -> Toolset:
     """The tools programs may call."""
     return toolset.without(_ALWAYS_CALLED | {TRY})
+
+
+def listed_tools(toolset: Toolset, style: Style) -> Toolset:
+    """Those that are told by a line each."""
+    return others(toolset).without(_ALWAYS_CALLED if style == "code" else ())
 
 
 def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Toolset) -> ModelReply:

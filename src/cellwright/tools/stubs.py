@@ -11,7 +11,7 @@ import keyword
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from cellwright.errors import UserError
 
@@ -248,3 +248,26 @@ def _quoted(text: str) -> str:
     """Text that ends no string and starts no escape."""
     printable = "".join(character if character.isprintable() or character == "\n" else " " for character in text)
     return printable.replace("\\", "\\\\").replace('"""', "'''")
+
+
+_UNTOLD: Final = frozenset(
+    {"default", "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum"}
+)
+
+
+def short_schema(schema: Any, *, is_names: bool = False) -> Any:
+    """What a model needs to write a call: every request carries it. A bound is told when it is passed."""
+    match schema:
+        case {"anyOf": [dict() as only, {"type": "null"}], **more} if not is_names:
+            # What may be null may be left out.
+            return short_schema({**only, **more})
+        case dict():
+            return {
+                name: short_schema(value, is_names=name in ("properties", "$defs") and not is_names)
+                for name, value in schema.items()
+                if is_names or name not in _UNTOLD
+            }
+        case list():
+            return [short_schema(value) for value in schema]
+        case _:
+            return schema

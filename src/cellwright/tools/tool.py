@@ -23,7 +23,7 @@ from cellwright.journal.flow import Flow
 from cellwright.journal.values import Json
 from cellwright.policy.actions import Action
 from cellwright.tools.result_images import ResultImage
-from cellwright.tools.stubs import ToolSignature, signature_of
+from cellwright.tools.stubs import ToolSignature, short_schema, signature_of
 
 if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
@@ -230,7 +230,8 @@ class Tool:
         # Late: whoever only guards actions must not wait for it to load.
         from pydantic_ai.tools import ToolDefinition
 
-        return ToolDefinition(name=self.name, description=self.description, parameters_json_schema=self.parameters)
+        shape = short_schema(self.parameters)
+        return ToolDefinition(name=self.name, description=self.description, parameters_json_schema=shape)
 
 
 def tool(

@@ -11,11 +11,12 @@ from typing import Final
 from pydantic_ai.tools import ToolDefinition
 
 from cellwright.agents.assignment import Note
+from cellwright.agents.catalogue import catalogue_text
 from cellwright.agents.prompt.context_providers import ContextView
 from cellwright.agents.prompt.conversation import AgentTurn, before_parts, history_parts
 from cellwright.agents.prompt.prompt import Prompt, PromptPart, Rank, Weight, assemble, fence, fence_rule
 from cellwright.agents.role import Role
-from cellwright.agents.styles import FINISH, Style, program_tools
+from cellwright.agents.styles import FINISH, Style, listed_tools, program_tools
 from cellwright.tools.stubs import stubs
 from cellwright.tools.tool import Toolset
 
@@ -91,11 +92,15 @@ def _always(brief: AssignmentContext, toolset: Toolset, tools: Sequence[ToolDefi
         )
         parts.append(_standing(name="tools", text=text, place="tools"))
     if brief.style == "code":
-        functions = stubs(program_tools(toolset).signatures())
+        listed = listed_tools(toolset, brief.style)
+        functions = stubs(program_tools(toolset).without(listed.names).signatures())
         text = f"\n\nA program for run_program is Python that awaits these functions:\n{functions}"
         parts.append(
             _standing(name="functions for programs", text=text, weight=Weight.STRONG, least_tokens=_STUBS_TOKENS)
         )
+    more = catalogue_text(listed_tools(toolset, brief.style), is_programmed=brief.style == "code")
+    if more:
+        parts.append(_standing(name="more tools", text=more))
     return parts
 
 
