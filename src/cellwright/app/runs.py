@@ -142,7 +142,7 @@ class Runs:
         seen = await read_view(self.records.log.read_all, run)
         if seen.goal is None or seen.plan is None:
             raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
-        goal = replace(seen.goal, plan=edited(seen.plan, RetryTask(task=task)), continues=run, begins="agent")
+        goal = replace(seen.goal, plan=edited(seen.plan, RetryTask(task=task)), continues=run)
         connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
         return await self.start(
             goal if budget_usd is None else replace(goal, budget_usd=budget_usd), connection=connection

@@ -85,7 +85,6 @@ def read_goal(
         priority=typed.priority,
         python=typed.python,
         limits=tuple(typed.limits),
-        begins="agent",
     )
 
 
