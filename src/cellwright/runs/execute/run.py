@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -10,7 +11,10 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.steering import SteeringInput
+from cellwright.agents.trust_store import TrustStore
 from cellwright.journal.flow import Flow
+from cellwright.policy.masking.masker import Masker
+from cellwright.remedies import Hint, Remedy, sentence_of
 from cellwright.runs.deliver.delivery import (
     CheckNotebook,
     CheckOutcome,
@@ -59,17 +63,30 @@ class RunResources:
     contexts: ContextRegistry
     turns: RunSlots
     check: CheckNotebook
+    trust: TrustStore
+    masker: Masker
+    """For what people are asked before there is a workspace."""
 
 
 class Run:
     """The state of one run."""
 
-    def __init__(self, flow: Flow, goal: Goal, resources: RunResources, workspace: Workspace, *, is_new: bool) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        goal: Goal,
+        resources: RunResources,
+        workspace: Workspace,
+        *,
+        is_new: bool,
+        caveats: Sequence[Hint] = (),
+    ) -> None:
         self._flow = flow
         self._goal = goal
         self._resources = resources
         self._workspace = workspace
         self._is_new = is_new
+        self._caveats = caveats
         self._plan = goal.plan or Plan(title=goal.words[:120])
         self._has_plan = goal.plan is not None
         self._agreed = AgreedPlan(envelope=None, allowed=(), denied=())
@@ -329,7 +346,14 @@ class Run:
             summary=used.summary,
             why=over.why if over else "; ".join([*unmet, *checked.problems]),
             assumptions=(*plan.assumptions, *((self._worker.why,) if self._worker and self._worker.why else ())),
-            caveats=(*self._agreed.denied, *unmet, *self._analyst.caveats, *filter(None, [checked.note])),
+            caveats=(
+                *map(sentence_of, self._caveats),
+                *self._agreed.denied,
+                *unmet,
+                *self._analyst.caveats,
+                *filter(None, [checked.note]),
+            ),
+            remedies=tuple(each for each in self._caveats if isinstance(each, Remedy)),
             tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
             checks=checked.checks,
             comparisons=tuple(self._comparisons.values()),

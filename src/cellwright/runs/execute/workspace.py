@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.project_additions import Addition
 from cellwright.kernel.profiler import Profiler
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.rules import Rules
@@ -72,8 +73,8 @@ class Workspace:
         return replace(context, guard=guard, tools=tools)
 
 
-OpenWorkspace = Callable[[str, Goal], AbstractAsyncContextManager[Workspace]]
-"""For a run of this name with this goal."""
+OpenWorkspace = Callable[[str, Goal, Sequence[Addition]], AbstractAsyncContextManager[Workspace]]
+"""For a run of this name with this goal, with these roles and skills of its project."""
 
 
 def with_tool(tools: Sequence[Tool], other: Tool) -> list[Tool]:
