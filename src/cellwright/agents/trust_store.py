@@ -83,13 +83,12 @@ class TrustStore:
 
     def all(self) -> tuple[Acceptance, ...]:
         """Everything that was accepted, by project and path."""
-        found = [each for folder in (self.state / FOLDER).glob("*") for each in self._read(folder)]
-        return tuple(sorted(found, key=lambda each: (each.project, each.addition.path)))
+        return _sorted(each for folder in (self.state / FOLDER).glob("*") for each in self._read(folder))
 
     def revoke(self, project: Path) -> tuple[Acceptance, ...]:
         """Take back what was accepted in a project, which may be gone by now. Gives what that was."""
         folder = self._folder(project.resolve())
-        revoked = tuple(self._read(folder))
+        revoked = _sorted(self._read(folder))
         for file in folder.glob("*.json"):
             file.unlink(missing_ok=True)
         return revoked
@@ -104,6 +103,10 @@ class TrustStore:
             except (OSError, ValidationError) as problem:
                 # What cannot be read allows nothing, so it asks again.
                 logger.warning("The acceptance %s cannot be read: %s", file.name, problem)
+
+
+def _sorted(found: Iterable[Acceptance]) -> tuple[Acceptance, ...]:
+    return tuple(sorted(found, key=lambda each: (each.project, each.addition.path)))
 
 
 def _digest(text: str) -> str:
