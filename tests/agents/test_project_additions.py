@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,31 +64,33 @@ def test_a_role_is_its_file_and_a_skill_its_whole_folder(project: Path) -> None:
     assert [each.name for each in skills_of([role, skill])] == ["rates"]
 
 
-def rename(project: Path) -> None:
-    table = project / ".cellwright/skills/rates/table.csv"
-    table.rename(table.with_name("tables.csv"))
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("name", "content"),
     [
-        lambda project: put(project, "skills/rates/table.csv", "EUR,1.2\n"),
-        lambda project: put(project, "skills/rates/new.txt", ""),
-        lambda project: put(project, "skills/rates/SKILL.md", f"{SKILL}\n"),
-        lambda project: (project / ".cellwright/skills/rates/table.csv").write_bytes(b"EUR,1.1\r\n"),
-        lambda project: (project / ".cellwright/skills/rates/table.csv").write_bytes(b"\xff"),
-        lambda project: (project / ".cellwright/skills/rates/table.csv").unlink(),
-        rename,
+        ("table.csv", b"EUR,1.2\n"),
+        ("table.csv", b"EUR,1.1\r\n"),
+        ("table.csv", b"\xff"),
+        ("table.csv", None),
+        ("new.txt", b""),
+        ("SKILL.md", f"{SKILL}\n".encode()),
     ],
-    ids=["content", "new file", "its text", "line ends", "no text", "gone", "renamed"],
 )
-def test_whatever_changes_in_a_skills_folder_makes_it_another_one(project: Path, change: object) -> None:
-    before = hashes(project)
-    assert callable(change)
-    change(project)
+def test_whatever_changes_in_a_skills_folder_makes_it_another_one(
+    project: Path, name: str, content: bytes | None
+) -> None:
+    before, file = hashes(project), project / ".cellwright/skills/rates" / name
+    file.unlink(missing_ok=True)
+    if content is not None:
+        file.write_bytes(content)
     after = hashes(project)
     assert after[".cellwright/skills/rates"] != before[".cellwright/skills/rates"]
     assert after[".cellwright/roles/coder.md"] == before[".cellwright/roles/coder.md"]
+
+
+def test_a_file_under_another_name_makes_it_another_one(project: Path) -> None:
+    before, table = hashes(project), project / ".cellwright/skills/rates/table.csv"
+    table.rename(table.with_name("tables.csv"))
+    assert hashes(project) != before
 
 
 def test_bytes_that_are_no_text_differ_even_where_they_read_the_same(project: Path) -> None:
@@ -167,8 +170,9 @@ def no_utf8(project: Path) -> None:
         (no_utf8, "Cannot read '.cellwright/roles/other.md'"),
     ],
 )
-def test_what_cannot_be_read_as_it_is_is_told_and_is_no_addition(project: Path, spoil: object, says: str) -> None:
-    assert callable(spoil)
+def test_what_cannot_be_read_as_it_is_is_told_and_is_no_addition(
+    project: Path, spoil: Callable[[Path], None], says: str
+) -> None:
     spoil(project)
     found = find_additions(project)
     with pytest.raises(UserError) as caught:
@@ -235,7 +239,9 @@ def test_a_fingerprint_names_exactly_what_is_offered(project: Path) -> None:
 
 
 def test_the_question_shows_everything_and_marks_what_the_project_wrote(project: Path, store: TrustStore) -> None:
-    assert asked(store, project) == f"""\
+    assert (
+        asked(store, project)
+        == f"""\
 May agents go by 1 role and 1 skill of this project?
 Project: {project}
 They are files of the project, shown behind "│": words for agents, which mean nothing to you.
@@ -250,7 +256,6 @@ Model: smart, at most 30 steps and 600,000 tokens
 │ tools: [look, apply]
 │ ---
 │ Write short cells.
-│ 
 
 Skill 'rates' (.cellwright/skills/rates)
 Description: How we convert.
@@ -260,12 +265,11 @@ SKILL.md:
 │ description: How we convert.
 │ ---
 │ Use table.csv.
-│ 
 table.csv:
 │ EUR,1.1
-│ 
 
 Accepted, exactly these count in this run and later ones, until one of them changes."""
+    )
 
 
 def test_no_line_of_the_project_passes_for_one_of_ours(project: Path, store: TrustStore) -> None:

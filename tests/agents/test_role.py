@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.front_matter import read_front_matter
+from cellwright.agents.project_additions import find_additions, roles_with, skills_of
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.repair.deterministic import APPLY, INSTALL, RUN
-from cellwright.agents.project_additions import find_additions, roles_with, skills_of
 from cellwright.agents.role import Role, built_in_roles, read_role, role_named
 from cellwright.agents.skills import Skill, read_skill, skill_tools
 from cellwright.agents.styles import READINGS

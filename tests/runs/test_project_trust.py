@@ -1,4 +1,4 @@
-"""A project's own roles and skills count once a person has accepted exactly that: at every run's beginning, for good."""
+"""A project's own roles and skills count once a person has accepted exactly that: at a run's beginning, for good."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ async def test_a_project_that_was_moved_is_asked_about_anew(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     TrustStore(testbed.home).accept(project, find_additions(project).sound(), by="ada")
-    moved = project.rename(project.with_name("moved"))
+    moved = Path(await anyio.Path(project).rename(project.with_name("moved")))
     async with open_factory(testbed, moved, kernels) as factory:
         await factory.start()
         assert f"Project: {moved}" in await shown(factory)

@@ -91,7 +91,7 @@ def _file(name: str, old: str | None, new: str | None, mask: Mask) -> list[str]:
 
 
 def _barred(text: str) -> Iterable[str]:
-    for line in shown_block(text[:_MOST_CHARACTERS]).split("\n"):
-        yield f"{BAR}{line}"
+    for line in shown_block(text[:_MOST_CHARACTERS]).removesuffix("\n").split("\n"):
+        yield f"{BAR}{line}".rstrip(" ")
     if (more := len(text) - _MOST_CHARACTERS) > 0:
         yield f"… and {more:,} characters that are not shown here: read the file itself before you accept it."

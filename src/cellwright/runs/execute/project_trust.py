@@ -59,7 +59,7 @@ class DecidedAdditions:
 
 
 async def begin(goal: Goal, trust: TrustStore, masker: Masker) -> Json:
-    """The project as it is now, then its notebook. Raises `UserError` for a mistake, if somebody is there to mend it."""
+    """The project as it is now, then its notebook. Raises `UserError` for a mistake, if somebody can mend it."""
     found = await anyio.to_thread.run_sync(_read_project, goal, trust, masker)
     return to_json(replace(found, is_new=await make_notebook(goal)), RunBeginning)
 

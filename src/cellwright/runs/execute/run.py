@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -14,7 +13,6 @@ from cellwright.agents.steering import SteeringInput
 from cellwright.agents.trust_store import TrustStore
 from cellwright.journal.flow import Flow
 from cellwright.policy.masking.masker import Masker
-from cellwright.remedies import Hint, Remedy, sentence_of
 from cellwright.runs.deliver.delivery import (
     CheckNotebook,
     CheckOutcome,
@@ -71,22 +69,12 @@ class RunResources:
 class Run:
     """The state of one run."""
 
-    def __init__(
-        self,
-        flow: Flow,
-        goal: Goal,
-        resources: RunResources,
-        workspace: Workspace,
-        *,
-        is_new: bool,
-        caveats: Sequence[Hint] = (),
-    ) -> None:
+    def __init__(self, flow: Flow, goal: Goal, resources: RunResources, workspace: Workspace, *, is_new: bool) -> None:
         self._flow = flow
         self._goal = goal
         self._resources = resources
         self._workspace = workspace
         self._is_new = is_new
-        self._caveats = caveats
         self._plan = goal.plan or Plan(title=goal.words[:120])
         self._has_plan = goal.plan is not None
         self._agreed = AgreedPlan(envelope=None, allowed=(), denied=())
@@ -346,14 +334,7 @@ class Run:
             summary=used.summary,
             why=over.why if over else "; ".join([*unmet, *checked.problems]),
             assumptions=(*plan.assumptions, *((self._worker.why,) if self._worker and self._worker.why else ())),
-            caveats=(
-                *map(sentence_of, self._caveats),
-                *self._agreed.denied,
-                *unmet,
-                *self._analyst.caveats,
-                *filter(None, [checked.note]),
-            ),
-            remedies=tuple(each for each in self._caveats if isinstance(each, Remedy)),
+            caveats=(*self._agreed.denied, *unmet, *self._analyst.caveats, *filter(None, [checked.note])),
             tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
             checks=checked.checks,
             comparisons=tuple(self._comparisons.values()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from cellwright.agents.agent_context import AgentContext
@@ -30,8 +31,8 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
         beginning = parse_beginning(kept)
         decided = await decide_additions(flow, goal, beginning, trust)
         async with resources.open_workspace(flow.run, goal, decided.used) as workspace:
-            run = Run(flow, goal, resources, workspace, is_new=beginning.is_new, caveats=decided.caveats)
-            return await _work(run)
+            workspace = replace(workspace, caveats=decided.caveats)
+            return await _work(Run(flow, goal, resources, workspace, is_new=beginning.is_new))
 
 
 async def _work(run: Run) -> Delivery:

@@ -17,6 +17,7 @@ from cellwright.agents.project_additions import Addition
 from cellwright.kernel.profiler import Profiler
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.rules import Rules
+from cellwright.remedies import Hint
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.goal.goal import Approve, Goal
 from cellwright.tools.approval.guard import Guard
@@ -62,6 +63,8 @@ class Workspace:
     """Draws the charts of the report."""
     open_branch: OpenBranchWorkspace | None = None
     """None: parallel tasks are built one after another."""
+    caveats: tuple[Hint, ...] = ()
+    """What a delivery says of how the run began."""
 
     def context_under(
         self, envelope: AgreedEnvelope | None, approve: Approve, context: AgentContext | None = None
