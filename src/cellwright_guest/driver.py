@@ -35,6 +35,8 @@ from marimo._runtime.commands import (
 from marimo._types.ids import CellId_t
 
 from cellwright_guest import (
+    answer_wire,
+    answers,
     editor_state,
     functions,
     host_files,
@@ -149,6 +151,10 @@ class Driver:
                     self._host.send(variable_facts.take(take, self._kernel.globals))
                 case report_wire.AskFacts() as asked:
                     self._host.send(variable_facts.facts(asked, self._kernel.globals))
+                case answer_wire.FillText() as asked:
+                    self._host.send(answers.fill(asked, self._kernel.globals))
+                case answer_wire.RunTests() as asked:
+                    self._host.send(answers.run_tests(asked, self._kernel.globals))
                 case wire.AddFiles() as addition:
                     self._host.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):

@@ -151,7 +151,7 @@ class _CellFunctionCall:
         finally:
             self._is_over = True
             signal.signal(signal.SIGINT, handler)
-        rebound = _put_back(kernel.globals, before)
+        rebound = put_back(kernel.globals, before)
         if self._scope.captured is not None:
             self._scope.captured.drain(self._printed.take, _CONSOLE)
         return wire.FunctionEnded(
@@ -207,7 +207,7 @@ class _CellFunctionCall:
         return [str(cell_id) for cell_id, cell in kernel.graph.cells.items() if cell.stale]
 
 
-def _put_back(variables: dict[str, Any], before: dict[str, Any]) -> list[str]:
+def put_back(variables: dict[str, Any], before: dict[str, Any]) -> list[str]:
     """Bind every name again as it was; says which were not."""
     names = [name for name in variables if variables[name] is not before.get(name, _NOTHING)]
     names += [name for name in before if name not in variables]

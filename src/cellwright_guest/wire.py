@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from cellwright_guest import report_wire, transfer_wire
+from cellwright_guest import answer_wire, report_wire, transfer_wire
 from cellwright_guest.report_wire import CellError, CellReport, FunctionSpec, HazardFacts, Value, Variable
 
 TYPED: Final = 0
@@ -157,7 +157,8 @@ class Farewell(_Message, frozen=True, kw_only=True):
 
 Running = Bind | Apply | GoOn | SetUi | Watch
 """Messages about the notebook's cells."""
-SideQuestion = Look | RunProgram | ListFunctions | CallFunction | TakeValues | AddFiles | report_wire.AskFacts
+_Asked = Look | RunProgram | ListFunctions | CallFunction | TakeValues | AddFiles | report_wire.AskFacts
+SideQuestion = _Asked | answer_wire.AnswerRequest
 """Questions that run no cells."""
 FromHost = transfer_wire.TransferRequest | Running | SideQuestion | Survey | Fork | Farewell
 
@@ -295,7 +296,15 @@ class CommandDone(_Message, frozen=True, kw_only=True):
 
 _ForkAnswer = Surveyed | Forked | transfer_wire.TransferAnswer
 SideAnswer = (
-    Looked | ProgramEnded | Functions | FunctionEnded | Taken | FilesAdded | report_wire.FactsTold | _ForkAnswer
+    Looked
+    | ProgramEnded
+    | Functions
+    | FunctionEnded
+    | Taken
+    | FilesAdded
+    | report_wire.FactsTold
+    | answer_wire.AnswerReply
+    | _ForkAnswer
 )
 """Answers to questions that run no cells."""
 FromGuest = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer

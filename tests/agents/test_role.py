@@ -22,6 +22,7 @@ from cellwright.errors import UserError
 from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
+from cellwright.runs.plan.brief import plan_tool
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
@@ -252,6 +253,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
         skill = Skill(name="s", description="d", body="b")
         tools = [
             *notebook_tools(editor),
+            plan_tool(),
             *cell_tools(notebook),
             *package_tools(editor),
             *file_tools(ProjectFiles(project)),

@@ -28,8 +28,8 @@ MODEL = "near:one"
 
 
 def plan(*tasks: dict[str, Any], title: str = "The sum of the numbers", **more: Any) -> CallTool:
-    """A planner's answer."""
-    return CallTool("finish", {"title": title, "tasks": list(tasks), **more})
+    """An answer that plans instead of doing."""
+    return CallTool("plan", {"title": title, "tasks": list(tasks), **more})
 
 
 def task(id: str = "sum", **more: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Factory:
         self.testbed.provider.script(*answers)
 
     def goal(self, words: str = "Sum the numbers.", *, notebook: str = "sums.py", **more: Any) -> Goal:
-        given: dict[str, Any] = {"models": (MODEL,), "person": "ada", "project": str(self.project)}
+        given: dict[str, Any] = {"models": (MODEL,), "person": "ada", "project": str(self.project), "begins": "agent"}
         return Goal(words=words, notebook=str(self.project / notebook), **(given | more))
 
     async def start(

@@ -31,8 +31,10 @@ from cellwright.agents.steering import SteeringInput, pause_question, read_steer
 from cellwright.journal.events import CostRecorded
 from cellwright.journal.flow import Flow
 from cellwright.journal.questions import Question
+from cellwright.journal.values import Json
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.finish_tool import DOUBTS
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
 
 _FIRST_LOOK_SHARE: Final = 0.25
@@ -78,6 +80,8 @@ class Agent:
         self._limits = assignment.limits
         self._tokens = self._microdollars = 0
         self._artifacts: dict[str, None] = {}
+        self._doubted: Json = None
+        """What it was last told against its answer."""
         self._repaired = RepairOutcome()
         self._fixer = Fixer(flow=flow, caller=self._caller, context=context, is_attended=assignment.is_attended)
 
@@ -243,9 +247,7 @@ class Agent:
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
-            value = ending.value if isinstance(ending.value, dict) else {}
-            summary, answer = value.get("summary", ending.text), value.get("answer", "")
-            return AgentReport(outcome="finished", summary=str(summary), answer=str(answer))
+            return None if self._is_doubted(ending) else _finished(ending)
         repaired = self._repaired = await self._fixer.repair(self._step, actions.calls, results)
         # As what it was: why, and what came of it; all of it data, since names in it come from there.
         records = [(each.reason, _call_record(each.call, each.result)) for each in repaired.made]
@@ -264,6 +266,14 @@ class Agent:
         if all(map(has_worked, results)):
             return [*results, await self._caller.call(self._flow, last)]
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
+
+    def _is_doubted(self, ending: Done) -> bool:
+        """Whether something speaks against the answer that the agent was not told before."""
+        found = _value_of(ending).get(DOUBTS)
+        if not found or found == self._doubted:
+            return False
+        self._doubted = found
+        return True
 
     def _take_words(self, said: str) -> AgentReport | None:
         """Words alone are the answer where nothing can be called to finish, or when they come twice."""
@@ -299,6 +309,21 @@ class Agent:
 
 
 # ── reading results ──
+
+
+def _value_of(ending: Done) -> dict[str, Json]:
+    return ending.value if isinstance(ending.value, dict) else {}
+
+
+def _finished(ending: Done) -> AgentReport:
+    value = _value_of(ending)
+    return AgentReport(
+        outcome="finished",
+        summary=str(value.get("summary", ending.text)),
+        answer=str(value.get("answer", "")),
+        template=str(value.get("template", "")),
+        plan=value.get("plan"),
+    )
 
 
 def _call_record(call: ToolCall, result: ToolResult) -> ToolCallRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from cellwright.policy.budgets import Limit
 
@@ -51,6 +51,10 @@ class AgentReport:
     outcome: AgentOutcome
     summary: str = ""
     answer: str = ""
+    template: str = ""
+    """The answer before the notebook's values were put in; empty: it was words."""
+    plan: Any = None
+    """A plan it handed in instead of an answer, as plain values."""
     why: str = ""
     """What ended it, unless it finished."""
     turns: int = 0

@@ -45,10 +45,15 @@ from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.events import EVENT_TYPES, CellReported, FilesNotKept, RunWaiting
 from cellwright.runs.execute import steering_commands
 from cellwright.runs.execute.files import mounts_of, not_kept
-from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
 from cellwright.runs.execute.workflow import RUN, run_workflows
-from cellwright.runs.execute.workspace import BranchWorkspace, ContextRegistry, OpenBranchWorkspace, Workspace
+from cellwright.runs.execute.workspace import (
+    BranchWorkspace,
+    ContextRegistry,
+    OpenBranchWorkspace,
+    RunResources,
+    Workspace,
+)
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import read_view
@@ -140,7 +145,7 @@ class Runs:
         seen = await read_view(self.records.log.read_all, run)
         if seen.goal is None or seen.plan is None:
             raise UserError(f"The run {run!r} has no plan to go on with.", hint="Start it again with its goal.")
-        goal = replace(seen.goal, plan=edited(seen.plan, RetryTask(task=task)), continues=run)
+        goal = replace(seen.goal, plan=edited(seen.plan, RetryTask(task=task)), continues=run, begins="agent")
         connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
         return await self.start(
             goal if budget_usd is None else replace(goal, budget_usd=budget_usd), connection=connection

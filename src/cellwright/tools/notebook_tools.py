@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from cellwright.errors import UserError
+from cellwright.errors import KernelLost, UserError
 from cellwright.ids import CellId
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
@@ -17,6 +17,7 @@ from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.prompt_summary import clip
 from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.alternatives_tool import alternatives_tool
+from cellwright.tools.finish_tool import finish_tool, run_notebook_tests, tests_text
 from cellwright.tools.history.moves import BeforeCell, NotMoved, Redo, UndoLast
 from cellwright.tools.notebook.cell_changes import (
     CellEdit,
@@ -48,7 +49,7 @@ def notebook_tools(editor: NotebookEditor) -> list[Tool]:
         alternatives_tool(editor),
         *_undo_tools(editor),
     ]
-    return [*_looking(editor), *changing, *_speaking()]
+    return [*_looking(editor), *changing, _ask_tool(), finish_tool(editor)]
 
 
 # ── looking ──
@@ -155,16 +156,32 @@ def _apply_tool(editor: NotebookEditor) -> Tool:
     ) -> ToolResult:
         """Change cells and run what follows from it, in one call. All edits are made or none.
 
-        You get back each cell that ran with its errors, output and variables. A cell that somebody changed since you
-        read it is not overwritten: you get its new text. Other code for a cell that failed is tried in a branch first:
-        if it fails there, the notebook stays as it was.
+        You get back each cell that ran with its errors, output and variables, and how the tests went. A cell that
+        somebody changed since you read it is not overwritten: you get its new text. Other code for a cell that failed
+        is tried in a branch first: if it fails there, the notebook stays as it was.
         """
         applied = await editor.apply(
             lambda document: edits_of(edits, document), key=calling.key, run=run, seconds=seconds, tries_repairs=True
         )
-        return edit_result(editor, applied)
+        return await _with_tests(editor, applied)
 
     return apply
+
+
+async def _with_tests(editor: NotebookEditor, applied: EditOutcome) -> ToolResult:
+    """What came of it, and of the notebook's tests, which run where they are written."""
+    result = edit_result(editor, applied)
+    if not isinstance(result, Done) or applied.observation.kernel_end is not None or not applied.observation.cells:
+        return result
+    try:
+        tests = await run_notebook_tests(editor)
+    except KernelLost as lost:
+        return replace(result, text=f"{result.text}\nThe tests could not run: {lost.message}")
+    if not tests:
+        return result
+    told: list[Json] = [{"test": each.name, "verdict": each.verdict, "message": each.message} for each in tests]
+    value = {**result.value, "tests": told} if isinstance(result.value, dict) else result.value
+    return replace(result, text=f"{result.text}\n{tests_text(tests)}", value=value)
 
 
 def _run_tool(editor: NotebookEditor) -> Tool:
@@ -254,7 +271,7 @@ def _move_result(editor: NotebookEditor, moved: EditOutcome | NotMoved) -> ToolR
 # ── speaking ──
 
 
-def _speaking() -> list[Tool]:
+def _ask_tool() -> Tool:
     @tool(own_steps=True)
     async def ask_person(
         calling: CallContext,
@@ -267,15 +284,7 @@ def _speaking() -> list[Tool]:
         answer = said.get("choice", said) if isinstance(said, dict) else said
         return Done(text=f"The person answered: {answer}", value=answer)
 
-    @tool()
-    async def finish(
-        summary: Annotated[str, Field(description="What was done and what it rests on, for the person.")],
-        answer: Annotated[str, Field(description="The answer itself, if a question was asked.")] = "",
-    ) -> ToolResult:
-        """Say that the goal is reached. Nothing comes after this."""
-        return Done(text=summary, value={"summary": summary, "answer": answer}, ends=True)
-
-    return [ask_person, finish]
+    return ask_person
 
 
 # ── cells ──

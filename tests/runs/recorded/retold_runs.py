@@ -22,10 +22,9 @@ from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.runs.deliver.delivery import CheckOutcome
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.runs.execute.files import mounts_of
-from cellwright.runs.execute.run import RunResources
 from cellwright.runs.execute.slots import RunSlots, SlotLimits
 from cellwright.runs.execute.workflow import run_workflows
-from cellwright.runs.execute.workspace import ContextRegistry, Workspace
+from cellwright.runs.execute.workspace import ContextRegistry, RunResources, Workspace
 from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 from tests.conftest import notebook_source

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 import anyio
+import msgspec
 
 from cellwright.errors import KernelLost
 from cellwright.kernel.observation import VariablePreview, preview_of
@@ -15,7 +16,7 @@ from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.link import LinkClosed
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.task_groups import wait_for_any
-from cellwright_guest import report_wire, wire
+from cellwright_guest import answer_wire, report_wire, wire
 
 INSIDE: Final = PurePosixPath("/project")
 GRACE_SECONDS: Final = 10.0
@@ -41,6 +42,8 @@ class ProgramEnd:
 
 ANSWER_SECONDS: Final = 20
 """How long a kernel may take over a question that runs no code of the notebook."""
+
+_TESTS_SECONDS: Final = 60
 
 AnswerT = TypeVar("AnswerT", bound=wire.SideAnswer)
 
@@ -110,6 +113,21 @@ class SideCalls:
             report_wire.FactsTold, lambda number: report_wire.AskFacts(request=number, names=wanted)
         )
         return tuple(answer.facts)
+
+    async def fill(self, text: str) -> answer_wire.TextFilled:
+        """A text with the notebook's values in place of its fields, or why it cannot be."""
+        filled = await self.ask_for(
+            answer_wire.TextFilled, lambda number: answer_wire.FillText(request=number, text=text)
+        )
+        # What a kernel says of itself is bounded here, too.
+        return msgspec.structs.replace(filled, text=filled.text[: answer_wire.MOST_CHARACTERS])
+
+    async def run_tests(self, names: Sequence[str]) -> tuple[answer_wire.NotebookTest, ...]:
+        """How these test functions of the notebook go, with its values as they are now."""
+        asked = await self.ask(lambda number: answer_wire.RunTests(request=number, names=list(names)), _TESTS_SECONDS)
+        told = {test.name: test for test in asked.expect(answer_wire.NotebookTests).tests}
+        late = answer_wire.NotebookTest(name="", verdict="failed", message="it took too long")
+        return tuple(told.get(name, msgspec.structs.replace(late, name=name)) for name in names)
 
     async def add_files(self, files: dict[str, bytes]) -> bool:
         """Put files where the kernel imports from; False if it could not."""

@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio.to_thread
 
+from cellwright.errors import KernelLost
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.remedies import Hint, Remedy, remedy, sentence_of
@@ -69,6 +70,15 @@ async def tidy_up(workspace: Workspace, plan: Plan, key: str, *, is_new: bool) -
     )
     if wanted is not document:
         await editor.set_header(wanted.header)
+
+
+async def fill_answer(workspace: Workspace, template: str) -> str:
+    """The answer with the notebook's values as they are now; empty where they cannot be had."""
+    try:
+        filled = await workspace.editor.notebook.side_calls.fill(template)
+    except KernelLost:
+        return ""
+    return workspace.context.masker.mask(filled.text).text
 
 
 # ── at the end ──

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -10,14 +10,10 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.steering import SteeringInput
-from cellwright.agents.trust_store import TrustStore
 from cellwright.journal.flow import Flow
-from cellwright.policy.masking.masker import Masker
 from cellwright.runs.deliver.delivery import (
-    CheckNotebook,
     CheckOutcome,
     Comparison,
-    DeliveredTask,
     Delivery,
     RunEnd,
     with_plan_checks,
@@ -32,14 +28,20 @@ from cellwright.runs.events import (
     StageEntered,
     task_event,
 )
-from cellwright.runs.execute.agent_results import STOPPED, AgentResults, end_without_plan, first_limits
+from cellwright.runs.execute.agent_results import (
+    STOPPED,
+    AgentResults,
+    assignment_for,
+    delivery_of,
+    end_without_plan,
+    first_limits,
+)
 from cellwright.runs.execute.agreement import AgreedPlan, agree
 from cellwright.runs.execute.analyst import Analyst
-from cellwright.runs.execute.files import deliver, tidy_up
+from cellwright.runs.execute.files import deliver, fill_answer, tidy_up
 from cellwright.runs.execute.parallel_tasks import ParallelTasks, independent_tasks, parallel_note
-from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.execute.steering_commands import SteeringCommand, hear
-from cellwright.runs.execute.workspace import ContextRegistry, OpenWorkspace, Workspace, with_tool
+from cellwright.runs.execute.workspace import RunResources, Workspace, with_tool
 from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
 from cellwright.runs.history.history import backtrack
 from cellwright.runs.plan import brief
@@ -48,22 +50,9 @@ from cellwright.runs.views.branches import branches_of, compare_alternatives
 
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
-_UNMET: Final = frozenset({"failed", "planned"})
+_FIXER: Final = "fixer"
 _REPAIR_ROUNDS: Final = 2
 """So often what the check found goes back to be repaired."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResources:
-    """What runs of this process work with."""
-
-    open_workspace: OpenWorkspace
-    contexts: ContextRegistry
-    turns: RunSlots
-    check: CheckNotebook
-    trust: TrustStore
-    masker: Masker
-    """For what people are asked before there is a workspace."""
 
 
 class Run:
@@ -77,6 +66,8 @@ class Run:
         self._is_new = is_new
         self._plan = goal.plan or Plan(title=goal.words[:120])
         self._has_plan = goal.plan is not None
+        self._before: Plan | None = None
+        """What was done for a goal that became another."""
         self._agreed = AgreedPlan(envelope=None, allowed=(), denied=())
         self._agreed_for: tuple[tuple[str, ...], ...] | None = None
         self._heard = 0
@@ -98,9 +89,15 @@ class Run:
         worker = self._worker = self._worker or await self._find_worker()
         if worker.who == "analyst":
             return await self._make_analysts_brief(worker)
+        is_planned_first = self._goal.begins == "planner"
         if self._has_plan:
             if self._goal.plan is not None and not self._round:
-                await self._adopt(brief.with_story(self._plan))
+                await self._adopt(brief.with_story(self._plan) if is_planned_first else self._plan)
+            return None
+        if not is_planned_first:
+            self._before = self._plan if self._plan.tasks else None
+            self._has_plan = True
+            await self._adopt(brief.whole_goal(self._goal.words))
             return None
         await self._stage("brief")
         notes = (brief.work_so_far(self._plan),) if self._plan.tasks else ()
@@ -148,7 +145,7 @@ class Run:
     async def agree(self) -> RunEnd | None:
         """Leave for everything the plan will touch, or the end."""
         self._round += 1
-        touched = (self._plan.hosts, self._plan.packages)
+        touched = self._touched
         if self._agreed_for == touched:
             return None
         await self._stage("agree")
@@ -179,10 +176,15 @@ class Run:
             if self._steered.stop:
                 return RunEnd(status="stopped", why=self._steered.stop)
             task = self._plan.next_task() if self._has_plan else None
-            if task is None:
+            if task is None or self._agreed_for != self._touched:
                 return None
             if (over := await self._do_next(task)) is not None:
                 return over
+
+    @property
+    def _touched(self) -> tuple[tuple[str, ...], ...]:
+        """What the plan needs leave for."""
+        return (self._plan.hosts, self._plan.packages)
 
     async def _do_next(self, task: Task) -> RunEnd | None:
         """It, or it and others that need nothing of each other."""
@@ -232,12 +234,18 @@ class Run:
             await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
             return None
         agent = self._flow.next_child(AGENT)
-        report = await self._work(self._context(), self._task_assignment(task))
+        context = self._context()
+        if task.id == brief.WHOLE:
+            context = replace(context, tools=with_tool(context.tools, brief.plan_tool()))
+        report = await self._work(context, self._task_assignment(task))
+        if report.plan is not None:
+            await self._adopt(brief.handed_in(report.plan, self._goal.words))
+            return None
         if task.alternatives:
             await self._compare(task, agent)
         match report.outcome:
             case "finished":
-                self._used.take_answer(report)
+                self._used.take_answer(report, is_repair=task.role == _FIXER)
                 await self._became(task, "done", report.answer or report.summary)
                 return None
             case "stopped" | "cancelled":
@@ -246,7 +254,9 @@ class Run:
                 await self._became(task, "failed", report.why)
                 return RunEnd(status="stopped", why=report.why)
             case "out-of-budget" | "gave-up":
-                became = await self._backtrack(task, agent)
+                # A failed task leaves no broken notebook behind: what it was before is gone back to.
+                step, editor = f"go back before {task.id}", self._workspace.editor
+                became = await self._flow.step(step, lambda: backtrack(editor, agent))
                 await self._became(task, "failed", f"{report.why} {became}".strip())
                 return None
 
@@ -260,10 +270,6 @@ class Run:
         comparison = await self._flow.step(f"compare {task.id}", work, returns=Comparison)
         self._comparisons[task.id] = comparison
         await self._flow.tell(AlternativesCompared(comparison=comparison))
-
-    async def _backtrack(self, task: Task, agent: str) -> str:
-        """A failed task leaves no broken notebook behind: what it was before is gone back to. Says so."""
-        return await self._flow.step(f"go back before {task.id}", lambda: backtrack(self._workspace.editor, agent))
 
     async def _became(self, task: Task, status: TaskStatus, note: str = "") -> Task:
         changed = replace(task, status=status, note=note)
@@ -284,12 +290,20 @@ class Run:
                 id=f"mend-{self._round}-{attempt + 1}",
                 title="Repair what the check found",
                 todo="\n".join(f"- {problem}" for problem in self._checked.problems),
-                role="fixer",
+                role=_FIXER,
             )
             await self._adopt(self._plan.with_task(repair))
             if (over := await self.build()) is not None or not self._has_plan:
                 return over
+            await self._fill_again(attempt)
         return None
+
+    async def _fill_again(self, attempt: int) -> None:
+        """After a repair the answer's figures are those of the notebook as it is now."""
+        if template := self._used.template:
+            work = partial(fill_answer, self._workspace, template)
+            filled = await self._flow.step(f"fill the answer {self._round}.{attempt + 1}", work)
+            self._used.answer = filled or self._used.answer
 
     async def _check(self, attempt: int) -> CheckOutcome:
         workspace, goal, plan = self._workspace, self._goal, self._plan
@@ -310,40 +324,34 @@ class Run:
     async def is_settled(self) -> bool:
         """Whether nobody has given it more to do meanwhile."""
         await self._hear()
-        return self._has_plan and self._plan.next_task() is None
+        return self.is_built
 
     @property
     def has_new_goal(self) -> bool:
         """Whether the goal changed, so that there is no plan for it yet."""
         return not self._has_plan
 
+    @property
+    def is_built(self) -> bool:
+        """Whether nothing of the plan is left to do; a plan that was handed in may need leave first."""
+        return self._has_plan and self._plan.next_task() is None
+
     # ── deliver ──
 
     async def deliver(self, over: RunEnd | None) -> Delivery:
         """What there is, handed over honestly: what is unmet, what nobody repaired and what was not allowed."""
         await self._stage("deliver")
-        flow, workspace, goal, plan, used = self._flow, self._workspace, self._goal, self._plan, self._used
-        checked = self._checked or CheckOutcome(problems=())
-        unmet = [f"{each.title}: {each.note or each.status}" for each in plan.tasks if each.status in _UNMET]
-        is_partial = bool(checked.problems or unmet) or self._checked is None
-        delivery = Delivery(
-            status=over.status if over else "partial" if is_partial else "done",
-            goal=goal.words,
-            title=plan.title,
-            answer=used.answer,
-            summary=used.summary,
-            why=over.why if over else "; ".join([*unmet, *checked.problems]),
-            assumptions=(*plan.assumptions, *((self._worker.why,) if self._worker and self._worker.why else ())),
-            caveats=(*self._agreed.denied, *unmet, *self._analyst.caveats, *filter(None, [checked.note])),
-            tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
-            checks=checked.checks,
+        flow, workspace, goal = self._flow, self._workspace, self._goal
+        worker = (self._worker.why,) if self._worker and self._worker.why else ()
+        delivery = delivery_of(
+            goal,
+            self._plan,
+            self._used,
+            checked=self._checked,
+            over=over,
+            assumptions=worker,
+            caveats=(*self._agreed.denied, *self._analyst.caveats),
             comparisons=tuple(self._comparisons.values()),
-            # What kept it from being checked is why it ended, and is told once.
-            problems=checked.problems if checked.ran == "whole" else (),
-            notebook=goal.notebook,
-            proof=checked.proof,
-            microdollars=used.microdollars,
-            tokens=used.tokens,
         )
         hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)
@@ -372,23 +380,19 @@ class Run:
         return self._workspace.context_under(envelope, self._goal.approve)
 
     def _task_assignment(self, task: Task, *more: Note) -> Assignment:
-        denied = tuple(Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied)
-        text = brief.work_text(self._goal.words, task)
-        return self._assignment(text, task.role, brief.overview(self._plan, task), (*denied, *more))
+        notes = [Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied]
+        if task.id == brief.WHOLE and self._before is not None:
+            notes.append(brief.work_so_far(self._before))
+        if task.id == brief.STORY_TASK and self._goal.begins == "agent":
+            notes.append(brief.answers_so_far(self._plan))
+        if task.role == _FIXER and self._used.answer:
+            notes.append(Note(name="the answer as it stands", text=self._used.template or self._used.answer))
+        plan = "" if task.id == brief.WHOLE else brief.overview(self._plan, task)
+        return self._assignment(brief.work_text(self._goal.words, task), task.role, plan, (*notes, *more))
 
     def _assignment(self, text: str, role: str, plan: str, notes: tuple[Note, ...]) -> Assignment:
-        return Assignment(
-            goal=text,
-            role=role,
-            plan=plan,
-            notes=notes,
-            limits=self._used.limits,
-            models=self._goal.models,
-            is_private=self._goal.is_private,
-            is_attended=self._goal.approve != "never",
-            if_unknown="ask" if self._goal.approve != "never" else "stop",
-            orders_heard=self._heard,
-        )
+        limits, heard = self._used.limits, self._heard
+        return assignment_for(self._goal, text, role, plan=plan, notes=notes, limits=limits, heard=heard)
 
     async def _work(self, context: AgentContext, assignment: Assignment) -> AgentReport:
         with self._resources.contexts.let_in(self._flow.next_child(AGENT), context):

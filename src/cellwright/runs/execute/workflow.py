@@ -15,7 +15,8 @@ from cellwright.journal.flow import Flow, Workflow
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
 from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
 from cellwright.runs.execute.project_trust import begin, decide_additions, parse_beginning
-from cellwright.runs.execute.run import Run, RunResources
+from cellwright.runs.execute.run import Run
+from cellwright.runs.execute.workspace import RunResources
 from cellwright.runs.goal.goal import Goal, parse_goal
 
 RUN = "run"
@@ -43,7 +44,7 @@ async def _work(run: Run) -> Delivery:
             over = await run.agree()
         if over is None and not run.has_new_goal:
             over = await run.build()
-        if over is None and not run.has_new_goal:
+        if over is None and run.is_built:
             over = await run.check()
         if over is not None or await run.is_settled():
             return await run.deliver(over)

@@ -14,11 +14,15 @@ import anyio
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.project_additions import Addition
+from cellwright.agents.trust_store import TrustStore
 from cellwright.kernel.profiler import Profiler
 from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rules import Rules
 from cellwright.remedies import Hint
+from cellwright.runs.deliver.delivery import CheckNotebook
 from cellwright.runs.deliver.report.report import DrawCharts
+from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.goal.goal import Approve, Goal
 from cellwright.tools.approval.guard import Guard
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -117,3 +121,16 @@ class ContextRegistry:
         while agent not in self._let_in:
             await self._changed.wait()
         return self._let_in[agent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResources:
+    """What runs of this process work with."""
+
+    open_workspace: OpenWorkspace
+    contexts: ContextRegistry
+    turns: RunSlots
+    check: CheckNotebook
+    trust: TrustStore
+    masker: Masker
+    """For what people are asked before there is a workspace."""

@@ -56,6 +56,8 @@ class Goal:
     """What its notebook may use, as `--limit` takes it: `memory=2g`."""
     continues: str = ""
     """The run this one takes up."""
+    begins: Literal["planner", "agent"] = "planner"
+    """Who reads it first: an agent that can act and may plan; in runs of the version before, a planner who may not."""
 
     @property
     def is_attended(self) -> bool:

@@ -85,6 +85,7 @@ def read_goal(
         priority=typed.priority,
         python=typed.python,
         limits=tuple(typed.limits),
+        begins="agent",
     )
 
 

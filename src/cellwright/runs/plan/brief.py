@@ -1,10 +1,13 @@
-"""The brief: from a goal to a plan that can be checked. Made by a planner in, most often, one answer of its model."""
+"""The brief: what the agents of a run are told to do. A small goal is one task, done by whoever reads it first; that
+agent may hand in a plan instead, of tasks that can be checked.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -19,9 +22,12 @@ from cellwright.runs.plan.plan import (
     parse_plan,
     plan_json,
 )
-from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
 
 ROLE: Final = "planner"
+"""Whoever planned first, in runs of the version before."""
+WHOLE: Final = "answer"
+"""The id of the task that is the whole goal."""
 STORY_TASK: Final = "tell-the-story"
 """The id of the task that makes the notebook readable; ours, after all others."""
 _STORY: Final = (
@@ -31,6 +37,11 @@ _STORY: Final = (
 )
 
 
+_REPORT: Final = re.compile(
+    r"\b(reports?|write[- ]?ups?|memo|article|essay|presentation|slides|summary document)\b", flags=re.IGNORECASE
+)
+_STORY_TASKS: Final = 3
+"""A plan of so many tasks gets a writer: several agents made it."""
 _ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
 
 
@@ -75,10 +86,23 @@ _TASKS: Final = TypeAdapter(tuple[Task, ...])
 
 
 def plan_finish() -> Tool:
-    """The planner's own way to finish: with a plan."""
+    """The planner's own way to finish: with a plan. Of runs of the version before."""
+    made = plan_tool()
+
+    async def run(parsed: Any, calling: CallContext) -> ToolResult:
+        done = await made.run(parsed, calling)
+        if not isinstance(done, Done) or not isinstance(done.value, dict):
+            return done
+        return replace(done, value={"summary": done.value["summary"], "answer": json.dumps(done.value["plan"])})
+
+    return replace(made, name="finish", run=run)
+
+
+def plan_tool() -> Tool:
+    """The way to hand in a plan instead of doing all of it at once."""
 
     @tool()
-    async def finish(
+    async def plan(
         title: Annotated[str, Field(description="The notebook's title.", min_length=1, max_length=200)],
         tasks: Annotated[list[_Task], Field(min_length=1, max_length=MOST_TASKS)],
         deliverable: Annotated[str, Field(description="What the person will hold in their hands.")] = "",
@@ -86,19 +110,41 @@ def plan_finish() -> Tool:
         hosts: Annotated[list[str], Field(description="Hosts the code will fetch from, `host` or `host:port`.")] = [],  # noqa: B006
         packages: Annotated[list[str], Field(description="Packages that must be installed.")] = [],  # noqa: B006
     ) -> ToolResult:
-        """Hand in the plan. Others carry it out; nothing comes after this."""
+        """Have the goal done as several tasks, each by an agent of its own; nothing comes after this.
+
+        Only for a goal with several results, with parts that can be built at the same time, or that needs hosts,
+        packages or files beyond what was given. All else is done at once, with `apply`.
+        """
         drafted = [each.model_dump() for each in tasks]
         for each in drafted:
             each["person_decides"] = each["person_decides"] and bool(each["alternatives"])
-        plan = Plan(title=title, deliverable=deliverable, tasks=_TASKS.validate_python(drafted))
-        plan = replace(plan, assumptions=tuple(assumptions), hosts=tuple(hosts), packages=tuple(packages))
+        made = Plan(title=title, deliverable=deliverable, tasks=_TASKS.validate_python(drafted))
+        made = replace(made, assumptions=tuple(assumptions), hosts=tuple(hosts), packages=tuple(packages))
         try:
-            checked(plan)
+            checked(made)
         except UserError as problem:
             return ToolError(kind="bad-arguments", message=problem.message, hint=problem.hint)
-        return Done(text="Planned.", value={"summary": title, "answer": json.dumps(plan_json(plan))}, ends=True)
+        return Done(text="Planned.", value={"summary": title, "answer": "", "plan": plan_json(made)}, ends=True)
 
-    return finish
+    return plan
+
+
+def whole_goal(words: str) -> Plan:
+    """The goal as one task; and a writer's, where a report is asked for."""
+    plan = Plan(title=words[:120], tasks=(Task(id=WHOLE, title=words[:120]),))
+    return with_story(plan) if _REPORT.search(words) else plan
+
+
+def handed_in(plan: object, words: str) -> Plan:
+    """The plan an agent handed in, with a writer at its end where that pays."""
+    made = parse_plan(plan)
+    return with_story(made) if len(made.tasks) >= _STORY_TASKS or _REPORT.search(words) else made
+
+
+def answers_so_far(plan: Plan) -> Note:
+    """What the tasks came to, for whoever writes about it."""
+    lines = [f"- {task.title}: {task.note}" for task in plan.tasks if task.status == "done" and task.note]
+    return Note(name="answers of the tasks", text="\n".join(lines), is_data=True)
 
 
 def plan_of(report: AgentReport, goal: str) -> Plan:
@@ -139,11 +185,16 @@ def overview(plan: Plan, current: Task) -> str:
 
 def work_text(goal: str, task: Task) -> str:
     """What one agent is to do."""
+    if task.id == WHOLE:
+        return goal
     lines = [f"The whole goal: {goal}", "", f"Your task: {task.title}"]
     lines += [task.todo] if task.todo and task.todo != task.title else []
     if task.checks:
-        lines += ["", "For each of these, write a test in the notebook: a cell with only a function of this name that "]
-        lines[-1] += "takes the variables it checks as they are, and asserts."
+        lines += [
+            "",
+            "For each of these, write a test in the notebook: a cell with only a function of this name, without ",
+        ]
+        lines[-1] += "parameters, that reads the notebook's variables and asserts."
         lines += [f"- `{check.test}`: {check.says}" for check in task.checks]
     if task.alternatives:
         lines += [
