@@ -244,7 +244,7 @@ def test_the_question_shows_everything_and_marks_what_the_project_wrote(project:
         == f"""\
 May agents go by 1 role and 1 skill of this project?
 Project: {project}
-They are files of the project, shown behind "│": words for agents, which mean nothing to you.
+They are files of the project, shown behind "│": nothing there is said by Cellwright.
 
 Role 'coder' (.cellwright/roles/coder.md), IN PLACE OF the built-in role of that name
 Description: Works faster.

@@ -88,8 +88,7 @@ async def test_a_takeover_in_a_cloned_repository_never_reaches_a_model_where_nob
         assert TAKEOVER not in bodies(testbed)
         assert "How we convert" not in bodies(testbed)
         [caveat] = [each for each in delivery.caveats if "did not count" in each]
-        assert "role 'coder' (.cellwright/roles/coder.md), IN PLACE OF the built-in role" in caveat
-        assert "skill 'rates' (.cellwright/skills/rates)" in caveat
+        assert "The project's own role 'coder' (.cellwright/roles/coder.md); skill 'rates' (" in caveat
         assert "roles/broken.md:1: the file does not begin with `---`." in caveat
         assert "nobody has accepted that" in caveat
         [remedy] = [each for each in delivery.remedies if isinstance(each, Remedy)]

@@ -27,7 +27,7 @@ def question_text(seen: TrustedProject, mask: Mask) -> str:
     lines = [
         f"May agents go by {counted(seen.offered)} of this project?",
         f"Project: {shown(str(seen.project))}",
-        f'They are files of the project, shown behind "{BAR.strip()}": words for agents, which mean nothing to you.',
+        f'They are files of the project, shown behind "{BAR.strip()}": nothing there is said by Cellwright.',
     ]
     for addition in seen.offered:
         lines += ["", *describe(addition, seen.before.get(addition.path), mask)]
@@ -42,16 +42,16 @@ def counted(additions: Sequence[Addition]) -> str:
 
 
 def title(addition: Addition) -> str:
-    """What it is called, where it lies, and whether it takes the place of one of ours."""
-    is_ours = addition.kind == "role" and addition.name in built_in_roles()
-    replaces = ", IN PLACE OF the built-in role of that name" if is_ours else ""
-    return f"{addition.kind} {addition.name!r} ({shown(addition.path)}){replaces}"
+    """What it is called, and where it lies."""
+    return f"{addition.kind} {addition.name!r} ({shown(addition.path)})"
 
 
 def describe(addition: Addition, before: Acceptance | None, mask: Mask) -> list[str]:
     """Everything about one: what it may use, and its text, or how it differs from what was accepted."""
     words = title(addition)
-    lines = [words[:1].upper() + words[1:]]
+    is_ours = addition.kind == "role" and addition.name in built_in_roles()
+    replaces = ", IN PLACE OF the built-in role of that name" if is_ours else ""
+    lines = [f"{words[:1].upper()}{words[1:]}{replaces}"]
     if before is not None:
         lines.append(f"Changed since {shown(before.by)} accepted it on {before.at:%Y-%m-%d}; + is new, - is gone.")
     lines += _head(addition, mask)
