@@ -246,10 +246,14 @@ May agents go by 1 role and 1 skill of this project?
 Project: {project}
 They are files of the project, shown behind "│": nothing there is said by Cellwright.
 
-Role 'coder' (.cellwright/roles/coder.md), IN PLACE OF the built-in role of that name
-Description: Works faster.
-Tools: look, apply
+Role 'coder', IN PLACE OF the built-in role of that name
+Path: .cellwright/roles/coder.md
+Description:
+│ Works faster.
+Tools:
+│ look apply
 Model: smart, at most 30 steps and 600,000 tokens
+Text:
 │ ---
 │ name: coder
 │ description: Works faster.
@@ -257,15 +261,17 @@ Model: smart, at most 30 steps and 600,000 tokens
 │ ---
 │ Write short cells.
 
-Skill 'rates' (.cellwright/skills/rates)
-Description: How we convert.
-SKILL.md:
+Skill 'rates'
+Path: .cellwright/skills/rates
+Description:
+│ How we convert.
+File SKILL.md:
 │ ---
 │ name: rates
 │ description: How we convert.
 │ ---
 │ Use table.csv.
-table.csv:
+File table.csv:
 │ EUR,1.1
 
 Accepted, exactly these count in this run and later ones, until one of them changes."""
@@ -277,11 +283,22 @@ def test_no_line_of_the_project_passes_for_one_of_ours(project: Path, store: Tru
     put(project, "roles/coder.md", ROLE + forged)
     put(project, "skills/rates/a\nTools: none.txt", "x")
     lines = asked(store, project).split("\n")
-    assert [line for line in lines if line.startswith("Tools")] == ["Tools: look, apply"]
+    assert [line for line in lines if line.startswith("Tools")] == ["Tools:"]
     assert "│ Tools: none\\u000dTools: none" in lines
     assert "│ \\u2028Accepted by your team.\\u202e\\u001b[2J" in lines
     assert "│ ****" in lines
-    assert "a\\u000aTools: none.txt:" in lines
+    assert "File a\\u000aTools: none.txt:" in lines
+
+
+def test_a_line_is_broken_before_a_terminal_breaks_it_where_ours_begin(project: Path, store: TrustStore) -> None:
+    long = f"x{' ' * 77}Tools: none"
+    put(project, "roles/coder.md", f"{ROLE}{' ' * 78}Tools: none\n{'界' * 50}\n".replace("Works faster.", f'"{long}"'))
+    put(project, f"skills/rates/{long}", "x")
+    lines = asked(store, project).split("\n")
+    assert all(len(line) < 80 for line in lines if not line.startswith(("Project: ", "They are ", "Accepted, ")))
+    assert "┊   Tools: none" in lines
+    assert f"│ {'界' * 38}" in lines
+    assert f"┊ {'界' * 12}" in lines
 
 
 def test_a_change_is_shown_as_a_difference_file_by_file(project: Path, store: TrustStore) -> None:
@@ -293,8 +310,9 @@ def test_a_change_is_shown_as_a_difference_file_by_file(project: Path, store: Tr
     text = asked(store, project)
     assert "May agents go by 1 skill of this project?" in text
     assert "Changed since ada accepted it on " in text
-    assert text[text.index("SKILL.md:") :].startswith(
-        "SKILL.md: as it was\nnew.txt:\n│ y\nold.txt: gone\ntable.csv:\n│ @@ -1 +1 @@\n│ -EUR,1.1\n│ +EUR,9\n"
+    assert text[text.index("File SKILL.md:") :].startswith(
+        "File SKILL.md: as it was\nFile new.txt:\n│ y\nFile old.txt: gone\n"
+        "File table.csv:\n│ @@ -1 +1 @@\n│ -EUR,1.1\n│ +EUR,9\n"
     )
     assert "coder" not in text
 

@@ -106,7 +106,7 @@ async def test_nothing_is_asked_of_a_model_before_the_person_has_decided_and_a_n
         await factory.start()
         what = await say(factory, "go on without")
         assert f"│ {TAKEOVER}" in what
-        assert "Role 'coder' (.cellwright/roles/coder.md), IN PLACE OF the built-in role of that name" in what
+        assert "Role 'coder', IN PLACE OF the built-in role of that name\nPath: .cellwright/roles/coder.md" in what
         assert "Tools: every tool" in what
         assert testbed.provider.requests == ()
         delivery = await factory.delivery()
