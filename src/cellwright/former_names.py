@@ -10,7 +10,7 @@ _HOMES = {
     "cellwright.agents": {
         "assignment": ("AgentReport", "Assignment", "Note"),
         "prompt.prompt": ("PromptPart", "Rank", "Weight", "assemble"),
-        "role": ("Role", "read_roles"),
+        "role": ("Role",),
     },
     "cellwright.journal": {
         "effects": ("Effect",),

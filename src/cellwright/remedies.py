@@ -37,6 +37,7 @@ RemedyKind = Literal[
     "resume_run",
     "see_inbox",
     "see_grants",
+    "trust_project",
     # journal
     "see_journal",
     "verify_journal",
@@ -72,6 +73,7 @@ ARGUMENTS: Final[Mapping[RemedyKind, frozenset[str]]] = {
     "see_doctor": frozenset({"says"}),
     "see_run": frozenset({"run"}),
     "resume_run": frozenset({"run"}),
+    "trust_project": frozenset({"project"}),
     "see_journal": frozenset({"run"}),
     "stop_daemon": frozenset({"how"}),
     "give_tls_files": frozenset({"file"}),
@@ -117,6 +119,7 @@ NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "resume_run": "Resuming it tries again.",
     "see_inbox": "See the inbox.",
     "see_grants": "See the standing grants.",
+    "trust_project": "A run that may ask asks about it.",
     "see_journal": "See the journal.",
     "verify_journal": "Verify the journal.",
     "name_journal_key": "Name the file it is in.",

@@ -11,10 +11,11 @@ from pydantic import TypeAdapter
 
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.front_matter import read_front_matter
+from cellwright.agents.project_additions import find_additions, roles_with, skills_of
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.repair.deterministic import APPLY, INSTALL, RUN
-from cellwright.agents.role import Role, built_in_roles, read_role, read_roles, role_named
-from cellwright.agents.skills import Skill, read_skill, read_skills, skill_tools
+from cellwright.agents.role import Role, built_in_roles, read_role, role_named
+from cellwright.agents.skills import Skill, read_skill, skill_tools
 from cellwright.agents.styles import READINGS
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
@@ -159,12 +160,12 @@ def test_a_projects_role_replaces_ours_and_others_are_added(tmp_path: Path) -> N
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text(f"{HEAD}---\nYou count.\n")
     (folder / "coder.md").write_text("---\nname: coder\ndescription: Ours.\n---\nOur way.\n")
-    roles = read_roles(tmp_path)
+    roles = roles_with(find_additions(tmp_path).sound())
     assert (roles["counter"].prompt, roles["coder"].prompt) == ("You count.", "Our way.")
     assert "planner" in roles
     (folder / "other.md").write_text(f"{HEAD}---\nYou count, too.\n")
     with pytest.raises(UserError, match="Two roles are called 'counter'"):
-        read_roles(tmp_path)
+        find_additions(tmp_path).sound()
 
 
 def test_an_unknown_role_is_told_with_those_there_are() -> None:
@@ -187,7 +188,7 @@ def a_skill(project: Path, name: str = "rates", head: str = "") -> Path:
 
 def test_a_projects_skills_are_told_by_name_and_description(tmp_path: Path) -> None:
     a_skill(tmp_path, head='license: MIT\nmetadata:\n  version: "1.0"\nallowed-tools: look apply\n')
-    [skill] = read_skills(tmp_path)
+    [skill] = skills_of(find_additions(tmp_path).sound())
     assert skill.line == "- rates: How we convert currencies."
     assert skill.body == "Use table.csv, the closing rate."
 
@@ -206,7 +207,7 @@ def test_a_projects_skills_are_told_by_name_and_description(tmp_path: Path) -> N
 )
 def test_a_mistake_in_a_skill_is_told_with_its_line(text: str, complaint: str) -> None:
     with pytest.raises(UserError) as caught:
-        read_skill(text, Path("/x/rates"), "SKILL.md")
+        read_skill(text, "rates", "SKILL.md")
     assert caught.value.message.startswith(complaint)
 
 
@@ -216,7 +217,11 @@ async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(
     folder = a_skill(tmp_path)
     (tmp_path / "secret.txt").write_text("no")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
-    tools = Toolset(skill_tools(read_skills(tmp_path)))
+    (folder / "big.txt").write_text("x" * 300_000)
+    (folder / "more").mkdir()
+    (folder / "more/notes.txt").write_text("Weekends have Friday's rate.")
+    tools = Toolset(skill_tools(skills_of(find_additions(tmp_path).sound())))
+    (folder / "table.csv").write_text("EUR,1000\n")
 
     async def read(**arguments: str) -> object:
         tool = tools["read_skill"]
@@ -231,7 +236,7 @@ async def test_a_skill_is_read_when_it_is_needed_and_nothing_outside_its_folder(
     for file in ("../../../secret.txt", "link.txt", "gone.txt", str(tmp_path / "secret.txt")):
         assert isinstance(await read(name="rates", file=file), ToolError)
     assert isinstance(await read(name="other"), ToolError)
-    (folder / "big.txt").write_text("x" * 300_000)
+    assert await read(name="rates", file="more/../more/notes.txt") == "Weekends have Friday's rate."
     refused = await read(name="rates", file="big.txt")
     assert isinstance(refused, ToolError) and refused.kind == "too-big"
 
@@ -245,7 +250,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
         editor = await NotebookEditor.open(notebook, tmp_path / "desk.json")
         project, kept = notebook.path.parent, JournalTexts(records)
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier=probe().tier)
-        skill = Skill(name="s", description="d", body="b", folder=tmp_path)
+        skill = Skill(name="s", description="d", body="b")
         tools = [
             *notebook_tools(editor),
             plan_tool(),

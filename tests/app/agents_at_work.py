@@ -13,7 +13,9 @@ from pydantic import TypeAdapter
 
 from cellwright.agents.assignment import AgentReport
 from cellwright.agents.loop import agent_workflow
+from cellwright.agents.project_additions import find_additions
 from cellwright.agents.prompt.prompt_store import JournalTexts
+from cellwright.agents.trust_store import TrustStore
 from cellwright.app import WorkspaceOptions, agent_context_opener
 from cellwright.journal.crash import AtCrashPoint, carry_on
 from cellwright.journal.journal import Journal
@@ -39,6 +41,11 @@ style: {style}
 ---
 You help.
 """
+
+
+def accept_all(home: Path, project: Path) -> None:
+    """As a person does who has read what the project brings along."""
+    TrustStore(home).accept(project, find_additions(project).sound(), by="ada")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

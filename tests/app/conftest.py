@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import template, testbed, where
-from tests.app.agents_at_work import ROLE
+from tests.app.agents_at_work import ROLE, accept_all
+from tests.models.testbed import ModelTestbed
 from tests.sandbox.egress.world import World, world
 
 __all__ = ["template", "testbed", "where"]
@@ -21,8 +22,8 @@ def internet(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def project(write_notebook: Callable[..., Path]) -> Callable[..., Path]:
-    """A notebook with these cells, in a project with a role of its own that has every tool."""
+def project(write_notebook: Callable[..., Path], testbed: ModelTestbed) -> Callable[..., Path]:
+    """A notebook with these cells, in a project with roles of its own that have every tool; a person accepted them."""
 
     def make(*cells: str) -> Path:
         path = write_notebook(*(cells or ("x = 1",)))
@@ -30,6 +31,7 @@ def project(write_notebook: Callable[..., Path]) -> Callable[..., Path]:
             role = path.parent / ".cellwright" / "roles" / f"{name}.md"
             role.parent.mkdir(parents=True, exist_ok=True)
             role.write_text(ROLE.format(name=name, style=style))
+        accept_all(testbed.home, path.parent)
         return path
 
     return make

@@ -26,7 +26,7 @@ from cellwright.settings import Settings
 from cellwright.testing import CallTool
 from tests.agents.driver import ADA, DONE, an_assignment
 from tests.agents.driver import KEY as CHAIN_KEY
-from tests.app.agents_at_work import open_agents_at_work
+from tests.app.agents_at_work import accept_all, open_agents_at_work
 from tests.app.pages import site
 from tests.kernel.test_environment_kernels import needed_by, tiny_wheel, wheel_of
 from tests.models.testbed import KEY, ModelTestbed
@@ -333,13 +333,14 @@ async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelo
 
 
 @pytest.mark.slow
-async def test_roles_skills_rules_and_data_of_the_project_count(
+async def test_accepted_roles_and_skills_rules_and_data_of_the_project_count(
     testbed: ModelTestbed, where: Path, project: Project, pool: KernelPool, tmp_path: Path
 ) -> None:
     path = project("x = 1")
     skill = path.parent / ".cellwright/skills/weighing/SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: weighing\ndescription: How birds are weighed.\n---\nIn grams.\n")
+    accept_all(testbed.home, path.parent)
     (path.parent / ".cellwright/rules.toml").write_text(
         '[[rule]]\naction = "run-shell"\nthen = "deny"\nreason = "No shell in this project."\n'
     )
@@ -361,6 +362,7 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     skill = path.parent / ".cellwright/skills/weighing/SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: weighing\ndescription: How birds are weighed.\n---\nIn grams.\n")
+    accept_all(testbed.home, path.parent)
     await anyio.run_process(["git", "init", "-q"], cwd=path.parent)
     settings = Settings(home=testbed.home, cache=testbed.home / "cache")
     options = WorkspaceOptions(settings=settings, pool=pool, launch=testbed.launch())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import yaml
@@ -68,15 +67,6 @@ def split_words(value: object) -> object:
     """A list of words, for fields in which one text stands for the list of its words."""
     texts = (value,) if isinstance(value, str) else value
     return [word for text in texts for word in text.split()] if isinstance(texts, tuple) else texts
-
-
-def read_page(path: Path, project: Path) -> tuple[str, str]:
-    """The text of a file, and where it lies in the project. Raises `UserError`. Blocking."""
-    where = str(path.relative_to(project))
-    try:
-        return path.read_text(encoding="utf-8"), where
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Cannot read {where}: {error}.", hint="It is to be a text in UTF-8.") from error
 
 
 def read_front_matter(text: str, where: str) -> FrontMatter:

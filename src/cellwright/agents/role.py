@@ -1,6 +1,7 @@
 """Roles: what an agent is told about its work, which tools it has and how long it may take. A role is data.
 
-Ours lie in `roles/*.md`; a project adds its own, or replaces one of ours, in `.cellwright/roles/`.
+Ours lie in `roles/*.md`; a project adds its own, or replaces one of ours, in `.cellwright/roles/`, once a person has
+accepted it: see `project_additions`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 
-from cellwright.agents.front_matter import read_front_matter, read_page, split_words
+from cellwright.agents.front_matter import read_front_matter, split_words
 from cellwright.errors import UserError
 from cellwright.models import Tier
 
@@ -67,17 +68,6 @@ def built_in_roles() -> dict[str, Role]:
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".md")), key=lambda file: file.name)
     roles = [read_role(file.read_text(encoding="utf-8"), f"roles/{file.name}") for file in files]
     return {role.name: role for role in roles}
-
-
-def read_roles(project: Path) -> Mapping[str, Role]:
-    """Ours and the project's; one of the project's replaces ours of the same name. Raises `UserError`. Blocking."""
-    own = dict[str, Role]()
-    for path in sorted((project / FOLDER).glob("*.md")):
-        role = read_role(*read_page(path, project))
-        if role.name in own:
-            raise UserError(f"Two roles are called {role.name!r}.", hint=f"Rename the one in {path.name}.")
-        own[role.name] = role
-    return built_in_roles() | own
 
 
 def role_named(roles: Mapping[str, Role], name: str) -> Role:

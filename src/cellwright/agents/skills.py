@@ -1,20 +1,21 @@
 """Skills in the Agent Skills format: a folder with a `SKILL.md`, whose text is read only when it is needed.
 
-Every request carries a skill's name and description; the body, and the files beside it, come through `read_skill`.
+Every request carries a skill's name and description; the body, and the files beside it, come through `read_skill`, as
+they were when a person accepted them: see `project_additions`.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
 
-import anyio.to_thread
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from cellwright.agents.front_matter import read_front_matter, read_page
+from cellwright.agents.front_matter import read_front_matter
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 FOLDER: Final = Path(".cellwright/skills")
@@ -22,7 +23,8 @@ FILE: Final = "SKILL.md"
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", flags=re.ASCII)
 _LONGEST_NAME: Final = 64
 _LONGEST_DESCRIPTION: Final = 1_024
-_LARGEST_FILE: Final = 200_000
+LARGEST_FILE: Final = 200_000
+"""Bytes of a file that is served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,10 @@ class Skill:
     description: str
     """When to use it."""
     body: str
-    folder: Path
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What it may refer to, by name."""
+    too_large: tuple[str, ...] = ()
+    """Files beside it that are not served."""
 
     @property
     def line(self) -> str:
@@ -56,22 +61,18 @@ class Skill:
         return f"- {self.name}: {self.description}"
 
 
-def read_skill(text: str, folder: Path, where: str) -> Skill:
-    """A skill of its `SKILL.md`. Raises `UserError` with the file and line."""
+def read_skill(
+    text: str, folder: str, where: str, files: Mapping[str, str] | None = None, too_large: tuple[str, ...] = ()
+) -> Skill:
+    """A skill of its `SKILL.md`, in a folder of this name. Raises `UserError` with the file and line."""
     page = read_front_matter(text, where)
     head = page.read(_HEAD)
     name = head.name
     if _NAME.fullmatch(name) is None or len(name) > _LONGEST_NAME:
         raise page.complain("name", f"{name!r} is no name for a skill: small letters, digits and single dashes.")
-    if name != folder.name:
-        raise page.complain("name", f"the skill {name!r} lies in a folder called {folder.name!r}.")
-    return Skill(name=name, description=head.description, body=page.body, folder=folder)
-
-
-def read_skills(project: Path) -> tuple[Skill, ...]:
-    """The project's skills. Raises `UserError`. Blocking."""
-    found = [(path.parent, *read_page(path, project)) for path in sorted((project / FOLDER).glob(f"*/{FILE}"))]
-    return tuple(read_skill(text, folder, where) for folder, text, where in found)
+    if name != folder:
+        raise page.complain("name", f"the skill {name!r} lies in a folder called {folder!r}.")
+    return Skill(name=name, description=head.description, body=page.body, files=files or {}, too_large=too_large)
 
 
 def skill_tools(skills: Sequence[Skill]) -> list[Tool]:
@@ -88,18 +89,15 @@ def skill_tools(skills: Sequence[Skill]) -> list[Tool]:
             )
         if file == FILE:
             return Done(text=skill.body, value=skill.body)
-        return await anyio.to_thread.run_sync(_file_of, skill, file)
+        return _file_of(skill, file)
 
     return [read] if known else []
 
 
 def _file_of(skill: Skill, file: str) -> ToolResult:
-    root = skill.folder.resolve()
-    path = (root / file).resolve()
-    # Links are followed first: one that leads out of the folder leads nowhere.
-    if not path.is_relative_to(root) or not path.is_file():
+    name = posixpath.normpath(file)
+    if name in skill.too_large:
+        return ToolError(kind="too-big", message=f"{file[:200]!r} is larger than {LARGEST_FILE:,} bytes.")
+    if (text := skill.files.get(name)) is None:
         return ToolError(kind="not-found", message=f"The skill {skill.name!r} has no file {file[:200]!r}.")
-    if path.stat().st_size > _LARGEST_FILE:
-        return ToolError(kind="too-big", message=f"{file[:200]!r} is larger than {_LARGEST_FILE:,} bytes.")
-    text = path.read_text(encoding="utf-8", errors="replace")
     return Done(text=text, value=text)

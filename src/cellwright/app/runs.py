@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -14,6 +14,8 @@ from typing import Final
 import anyio
 
 from cellwright.agents import steering
+from cellwright.agents.project_additions import Addition
+from cellwright.agents.trust_store import TrustStore
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.verification import check_outcome, verify_notebook
@@ -22,6 +24,7 @@ from cellwright.app.workspaces import (
     EDITOR_FILE,
     HOST_PERMISSIONS_FILE,
     WorkspaceOptions,
+    masker_of,
     open_workspace,
 )
 from cellwright.errors import UserError
@@ -187,6 +190,8 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
             contexts=ContextRegistry(),
             turns=slots,
             check=host.check,
+            trust=TrustStore(settings.ready_home()),
+            masker=masker_of(settings),
         )
         journal = await stack.enter_async_context(
             Journal.open(
@@ -241,7 +246,7 @@ class _RunHost:
         return {question.run for question in await (await self.records()).questions.pending()}
 
     @asynccontextmanager
-    async def open_workspace(self, run: str, goal: Goal) -> AsyncGenerator[Workspace]:
+    async def open_workspace(self, run: str, goal: Goal, additions: Sequence[Addition]) -> AsyncGenerator[Workspace]:
         """The run's notebook, live, with everything its agents work with."""
         records = await self.records()
         for release in [*self.releases]:
@@ -256,7 +261,7 @@ class _RunHost:
             def note(text: str) -> None:
                 notes.start_soon(self.note, run, text)
 
-            options = replace(await self._workspace_options(run, goal), on_progress=note)
+            options = replace(await self._workspace_options(run, goal), additions=additions, on_progress=note)
             workspace = await stack.enter_async_context(
                 open_workspace(goal.notebook, workflow=run, records=records, person=goal.person, options=options)
             )

@@ -20,10 +20,13 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
+from cellwright.agents.project_additions import Addition, roles_with, skills_of
 from cellwright.agents.prompt.context_providers import ContextProvider, DataContext, NotebookContext, limits_text
 from cellwright.agents.prompt.prompt_store import JournalTexts
-from cellwright.agents.role import Role, read_roles
-from cellwright.agents.skills import Skill, read_skills
+from cellwright.agents.role import Role
+from cellwright.agents.skills import Skill
+from cellwright.agents.trust_question import counted
+from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
 from cellwright.app.doctor import has_model
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
@@ -93,6 +96,8 @@ class WorkspaceOptions:
     pool: KernelPool | None = None
     """Where kernels come from; without one the workspace has its own."""
     on_progress: Callable[[str], None] | None = None
+    additions: Sequence[Addition] | None = None
+    """Roles and skills of the project; None: those a person has accepted, see `TrustStore`."""
     state: Path | None = None
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
 
@@ -117,7 +122,7 @@ async def open_workspace(
     """
     options = options or WorkspaceOptions()
     setup = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
-    masker = _masker(options)
+    masker = masker_of(options.settings, options.secrets)
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
@@ -232,6 +237,7 @@ def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _Workspace
     tier = contained(options.tier, probe(), allow_uncontained=options.allow_uncontained)
     state, team, home = settings.ready_home(), settings.team_rules, settings.user_home
     name = hashlib.sha256(f"{workflow}\n{notebook}".encode()).hexdigest()[:24]
+    additions = _accepted(project, options) if options.additions is None else options.additions
     return _WorkspaceSetup(
         notebook=notebook,
         project=project,
@@ -239,19 +245,27 @@ def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _Workspace
         run=run_of(workflow),
         tier=tier,
         rules=standing_rules(state=state, project=project, home=home, team=team),
-        roles=read_roles(project),
-        skills=read_skills(project),
+        roles=roles_with(additions),
+        skills=skills_of(additions),
         has_git=can_use_git(project, tier),
         data=mounted_data(options.files, notebook, project),
     )
 
 
-def _masker(options: WorkspaceOptions) -> Masker:
-    environment = options.settings.environment
+def _accepted(project: Path, options: WorkspaceOptions) -> Sequence[Addition]:
+    seen = TrustStore(options.settings.home).look_at(project)
+    if seen.offered and options.on_progress is not None:
+        options.on_progress(f"{counted(seen.offered)} of the project left out, as nobody has accepted that")
+    return seen.accepted
+
+
+def masker_of(settings: Settings, own: Sequence[Secret] = ()) -> Masker:
+    """Takes the person's keys and the passwords of their proxies out of texts, and these secrets."""
+    environment = settings.environment
     keys = [Secret(name=name, value=environment[name]) for name in key_variables(environment) if environment[name]]
-    addresses = passwords_in(options.settings.connection.variables)
+    addresses = passwords_in(settings.connection.variables)
     passwords = [Secret(name=name, value=value) for name, value in addresses.items()]
-    return Masker.of([*options.secrets, *keys, *passwords], salt=secrets.token_bytes(16))
+    return Masker.of([*own, *keys, *passwords], salt=secrets.token_bytes(16))
 
 
 # ── what is started ──

@@ -30,6 +30,7 @@ _COMMANDS = {
     "notebook": "Open a marimo notebook without a browser.",
     "data": "Look at data files before anybody works with them.",
     "inbox": "What runs ask you, and what you have allowed them.",
+    "project": "The roles and skills a project brings along, and which of them you have accepted.",
     "rules": "What agents may do here.",
     "audit": "Show every action that was judged: who, what, when, under which rule, with which result.",
     "journal": "What Cellwright keeps of everything that happened.",

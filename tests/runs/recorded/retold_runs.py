@@ -11,10 +11,12 @@ from typing import Final
 import anyio.to_thread
 
 from cellwright.agents.agent_context import ModelAccess
+from cellwright.agents.project_additions import Addition
+from cellwright.agents.trust_store import TrustStore
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.runs import Runs, run_folder
 from cellwright.app.verification import check_outcome, verify_notebook
-from cellwright.app.workspaces import WorkspaceOptions, open_workspace
+from cellwright.app.workspaces import WorkspaceOptions, masker_of, open_workspace
 from cellwright.journal.journal import Journal
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.runs.deliver.delivery import CheckOutcome
@@ -81,7 +83,7 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
             return Files(project=Path(goal.project), data=data)
 
         @asynccontextmanager
-        async def open_place(run: str, goal: Goal) -> AsyncGenerator[Workspace]:
+        async def open_place(run: str, goal: Goal, additions: Sequence[Addition]) -> AsyncGenerator[Workspace]:
             options = WorkspaceOptions(
                 settings=settings,
                 files=await files_of(goal),
@@ -89,6 +91,7 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
                 pool=pool,
                 state=run_folder(settings, run),
                 is_offline=True,
+                additions=additions,
             )
             opening = open_workspace(
                 goal.notebook, workflow=run, records=journal.records, person=goal.person, options=options
@@ -105,7 +108,14 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
             return check_outcome(*verified)
 
         turns = RunSlots(SlotLimits(), note=_note, idle=_nobody)
-        driver = RunResources(open_workspace=open_place, contexts=ContextRegistry(), turns=turns, check=check)
+        driver = RunResources(
+            open_workspace=open_place,
+            contexts=ContextRegistry(),
+            turns=turns,
+            check=check,
+            trust=TrustStore(settings.ready_home()),
+            masker=masker_of(settings),
+        )
         place = settings.ready_home() / "journal.db"
         async with Journal.open(
             place, version="recorded", workflows=run_workflows(driver), types=EVENT_TYPES

@@ -10,6 +10,7 @@ import pytest
 
 from cellwright.agents.role import built_in_roles
 from cellwright.sandbox.host.tiers import probe
+from tests.app.agents_at_work import accept_all
 from tests.server.http.a_served_folder import API, RunsTestbed, Served, serve, tiny_runs
 
 ROLE = "---\nname: tidier\ndescription: Tidies up.\n---\nYou tidy up.\n"
@@ -52,8 +53,10 @@ async def test_settings_tell_where_things_are(served: Served) -> None:
     assert told["tier"] == probe().tier
 
 
-async def test_roles_are_ours_and_the_folders_own(served: Served) -> None:
+async def test_roles_are_ours_and_those_of_the_folder_that_a_person_accepted(served: Served) -> None:
     put(served, "roles/tidier.md", ROLE)
+    assert {role["name"] for role in (await served.get("/roles"))["roles"]} == set(built_in_roles())
+    accept_all(served.testbed.settings.home, served.folder)
     roles = {role["name"]: role for role in (await served.get("/roles"))["roles"]}
     assert roles.keys() == {"tidier", *built_in_roles()}
     assert [name for name, role in roles.items() if role["is_own"]] == ["tidier"]
@@ -66,9 +69,10 @@ async def test_a_role_with_a_mistake_is_told_with_its_file(served: Served) -> No
     assert "roles/broken.md" in refused["error"]["message"]
 
 
-async def test_skills_are_the_folders(served: Served) -> None:
-    assert await served.get("/skills") == {"skills": []}
+async def test_skills_are_the_folders_once_a_person_accepted_them(served: Served) -> None:
     put(served, "skills/count-beans/SKILL.md", SKILL)
+    assert await served.get("/skills") == {"skills": []}
+    accept_all(served.testbed.settings.home, served.folder)
     [skill] = (await served.get("/skills"))["skills"]
     assert (skill["name"], skill["body"]) == ("count-beans", "Count twice.")
 

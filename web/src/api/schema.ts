@@ -388,7 +388,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What kinds of agents there are here */
+        /** What kinds of agents there are here: ours, and those of the folder that a person has accepted */
         get: operations["list_roles"];
         put?: never;
         post?: never;
@@ -867,7 +867,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the folder has written down how to do */
+        /** What the folder has written down how to do, as far as a person has accepted it */
         get: operations["list_skills"];
         put?: never;
         post?: never;
@@ -1605,6 +1605,12 @@ export interface components {
              * @enum {string}
              */
             approve: "ask" | "envelope" | "never";
+            /**
+             * Begins
+             * @default planner
+             * @enum {string}
+             */
+            begins: "planner" | "agent";
             /** Budget Usd */
             budget_usd?: string | null;
             /**
@@ -2243,7 +2249,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
             /**
              * Lead
              * @default

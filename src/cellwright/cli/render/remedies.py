@@ -51,6 +51,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "resume_run": "`cellwright runs resume {run}` tries again.",
     "see_inbox": "See `cellwright inbox`.",
     "see_grants": "See `cellwright inbox grants`.",
+    "trust_project": lambda given: f"`cellwright project trust {shlex.quote(given['project'])}` shows it and asks you.",
     "see_journal": lambda given: f"See `cellwright journal {'show ' + given['run'] if given['run'] else 'runs'}`.",
     "verify_journal": "Run `cellwright journal verify`.",
     "name_journal_key": "Name it with --key.",

@@ -91,11 +91,11 @@ async def deliver(
     editor = workspace.editor
     await editor.sync()
     await editor.notebook.settle()
-    unkept = not_kept(editor.notebook)
+    more = (*workspace.caveats, *not_kept(editor.notebook))
     delivery = replace(
         delivery,
-        caveats=(*map(sentence_of, unkept), *delivery.caveats),
-        remedies=(*delivery.remedies, *(each for each in unkept if isinstance(each, Remedy))),
+        caveats=(*map(sentence_of, more), *delivery.caveats),
+        remedies=(*delivery.remedies, *(each for each in more if isinstance(each, Remedy))),
     )
     seen = await read_view(read, run)
     delivery = replace(

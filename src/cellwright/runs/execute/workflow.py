@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from cellwright.agents.agent_context import AgentContext
@@ -13,7 +14,7 @@ from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, Use
 from cellwright.journal.flow import Flow, Workflow
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
 from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
-from cellwright.runs.execute.files import make_notebook
+from cellwright.runs.execute.project_trust import begin, decide_additions, parse_beginning
 from cellwright.runs.execute.run import Run
 from cellwright.runs.execute.workspace import RunResources
 from cellwright.runs.goal.goal import Goal, parse_goal
@@ -26,9 +27,13 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
     """From a goal to a delivery, whatever came of it."""
     await flow.tell(GoalSet(goal=goal), StageEntered(stage="queued"))
     async with resources.turns.take(flow.run, goal):
-        is_new = await flow.step("make the notebook", lambda: make_notebook(goal))
-        async with resources.open_workspace(flow.run, goal) as workspace:
-            return await _work(Run(flow, goal, resources, workspace, is_new=is_new))
+        trust = resources.trust
+        kept = await flow.step("make the notebook", lambda: begin(goal, trust, resources.masker))
+        beginning = parse_beginning(kept)
+        decided = await decide_additions(flow, goal, beginning, trust)
+        async with resources.open_workspace(flow.run, goal, decided.used) as workspace:
+            workspace = replace(workspace, caveats=decided.caveats)
+            return await _work(Run(flow, goal, resources, workspace, is_new=beginning.is_new))
 
 
 async def _work(run: Run) -> Delivery:

@@ -13,9 +13,13 @@ from dataclasses import dataclass, field, replace
 import anyio
 
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.project_additions import Addition
+from cellwright.agents.trust_store import TrustStore
 from cellwright.kernel.profiler import Profiler
 from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rules import Rules
+from cellwright.remedies import Hint
 from cellwright.runs.deliver.delivery import CheckNotebook
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.execute.slots import RunSlots
@@ -63,6 +67,8 @@ class Workspace:
     """Draws the charts of the report."""
     open_branch: OpenBranchWorkspace | None = None
     """None: parallel tasks are built one after another."""
+    caveats: tuple[Hint, ...] = ()
+    """What a delivery says of how the run began."""
 
     def context_under(
         self, envelope: AgreedEnvelope | None, approve: Approve, context: AgentContext | None = None
@@ -74,8 +80,8 @@ class Workspace:
         return replace(context, guard=guard, tools=tools)
 
 
-OpenWorkspace = Callable[[str, Goal], AbstractAsyncContextManager[Workspace]]
-"""For a run of this name with this goal."""
+OpenWorkspace = Callable[[str, Goal, Sequence[Addition]], AbstractAsyncContextManager[Workspace]]
+"""For a run of this name with this goal, with these roles and skills of its project."""
 
 
 def with_tool(tools: Sequence[Tool], other: Tool) -> list[Tool]:
@@ -125,3 +131,6 @@ class RunResources:
     contexts: ContextRegistry
     turns: RunSlots
     check: CheckNotebook
+    trust: TrustStore
+    masker: Masker
+    """For what people are asked before there is a workspace."""

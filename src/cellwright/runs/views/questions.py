@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Person, Yes
 from cellwright.policy.masking.masker import Masker
@@ -13,6 +15,7 @@ from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice,
 from cellwright.tools.approval.inbox import (
     Inbox,
     InboxItem,
+    InboxQuestion,
     InboxReply,
     PlainAnswered,
     PlainKind,
@@ -22,6 +25,21 @@ from cellwright.tools.approval.inbox import (
 
 PAUSED: Final = "paused"
 """The topic of the question a paused run waits at, see `cellwright.agents.steering`, which takes long to load."""
+
+
+TRUST: Final = "project-trust"
+"""The topic of the question whether a project's roles and skills count, see `cellwright.runs.execute.project_trust`."""
+
+
+class TrustKind(PlainKind):
+    """Whether a project's own roles and skills count; its body is all the person must see."""
+
+    def __init__(self) -> None:
+        super().__init__(TRUST)
+
+    def _read(self, row: OpenQuestion) -> tuple[InboxQuestion, RecordedAnswer | None]:
+        # The event that it was asked says no more than its first line.
+        return super()._read(replace(row, question=replace(row.question, text=str(row.question.body))))
 
 
 class PausedKind(PlainKind):
@@ -43,7 +61,7 @@ class PausedKind(PlainKind):
 
 def run_inbox(records: Records, masker: Masker) -> Inbox:
     """The inbox with every kind of question there is."""
-    return Inbox(records, masker=masker, kinds=(BranchKind(), PausedKind()))
+    return Inbox(records, masker=masker, kinds=(BranchKind(), PausedKind(), TrustKind()))
 
 
 def open_question_view(item: InboxItem) -> dict[str, Any]:

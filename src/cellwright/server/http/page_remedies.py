@@ -51,6 +51,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "resume_run": "“Resume” tries again.",
     "see_inbox": "See the list of runs.",
     "see_grants": "See “Standing approvals” in the settings.",
+    "trust_project": "A run that may ask shows it and asks you.",
     "see_journal": "See the list of runs.",
     "verify_journal": "`cellwright journal verify` in a terminal says more.",
     "name_journal_key": "Name it when you serve the folder.",

@@ -28,6 +28,7 @@ const TITLES: Record<string, string> = {
   budget: "The cap is reached",
   "agent-question": "An agent asks",
   "branch-choice": "Which branch is kept?",
+  "project-trust": "Trust this project?",
 };
 
 /** One question. A key or a button picks an answer; Enter or the button that appears confirms it. */

@@ -17,7 +17,8 @@ export function RolesSection() {
             all.length === 0 ? (
               <Empty title="No skills in this folder">
                 <p>
-                  Write one down as <code>.cellwright/skills/NAME/SKILL.md</code>: agents read it when they need it.
+                  Write one down as <code>.cellwright/skills/NAME/SKILL.md</code>: agents read it when they need it, once you
+                  have accepted it.
                 </p>
               </Empty>
             ) : (

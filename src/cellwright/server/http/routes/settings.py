@@ -10,8 +10,9 @@ from typing import Any, Literal
 import anyio.to_thread
 from pydantic import ConfigDict
 
-from cellwright.agents.role import built_in_roles, read_roles
-from cellwright.agents.skills import read_skills
+from cellwright.agents.project_additions import Addition, roles_with, skills_of
+from cellwright.agents.role import built_in_roles
+from cellwright.agents.trust_store import TrustStore
 from cellwright.models.config.names import Tier
 from cellwright.policy.actions import Kind
 from cellwright.policy.judgement import judge
@@ -153,17 +154,24 @@ async def read_settings(_: Reader, resources: Resources) -> SettingsShape:
 
 @router.get("/roles")
 async def list_roles(_: Reader, resources: Resources) -> Roles:
-    """What kinds of agents there are here."""
+    """What kinds of agents there are here: ours, and those of the folder that a person has accepted."""
     return Roles(roles=await anyio.to_thread.run_sync(_roles, resources))
 
 
 @router.get("/skills")
 async def list_skills(_: Reader, resources: Resources) -> Skills:
-    """What the folder has written down how to do."""
-    found, mask = await anyio.to_thread.run_sync(read_skills, resources.folder), resources.masker.mask
+    """What the folder has written down how to do, as far as a person has accepted it."""
+    accepted, mask = await anyio.to_thread.run_sync(_accepted, resources), resources.masker.mask
     return Skills(
-        skills=[SkillShape.model_validate(asdict(skill) | {"body": mask(skill.body).text}) for skill in found]
+        skills=[
+            SkillShape(name=skill.name, description=skill.description, body=mask(skill.body).text)
+            for skill in skills_of(accepted)
+        ]
     )
+
+
+def _accepted(resources: ApiResources) -> tuple[Addition, ...]:
+    return TrustStore(resources.settings.home).look_at(resources.folder).accepted
 
 
 def _roles(resources: ApiResources) -> list[RoleShape]:
@@ -172,7 +180,7 @@ def _roles(resources: ApiResources) -> list[RoleShape]:
         RoleShape.model_validate(
             asdict(role) | {"prompt": resources.masker.mask(role.prompt).text, "is_own": ours.get(role.name) != role}
         )
-        for role in read_roles(resources.folder).values()
+        for role in roles_with(_accepted(resources)).values()
     ]
 
 
