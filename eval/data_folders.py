@@ -14,13 +14,15 @@ from typing import Final
 from eval.frames import pd
 from eval.writing import write_csv
 
-STATES: Final = tuple(
-    "Alabama;Alaska;Arizona;Arkansas;California;Colorado;Connecticut;Delaware;District of Columbia;Florida;Georgia;"
-    "Hawaii;Idaho;Illinois;Indiana;Iowa;Kansas;Kentucky;Louisiana;Maine;Maryland;Massachusetts;Michigan;Minnesota;"
-    "Mississippi;Missouri;Montana;Nebraska;Nevada;New Hampshire;New Jersey;New Mexico;New York;North Carolina;"
-    "North Dakota;Ohio;Oklahoma;Oregon;Pennsylvania;Puerto Rico;Rhode Island;South Carolina;South Dakota;Tennessee;"
-    "Texas;Utah;Vermont;Virginia;Washington;West Virginia;Wisconsin;Wyoming".split(";")
-)
+STATES: Final = (
+    "Alabama", "Alaska", "Arizona", "Arkansas", "California", "Colorado", "Connecticut", "Delaware",
+    "District of Columbia", "Florida", "Georgia", "Hawaii", "Idaho", "Illinois", "Indiana", "Iowa", "Kansas",
+    "Kentucky", "Louisiana", "Maine", "Maryland", "Massachusetts", "Michigan", "Minnesota", "Mississippi",
+    "Missouri", "Montana", "Nebraska", "Nevada", "New Hampshire", "New Jersey", "New Mexico", "New York",
+    "North Carolina", "North Dakota", "Ohio", "Oklahoma", "Oregon", "Pennsylvania", "Puerto Rico", "Rhode Island",
+    "South Carolina", "South Dakota", "Tennessee", "Texas", "Utah", "Vermont", "Virginia", "Washington",
+    "West Virginia", "Wisconsin", "Wyoming",
+)  # fmt: skip
 GOAL: Final = "Which metropolitan area of Texas had the most identity theft reports per 100,000 inhabitants in 2023?"
 _ROWS: Final = 40
 _PREFIX: Final = "Annual Report of the Consumer Sentinel Network Data Book Appendix "

@@ -108,7 +108,7 @@ def _files(root: DataFile, chosen: DataSelection) -> list[DataFile]:
         return []
     if folder in {Path("/"), Path.home().resolve()}:
         raise UserError(f"{root.place!r} is everything you have.", hint="Name a folder with data in it.")
-    every = sorted(_walk(folder, _MAX_DEPTH, [_MAX_ENTRIES]), key=_natural)
+    every = sorted(_walk(folder, _MAX_DEPTH, [_MAX_ENTRIES]), key=natural)
     found = [path for path in every if _may_be_data(path)]
     unopened = [*(path for path in every if not _may_be_data(path)), *found[_MAX_FILES:]]
     chosen.others += [_as_text(root.inner(path).place) for path in unopened[:_MAX_OTHERS]]
@@ -121,7 +121,7 @@ def _files(root: DataFile, chosen: DataSelection) -> list[DataFile]:
     return [root.inner(path) for path in found[:_MAX_FILES]]
 
 
-def _natural(path: str) -> list[tuple[int, str]]:
+def natural(path: str) -> list[tuple[int, str]]:
     """A key by which `2.csv` comes before `10.csv`."""
     parts = re.split(r"([0-9]{1,18})", path)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

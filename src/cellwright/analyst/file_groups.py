@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from cellwright.analyst.profile import (
     FileShape,
+    Join,
     Profile,
     ReadOptions,
     ShapeColumn,
@@ -62,16 +63,23 @@ def rank_groups(profile: Profile, goal: str = "") -> RankedGroups:
     words = goal_words(goal)
     found = [*(_of_shape(shape, profile, words) for shape in profile.shapes), *_of_tables(profile, words)]
     scores = score_files(words, [said for _, said in found])
-    best = relevant(scores)
-    order = [*best, *(index for index in range(len(found)) if index not in set(best))]
-    groups = [found[index][0] for index in order]
-    named = frozenset[str]().union(*(group.names for group in groups[: len(best)]))
-    partners = {name for join in profile.joins if {join.left, join.right} & named for name in (join.left, join.right)}
+    # Where only some files were read closely, those are the ones: the cage has seen more of them than stands here.
+    best = {at for at, (group, _) in enumerate(found) if group.table} if profile.shapes else set(relevant(scores))
+    named = frozenset[str]().union(*(found[at][0].names for at in best))
+    ends = [{join.left, join.right} for join in key_joins(profile)]
+    partners = frozenset[str]().union(*(pair for pair in ends if pair & named))
+    is_relevant = [at in best or bool(group.names & partners) for at, (group, _) in enumerate(found)]
+    order = sorted(range(len(found)), key=lambda at: (not is_relevant[at], -scores[at]))
     return RankedGroups(
-        groups=tuple(groups),
+        groups=tuple(found[at][0] for at in order),
         words=words,
-        is_relevant=tuple(at < len(best) or bool(group.names & partners) for at, group in enumerate(groups)),
+        is_relevant=tuple(is_relevant[at] for at in order),
     )
+
+
+def key_joins(profile: Profile) -> list[Join]:
+    """Joins by columns that name each row of one side; what repeats on both sides multiplies rows."""
+    return [join for join in profile.joins if join.relation != "many-to-many"]
 
 
 def _of_shape(shape: FileShape, profile: Profile, words: Sequence[str]) -> tuple[FileGroup, SpokenWords]:

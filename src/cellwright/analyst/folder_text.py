@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import PurePosixPath
 from typing import Final
 
+from cellwright.analyst.data_search import natural
 from cellwright.analyst.file_groups import RankedGroups
 from cellwright.analyst.profile import Profile, spoken
 from cellwright.analyst.profile_view import many, shown
@@ -24,6 +24,8 @@ _LEAST_IN_COMMON: Final = 8
 """Characters that are worth being told once."""
 _BOUNDS: Final = " _-.,()[]"
 _COUNT_TOKENS: Final = 12
+_FOLDER: Final = "{folder}"
+_LEAST_FOLDER_NAME: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +56,10 @@ def folder_tree(profile: Profile, ranked: RankedGroups, *, tokens: int) -> str:
     every = list(dict.fromkeys([*tables, *(each.path for each in profile.skipped), *profile.others]))
     if len(every) <= FEW_FILES:
         return ""
+    root = _common_folder(every)
+    head = f"{many(len(every), 'file')} in {shown(root or './')}: {_kinds(every)}"
     folders = [_folder(path, names, shapes) for path, names in _by_folder(every)]
-    head = f"{many(len(every), 'file')}: {_kinds(every)}"
-    lines = [_line(alike, ranked.words) for alike in _together(folders)]
+    lines = [_line(alike, root, ranked.words) for alike in _together(folders)]
     return "\n".join([head, *_fitting(lines, tokens - estimate_tokens(head) - 1)])
 
 
@@ -71,15 +74,28 @@ def split_common(names: Sequence[str]) -> tuple[str, str]:
     """What all names begin and end with, cut between words, so that no part that tells them apart is cut."""
     if len(names) < 2:
         return "", ""
-    prefix = os.path.commonprefix(list(names))
+    prefix = _common_start(names)
     while prefix and prefix[-1] not in _BOUNDS:
         prefix = prefix[:-1]
     rests = [name[len(prefix) :] for name in names]
-    suffix = os.path.commonprefix([rest[::-1] for rest in rests])[::-1]
+    suffix = _common_start([rest[::-1] for rest in rests])[::-1]
     while suffix and suffix[0] not in _BOUNDS:
         suffix = suffix[1:]
     # A name that is nothing but what all have would be left without a part of its own.
     return ("", "") if any(len(rest) <= len(suffix) for rest in rests) else (prefix, suffix)
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    """Character by character, between words or not."""
+    least, greatest = min(texts), max(texts)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(least, greatest, strict=False)))
+    return least[:same]
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    """The folder that all lie in, with `/` behind it; empty: that of the notebook."""
+    prefix = _common_start([path.rpartition("/")[0] + "/" for path in paths])
+    return prefix[: prefix.rfind("/") + 1].removeprefix("/")
 
 
 def _by_folder(paths: Iterable[str]) -> list[tuple[str, list[str]]]:
@@ -87,7 +103,7 @@ def _by_folder(paths: Iterable[str]) -> list[tuple[str, list[str]]]:
     for path in paths:
         folder, _, name = path.rpartition("/")
         folders.setdefault(folder, []).append(name)
-    return sorted(folders.items())
+    return [(folder, sorted(names, key=natural)) for folder, names in sorted(folders.items())]
 
 
 def _folder(path: str, names: Sequence[str], shapes: Mapping[str, int]) -> _Folder:
@@ -104,9 +120,12 @@ def _alike(kind: str, shape: int, names: Sequence[str], folder: str) -> _Alike:
     if len(prefix) + len(suffix) < _LEAST_IN_COMMON and shape < 0:
         prefix, suffix = "", ""
     parts = tuple(name[len(prefix) : len(name) - len(suffix)] for name in names)
-    pattern = f"{prefix}*{suffix}" if prefix or suffix else ""
+    # The kind says what a name ends with.
+    is_pattern = bool(prefix) or suffix.lower() not in ("", f".{kind}")
+    pattern = f"{prefix}*{suffix}" if is_pattern else ""
     # 2022/*_2022.csv and 2023/*_2023.csv are one pattern.
-    return _Alike(kind=kind, shape=shape, pattern=pattern.replace(folder, "{folder}") if folder else pattern, parts=parts)
+    pattern = pattern.replace(folder, _FOLDER) if len(folder) >= _LEAST_FOLDER_NAME else pattern
+    return _Alike(kind=kind, shape=shape, pattern=pattern, parts=parts)
 
 
 def _together(folders: Sequence[_Folder]) -> list[tuple[_Folder, list[str]]]:
@@ -118,19 +137,15 @@ def _together(folders: Sequence[_Folder]) -> list[tuple[_Folder, list[str]]]:
     return found
 
 
-def _line(alike: tuple[_Folder, list[str]], words: Sequence[str]) -> str:
+def _line(alike: tuple[_Folder, list[str]], root: str, words: Sequence[str]) -> str:
     folder, paths = alike
-    if len(paths) == 1:
-        place, contents = f"{shown(folder.path or '.')}/", tuple(map(_plain, folder.contents, [folder.path] * len(folder.contents)))
-    else:
+    place = shown(f"{folder.path}/".removeprefix(root or "/") or "./")
+    if len(paths) > 1:
         between = " … " if len(paths) > 2 else ", "
-        place = f"{shown(paths[0])}/{between}{shown(paths[-1].rpartition('/')[2])}/ ({len(paths):,} folders alike), each"
-        contents = folder.contents
+        place += f"{between}{shown(paths[-1].rpartition('/')[2] + '/')} ({len(paths):,} folders alike), each"
+    own = folder.path.rpartition("/")[2] if len(paths) == 1 else _FOLDER
+    contents = (replace(each, pattern=each.pattern.replace(_FOLDER, own)) for each in folder.contents)
     return f"  {place}: {'; '.join(_content(each, words) for each in contents)}"
-
-
-def _plain(alike: _Alike, path: str) -> _Alike:
-    return replace(alike, pattern=alike.pattern.replace("{folder}", path.rpartition("/")[2]))
 
 
 def _content(alike: _Alike, words: Sequence[str]) -> str:

@@ -16,11 +16,7 @@ from msgspec.structs import replace
 from cellwright.errors import Unavailable
 from cellwright_guest.profiling import records
 from cellwright_guest.profiling.records import *  # noqa: F403  # the vocabulary of a profile, which the host speaks too
-from cellwright_guest.profiling.relevance import SpokenWords as SpokenWords
-from cellwright_guest.profiling.relevance import goal_words as goal_words
-from cellwright_guest.profiling.relevance import relevant as relevant
-from cellwright_guest.profiling.relevance import score_files as score_files
-from cellwright_guest.profiling.relevance import spoken as spoken
+from cellwright_guest.profiling.relevance import *  # noqa: F403  # both sides of the wall rank alike
 
 MAX_BYTES: Final = 64 << 20
 """What a guest may answer; 40 files of 500 columns take a tenth of it."""

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from cellwright.analyst import profile_view
-from cellwright.analyst.file_groups import FileGroup, RankedGroups, rank_groups
+from cellwright.analyst.file_groups import FileGroup, RankedGroups, key_joins, rank_groups
 from cellwright.analyst.folder_text import FEW_FILES, folder_tree
 from cellwright.analyst.profile import (
     ColumnProfile,
@@ -37,6 +37,7 @@ _MAX_JOINS: Final = 12
 _FEW_SKIPPED: Final = 3
 _TREE_SHARE: Final = 0.3
 _TAIL_SHARE: Final = 0.25
+_CLOSE_SHARE: Final = 0.6
 
 
 class Detail(IntEnum):
@@ -80,19 +81,31 @@ def _fitting(ranked: RankedGroups, tokens: int) -> list[str]:
     if sum(costs) > tokens:
         fitting = sum(end <= tokens - _COUNT_TOKENS for end in itertools.accumulate(costs))
         return [*texts[:fitting], f"and {profile_view.many(len(texts) - fitting, 'more table')}"]
-    spent = sum(costs)
-    is_close = _are_close(ranked)
-    for detail in list(Detail)[1:]:
-        for index, group in enumerate(groups):
-            if detail > Detail.LINE and not is_close[index]:
-                continue
-            text = group_text(group, detail, ranked.words)
-            cost = estimate_tokens(text) + 1
-            if spent - costs[index] + cost <= tokens:
-                spent += cost - costs[index]
-                texts[index], costs[index] = text, cost
+    spent, told = sum(costs), [Detail.HEAD] * len(groups)
+    for detail, index, limit in _steps(ranked, tokens, spent):
+        if detail <= told[index]:
+            continue
+        text = group_text(groups[index], detail, ranked.words)
+        cost = estimate_tokens(text) + 1
+        if spent - costs[index] + cost <= limit:
+            spent += cost - costs[index]
+            texts[index], costs[index], told[index] = text, cost, detail
     # Lines stand together, what is told at length stands apart.
     return ["\n".join(part) if is_line else "\n\n".join(part) for is_line, part in _parts(texts)]
+
+
+def _steps(ranked: RankedGroups, tokens: int, spent: int) -> Iterator[tuple[Detail, int, int]]:
+    """What is told more closely, in which order, and how much may be spent by then.
+
+    Most of the room first goes to what speaks of the goal, then everything has its line, then the rest is used up.
+    """
+    is_close = _are_close(ranked)
+    close = [at for at, is_told in enumerate(is_close) if is_told]
+    first = spent + int((tokens - spent) * _CLOSE_SHARE)
+    if len(close) < len(is_close):
+        yield from ((detail, at, first) for detail in list(Detail)[1 : Detail.ALL] for at in close)
+    yield from ((Detail.LINE, at, tokens) for at in range(len(is_close)) if not is_close[at])
+    yield from ((detail, at, tokens) for detail in list(Detail)[1:] for at in close)
 
 
 def _are_close(ranked: RankedGroups) -> Sequence[bool]:
@@ -123,11 +136,8 @@ def _worth_telling(profile: Profile, ranked: RankedGroups) -> list[Join]:
     is_close = _are_close(ranked)
     return [
         join
-        for join in profile.joins
-        if join.relation != "many-to-many"
-        and place[join.left] != place[join.right]
-        and is_close[place[join.left]]
-        and is_close[place[join.right]]
+        for join in key_joins(profile)
+        if place[join.left] != place[join.right] and is_close[place[join.left]] and is_close[place[join.right]]
     ]
 
 
@@ -207,6 +217,8 @@ def _more(column: ColumnProfile) -> list[str]:
         parts.append(f"mean {mean}, deviation {deviation}")
     elif column.distinct and not column.is_unique:
         parts.append(f"{column.distinct:,} distinct")
+    if column.texts is not None and column.meaning == "text" and column.examples:
+        parts.append(f"such as {profile_view.quoted(column.examples[0])}")
     if column.times is not None and column.times.missing_steps:
         parts.append(profile_view.time_words(column).partition(", ")[2])
     if words := _conversion_words(column):

@@ -105,9 +105,7 @@ def _budget(question: ProfileRequest) -> raw.ReadBudget:
     )
 
 
-def _by_first_line(
-    source: raw.SourceFile, known: Mapping[bytes, raw.RawTable], words: Sequence[str]
-) -> _Head | None:
+def _by_first_line(source: raw.SourceFile, known: Mapping[bytes, raw.RawTable], words: Sequence[str]) -> _Head | None:
     """A text that begins with the very line of names of one that was understood is read like it: ten times faster."""
     if not known or not is_surely_a_table(source):
         return None
@@ -147,9 +145,7 @@ def _line(head: bytes) -> bytes:
 
 
 def _values(table: raw.RawTable) -> str:
-    return " ".join(
-        value for column in table.columns for value in column.values.to_pylist() if isinstance(value, str)
-    )
+    return " ".join(value for column in table.columns for value in column.values.to_pylist() if isinstance(value, str))
 
 
 def _spoken(table: raw.RawTable, words: Sequence[str], values: str) -> SpokenWords:

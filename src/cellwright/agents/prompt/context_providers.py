@@ -6,6 +6,7 @@ Looked at once in every step, inside a journal step: what was seen is kept, so a
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -36,7 +37,13 @@ DATA_SHARE: Final = 0.125
 """Of the tokens a role may read, so much is for its data, in every step."""
 _PROFILE_LIMITS: Final = ProfileLimits(most_rows=100_000, most_files=40, seconds=12)
 _PROFILE_TIMEOUT_SECONDS: Final = 75
-_TABLES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".yaml", ".yml", ".toml"})
+_MOST_GUIDES: Final = 2
+_GUIDE: Final = re.compile(
+    r"(?:^|/)[^/.]*(?:read_?me|code_?book|dictionary|metadata|description)[^/]*\.(?:md|txt|rst)$", re.IGNORECASE
+)
+_TABLES: Final = frozenset(
+    {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".rst", ".yaml", ".yml", ".toml"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +98,7 @@ class DataContext:
     """None once it has failed: it would fail, and cost as much, in every step."""
     others: Sequence[str] = ()
     """Files that are not looked into, by name."""
+    _latest: Profile | None = None
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """The profile, and the beginning of each file that is not in it.
@@ -106,6 +114,8 @@ class DataContext:
         known |= {str(folder) for path in known for folder in PurePosixPath(path).parents}
         bare = [file for file in self.data if file.place not in known]
         previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
+        if profile is not None:
+            previews += await anyio.to_thread.run_sync(self._guides, profile)
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
         if rest:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
@@ -115,6 +125,28 @@ class DataContext:
         text = "\n\n".join([*texts, begun] if begun else texts)
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
+    def encodings(self) -> dict[str, str]:
+        """The files that are no UTF-8, each with its encoding, as they were looked at last."""
+        profile = self._latest
+        if profile is None:
+            return {}
+        read = [(table.reading, table.files or (table.reading.path,)) for table in profile.tables]
+        read += [(shape.reading, shape.files) for shape in profile.shapes]
+        texts = ((reading.encoding, files) for reading, files in read if reading.format == "csv")
+        return {path: encoding for encoding, files in texts if encoding != "utf-8" for path in files}
+
+    def _guides(self, profile: Profile) -> list[str]:
+        """The beginnings of files in the folders that say what the others are. Blocking."""
+        found = [path for path in (*profile.others, *(each.path for each in profile.skipped)) if _GUIDE.search(path)]
+        folders = [file for file in self.data if file.is_folder]
+        told: list[str] = []
+        for path in found[:_MOST_GUIDES]:
+            for folder in folders:
+                if path.startswith(f"{folder.place}/"):
+                    inside = path.removeprefix(f"{folder.place}/")
+                    told.append(f"{one_line(path)}{preview_file(folder.source, inside).removeprefix(inside)}")
+        return told
+
     async def _profile(self, goal: str) -> Profile | None:
         """As the files are now; an agent neither waits long for it nor fails without."""
         if self.profiler is None or not self.data:
@@ -122,7 +154,9 @@ class DataContext:
         there = await anyio.to_thread.run_sync(lambda: [file for file in self.data if file.source.exists()])
         try:
             with anyio.fail_after(_PROFILE_TIMEOUT_SECONDS):
-                return await self.profiler.profile(there, replace(_PROFILE_LIMITS, words=goal_words(goal)))
+                limits = replace(_PROFILE_LIMITS, words=goal_words(goal))
+                self._latest = await self.profiler.profile(there, limits)
+                return self._latest
         except (CellwrightError, TimeoutError) as error:
             _log.info("No profile of the data: %s", error)
             self.profiler = None
