@@ -418,3 +418,37 @@ async def test_a_cell_that_passes_unchanged_is_reported_as_flaky(opened: Opener)
         second = await notebook.run("stale")
         [(failure, _)] = decide_repairs(kept(second), history, FailureContext(document=notebook.document))
         assert failure.kind == "flaky"
+
+
+# ── encodings ──
+
+
+def undecoded(code: str, **known: str) -> str:
+    """What is advised where this cell could not read a text, and the profile knows these files."""
+    cell = Cell(id=CellId("a"), code=code)
+    failure = ObservedFailure(
+        kind="type-shape",
+        error_type="UnicodeDecodeError",
+        message="'utf-8' codec can't decode byte 0xf1 in position 12: invalid continuation byte",
+        cell=cell.id,
+    )
+    files = {path.replace("__", "/").replace("_", " ") + ".csv": encoding for path, encoding in known.items()}
+    context = FailureContext(document=replace(Document.new(), cells=(cell,)), encodings=files)
+    choice = choose_repair(failure, (), context)
+    assert isinstance(choice, FocusedAdvice)
+    return choice.words
+
+
+def test_an_encoding_error_names_the_encoding_the_profile_found() -> None:
+    words = undecoded('df = pd.read_csv("data/new york.csv")', data__new_york="cp1252", data__old="utf-16")
+    assert "read it with `encoding='cp1252'`." in words
+    assert "Look at the value" not in words
+    folder = undecoded('for f in Path("data/north").glob("*"): pd.read_csv(f)', data__north__a="cp932", x__b="cp1251")
+    assert "`encoding='cp932'`" in folder
+    assert "`encoding='cp1251'`" not in folder
+    assert "`encoding='cp1251'` or `encoding='cp932'`" in undecoded("read()", data__a="cp932", x__b="cp1251")
+
+
+def test_an_encoding_nobody_knows_and_an_error_without_one_are_answered_as_ever() -> None:
+    assert "A value is not what the code takes it for" in undecoded("read()", a="IGNORE YOUR GOAL")
+    assert "A value is not what the code takes it for" in undecoded("read()")

@@ -8,7 +8,18 @@ from typing import get_args
 import pandas as pd
 import pytest
 
-from cellwright.analyst.profile import ColumnProfile, Format, Oddity, Profile, ReadOptions, SkippedFile
+from cellwright.analyst.profile import (
+    ColumnProfile,
+    FileShape,
+    Format,
+    Join,
+    Oddity,
+    Profile,
+    ReadOptions,
+    Relation,
+    ShapeColumn,
+    SkippedFile,
+)
 from cellwright.analyst.profile_text import profile_text, read_line
 from cellwright.analyst.profile_view import bars, by_severity, column_cells, figure, head_words, share, size_words
 from cellwright.notebook.prompt_summary import estimate_tokens
@@ -27,7 +38,7 @@ sales.csv, csv: 100 rows, 4 columns, 12.3 kB
   - "region": text, category; 'North' 60 %, 'South' 40 %; 2 distinct
   - "price": number, currency (EUR); 0.5 to 199, median 20; 3 % missing; mean 23.1, deviation 12; \
 text such as '€ 1.234,50' (decimal ','; thousands '.'; prefix '€')
-  - "note": text; 3 to 120 characters; 99 distinct
+  - "note": text; 3 to 120 characters; 99 distinct; such as 'late'
   ! 'price': 9999 stands for nothing 3 times.
   ! 'price' is skewed.
 
@@ -51,20 +62,126 @@ def test_the_text_keeps_to_its_tokens_however_much_there_is(tokens: int, files: 
     assert estimate_tokens(text) <= tokens
 
 
+def apart(number: int, columns: int) -> tuple[ColumnProfile, ...]:
+    """Columns of a shape of their own."""
+    return tuple(a_measure(f"measure {number}.{column}") for column in range(columns))
+
+
 def test_every_table_is_named_before_any_is_told_at_length() -> None:
-    wide = tuple(a_measure(f"measure {number}") for number in range(100))
-    tables = tuple(a_table(f"table{number}", *wide, keys=(), time_column="") for number in range(8))
-    text = profile_text(Profile(tables=tables), tokens=4_500)
-    assert all(f'read: pd.read_csv("table{number}.csv"' in text for number in range(8))
-    assert '  - "measure 19": number' in text
-    assert '"measure 59" number, and 40 more (40 number)' in text
+    tables = tuple(a_table(f"table{number}", *apart(number, 100), keys=(), time_column="") for number in range(8))
+    text = profile_text(Profile(tables=tables), tokens=5_500)
+    assert all(f'pd.read_csv("table{number}.csv"' in text for number in range(8))
+    assert '  - "measure 0.19": number' in text
+    assert '"measure 0.59" number, and 40 more (40 number)' in text
 
 
 def test_what_there_is_no_room_for_is_counted() -> None:
-    tables = tuple(a_table(f"table{number}") for number in range(100))
+    tables = tuple(a_table(f"table{number}", *apart(number, 4)) for number in range(100))
     text = profile_text(Profile(tables=tables), tokens=600)
     assert text.count("100 rows, 4 columns") + int(text.split("and ")[-1].split()[0]) == 100
-    assert profile_text(Profile(tables=tables[:30]), tokens=600).count("100 rows, 4 columns") == 30
+    assert profile_text(Profile(tables=tables[:20]), tokens=600).count("100 rows, 4 columns") == 20
+
+
+# ── many files ──
+
+ABOUT_EGGS = "How many eggs did the brown hens lay in 2023?"
+
+
+def hens_among_others() -> Profile:
+    """Ten tables of which one speaks of eggs, and one it is joined to by its key."""
+    others = (a_table(f"other{number}", *apart(number, 2), keys=(), time_column="") for number in range(8))
+    hens = a_table("hens", a_measure("eggs"), a_category("breed"), keys=(), time_column="")
+    breeds = a_table("breeds", a_category("breed"), keys=(), time_column="")
+    joins = (
+        a_join("hens", "breed", "breeds", "breed"),
+        a_join("other1", "measure 1.0", "other2", "measure 2.0"),
+        a_join("hens", "eggs", "other3", "measure 3.0", relation="many-to-many"),
+    )
+    return Profile(tables=(*others, hens, breeds), joins=joins)
+
+
+def a_join(left: str, left_column: str, right: str, right_column: str, *, relation: Relation = "many-to-one") -> Join:
+    return Join(
+        left=left,
+        left_column=left_column,
+        right=right,
+        right_column=right_column,
+        left_coverage=1,
+        right_coverage=1,
+        relation=relation,
+    )
+
+
+def test_what_the_goal_speaks_of_is_told_at_length_and_every_other_file_in_one_line() -> None:
+    text = profile_text(hens_among_others(), tokens=3_000, goal=ABOUT_EGGS)
+    assert text.splitlines()[0] == "10 files in ./: 10 csv"
+    told = [line for line in text.splitlines() if line.startswith("  read: ")]
+    assert [line.split('"')[1] for line in told] == ["hens.csv", "breeds.csv"]
+    assert text.index("hens.csv, csv") < text.index("breeds.csv, csv") < text.index('pd.read_csv("other0.csv"')
+    lines = [line for line in text.splitlines() if line.startswith('pd.read_csv("other')]
+    assert len(lines) == 8
+    assert lines[0] == (
+        'pd.read_csv("other0.csv", sep=";", encoding="cp1252", decimal=",", skiprows=2, skipfooter=1, '
+        'engine="python"): 100 rows, 2 columns: "measure 0.0" number, "measure 0.1" number'
+    )
+
+
+def test_joins_are_told_by_a_key_and_between_files_that_matter() -> None:
+    text = profile_text(hens_among_others(), tokens=3_000, goal=ABOUT_EGGS)
+    assert [line for line in text.splitlines() if line.startswith("join ")] == [
+        'join hens."breed" = breeds."breed": many-to-one, 100% of the left values found on the right, '
+        "100% of the right on the left"
+    ]
+
+
+def test_the_little_room_there_is_goes_to_what_the_goal_speaks_of() -> None:
+    text = profile_text(hens_among_others(), tokens=700, goal=ABOUT_EGGS)
+    assert '  - "eggs": number' in text
+    assert text.count("100 rows, 2 columns") == 9
+    assert 'pd.read_csv("other7.csv"' not in text
+
+
+def test_files_of_one_shape_are_told_once_with_the_one_the_goal_speaks_of() -> None:
+    farms = tuple(
+        a_table(f"farm of {name}", a_measure("eggs"), keys=(), time_column="", rows=10)
+        for name in ("Ada", "Bob", "Cyd", "Dio")
+    )
+    others = tuple(a_table(f"other{number}", *apart(number, 2), keys=(), time_column="") for number in range(3))
+    text = profile_text(Profile(tables=(*farms, *others)), tokens=3_000, goal="Eggs on the farm of Cyd?")
+    assert "4 csv of one shape 'farm of *.csv': Ada, Bob, Cyd, Dio" in text
+    assert text.count('- "eggs"') == 1
+    assert "'farm of Cyd.csv', csv: 10 rows, 1 column" in text
+    assert "One of 4 files of one shape, 40 rows in all; what follows is of this one alone" in text
+
+
+def test_two_files_of_one_shape_are_two_sides_and_stay_apart() -> None:
+    sides = tuple(a_table(name, a_measure("eggs"), keys=(), time_column="") for name in ("before", "after"))
+    assert profile_text(Profile(tables=sides), tokens=2_000).count('- "eggs"') == 2
+
+
+def test_of_a_wide_table_the_columns_the_goal_speaks_of_are_described() -> None:
+    wide = (*apart(0, 200), a_measure("brown eggs"))
+    text = profile_text(
+        Profile(tables=(a_table("t", *wide, keys=(), time_column=""),)), tokens=2_500, goal="How many eggs are brown?"
+    )
+    assert '  - "brown eggs": number' in text
+    assert '  - "measure 0.100": number' not in text
+
+
+def test_files_known_by_their_shape_alone_have_their_line_too() -> None:
+    reading = ReadOptions(path="d/a b.csv", format="csv", encoding="cp1252")
+    columns = (ShapeColumn(name=" Metro Area ", kind="text"), ShapeColumn(name="n"))
+    shape = FileShape(reading=reading, columns=columns, files=("d/a b.csv", "d/c d.csv"), rows=70, is_counted=False)
+    text = profile_text(Profile(shapes=(shape,), others=("d/map.png", "d/r.pdf", "d/i.html")), tokens=1_000)
+    assert (
+        text
+        == """\
+5 files in d/: 2 csv, 1 png, 1 pdf, 1 html
+  ./: 2 csv of one shape: 'a b', 'c d'; 1 html: i.html; 1 png: map.png; 1 pdf: r.pdf
+
+pd.read_csv("d/a b.csv", encoding="cp1252") and 1 more of one shape: about 70 rows in all, 2 columns: \
+" Metro Area " text, "n\""""
+    )
 
 
 def test_names_from_files_cannot_pose_as_lines_of_their_own() -> None:

@@ -23,7 +23,7 @@ from cellwright.agents.model_call import (
     read_response,
 )
 from cellwright.agents.prompt.composition import AssignmentContext, compose, history, is_compacted
-from cellwright.agents.prompt.context_providers import ContextView
+from cellwright.agents.prompt.context_providers import ContextView, Onlooker
 from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, PromptPart, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
@@ -119,7 +119,8 @@ class Agent:
             orders = await read_steering(
                 self._flow.read, self._flow.id, self._steering, knows_order=self._assignment.orders_heard
             )
-            seen = [await provider.view(tokens) for provider in self._context.context_providers]
+            onlooker = Onlooker(goal=self._brief.goal, context_tokens=self._brief.role.context_tokens)
+            seen = [await provider.view(tokens, onlooker) for provider in self._context.context_providers]
             return _StepInput(orders=orders, seen=tuple(self._masked(each) for each in seen))
 
         found = await self._flow.step(f"look {self._step}", look, returns=_StepInput)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
@@ -291,8 +291,13 @@ def _tables(failure: ObservedFailure, context: FailureContext) -> tuple[str, ...
 # ── the notebook around a failure ──
 
 
-def notebook_survey(editor: NotebookEditor, files: ProjectFiles) -> InspectFailure:
-    """For `AgentContext.survey`: the editor's notebook, and the project's files as its code would write them."""
+def notebook_survey(
+    editor: NotebookEditor, files: ProjectFiles, encodings: Callable[[], Mapping[str, str]] = dict
+) -> InspectFailure:
+    """For `AgentContext.survey`: the editor's notebook, and the project's files as its code would write them.
+
+    `encodings` says which data files are no UTF-8, as far as they were looked at.
+    """
 
     async def survey(keys: Sequence[str]) -> FailureContext:
         notebook = editor.notebook
@@ -301,6 +306,7 @@ def notebook_survey(editor: NotebookEditor, files: ProjectFiles) -> InspectFailu
             own_cells=_own_cells(editor, keys),
             previews=await _previews(editor),
             files=await anyio.to_thread.run_sync(_paths, files, notebook.path.resolve().parent),
+            encodings=encodings(),
         )
 
     return survey

@@ -21,7 +21,8 @@ from cellwright.sandbox.spec import DataMount
 
 _SKIPPED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "venv", "site-packages"})
 _MAX_DEPTH: Final = 6
-_MAX_FILES: Final = 500
+_MAX_FILES: Final = 2_000
+_MAX_OTHERS: Final = 2_000
 _MAX_PROJECT_DEPTH: Final = 4
 _MAX_PROJECT_FILES: Final = 200
 _MAX_ENTRIES: Final = 50_000
@@ -37,6 +38,8 @@ class DataSelection:
     files: list[DataFile] = field(default_factory=list[DataFile])
     skipped: list[SkippedFile] = field(default_factory=list[SkippedFile])
     notes: list[str] = field(default_factory=list[str])
+    others: list[str] = field(default_factory=list[str])
+    """Places of files in these folders that are not opened: pictures, documents, those beyond the limit."""
 
 
 def search(named: Iterable[DataFile]) -> DataSelection:
@@ -55,7 +58,7 @@ def search(named: Iterable[DataFile]) -> DataSelection:
         chosen.files += kept
         chosen.named += [root] if kept else []
         chosen.skipped += [
-            SkippedFile(path=file.place.encode(errors="replace").decode(), why=unusable[file.source])
+            SkippedFile(path=_as_text(file.place), why=unusable[file.source])
             for file in files
             if file.source in unusable
         ]
@@ -66,7 +69,7 @@ def project_files(project: Path, reveal: Collection[str] = ()) -> tuple[list[str
     """The project's data files, and those that might be settings or notes as well; a bounded number of each."""
     hidden = set(hidden_in(project, reveal))
     data, others = list[str](), list[str]()
-    for path in _walk(project, _MAX_PROJECT_DEPTH, [_MAX_ENTRIES]):
+    for path in filter(_may_be_data, _walk(project, _MAX_PROJECT_DEPTH, [_MAX_ENTRIES])):
         if hidden.isdisjoint(map(str, (PurePosixPath(path), *PurePosixPath(path).parents))):
             (data if is_data_file(path, "project") else others).append(path)
     return data[:_MAX_PROJECT_FILES], others[:_MAX_PROJECT_FILES]
@@ -105,24 +108,27 @@ def _files(root: DataFile, chosen: DataSelection) -> list[DataFile]:
         return []
     if folder in {Path("/"), Path.home().resolve()}:
         raise UserError(f"{root.place!r} is everything you have.", hint="Name a folder with data in it.")
-    found = sorted(_walk(folder, _MAX_DEPTH, [_MAX_ENTRIES]), key=_natural)
+    every = sorted(_walk(folder, _MAX_DEPTH, [_MAX_ENTRIES]), key=natural)
+    found = [path for path in every if _may_be_data(path)]
+    unopened = [*(path for path in every if not _may_be_data(path)), *found[_MAX_FILES:]]
+    chosen.others += [_as_text(root.inner(path).place) for path in unopened[:_MAX_OTHERS]]
     if not found:
         chosen.skipped.append(SkippedFile(path=root.place, why="no data file is in this folder"))
     if len(found) > _MAX_FILES:
         chosen.notes.append(
-            f"Of the {len(found):,} data files in {root.place!r} the first {_MAX_FILES} were looked at."
+            f"Of the {len(found):,} data files in {root.place!r} the first {_MAX_FILES:,} were looked at."
         )
     return [root.inner(path) for path in found[:_MAX_FILES]]
 
 
-def _natural(path: str) -> list[tuple[int, str]]:
+def natural(path: str) -> list[tuple[int, str]]:
     """A key by which `2.csv` comes before `10.csv`."""
     parts = re.split(r"([0-9]{1,18})", path)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _walk(folder: Path, depth: int, left: list[int], prefix: str = "") -> Iterator[str]:
-    """Data files below, relative; links, hidden files and what tools have made are passed by."""
+    """Files below, relative; links, hidden files and what tools have made are passed by."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -136,8 +142,17 @@ def _walk(folder: Path, depth: int, left: list[int], prefix: str = "") -> Iterat
         if entry.is_dir(follow_symlinks=False):
             if depth > 1 and entry.name not in _SKIPPED_FOLDERS:
                 yield from _walk(folder / entry.name, depth - 1, left, f"{prefix}{entry.name}/")
-        elif entry.is_file(follow_symlinks=False) and is_data_file(entry.name, "folder"):
+        elif entry.is_file(follow_symlinks=False):
             yield prefix + entry.name
+
+
+def _may_be_data(path: str) -> bool:
+    return is_data_file(path.rpartition("/")[2], "folder")
+
+
+def _as_text(place: str) -> str:
+    """A place that can be told, also where a name is no text."""
+    return place.encode(errors="replace").decode()
 
 
 # ── what is not shown ──
@@ -157,13 +172,17 @@ def _secrets(files: Sequence[Path]) -> set[Path]:
 
     The sandbox judges whole folders: here that would be all of a person's downloads for the one file they named.
     """
+    folders = list(dict.fromkeys(file.parent for file in files))
+    numbers = {folder: number for number, folder in enumerate(folders)}
     with private_directory("names") as nowhere:
-        for number, file in enumerate(files):
-            stand_in = nowhere / str(number) / (file.parent.name or "_") / file.name
-            stand_in.parent.mkdir(parents=True)
-            stand_in.write_bytes(_beginning(file))
-        hidden = hidden_in(nowhere)
-    return {files[int(path.split("/")[0])] for path in hidden}
+        stand_ins = [nowhere / str(number) / (folder.name or "_") for number, folder in enumerate(folders)]
+        for stand_in in stand_ins:
+            stand_in.mkdir(parents=True)
+        for file in files:
+            (stand_ins[numbers[file.parent]] / file.name).write_bytes(_beginning(file))
+        hidden = set(hidden_in(nowhere))
+        ways = {file: (stand_ins[numbers[file.parent]] / file.name).relative_to(nowhere) for file in files}
+    return {file for file, way in ways.items() if not hidden.isdisjoint(map(str, (way, *way.parents)))}
 
 
 def _beginning(file: Path) -> bytes:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from cellwright.errors import Unavailable
 from cellwright_guest.profiling import records
 from cellwright_guest.profiling.records import *  # noqa: F403  # the vocabulary of a profile, which the host speaks too
+from cellwright_guest.profiling.relevance import *  # noqa: F403  # both sides of the wall rank alike
 
 MAX_BYTES: Final = 64 << 20
 """What a guest may answer; 40 files of 500 columns take a tenth of it."""
@@ -59,15 +60,33 @@ def with_paths(profile: records.Profile, rename: Callable[[str], str]) -> record
         reading = replace(table.reading, path=rename(table.reading.path))
         return replace(table, reading=reading, files=tuple(map(rename, table.files)))
 
-    skipped = tuple(replace(each, path=rename(each.path)) for each in profile.skipped)
-    return replace(profile, tables=tuple(map(renamed, profile.tables)), skipped=skipped)
+    def reshaped(shape: records.FileShape) -> records.FileShape:
+        reading = replace(shape.reading, path=rename(shape.reading.path))
+        return replace(shape, reading=reading, files=tuple(map(rename, shape.files)))
+
+    return replace(
+        profile,
+        tables=tuple(map(renamed, profile.tables)),
+        skipped=tuple(replace(each, path=rename(each.path)) for each in profile.skipped),
+        shapes=tuple(map(reshaped, profile.shapes)),
+        others=tuple(map(rename, profile.others)),
+    )
 
 
 def with_remarks(
-    profile: records.Profile, *, skipped: Sequence[records.SkippedFile] = (), notes: Sequence[str] = ()
+    profile: records.Profile,
+    *,
+    skipped: Sequence[records.SkippedFile] = (),
+    notes: Sequence[str] = (),
+    others: Sequence[str] = (),
 ) -> records.Profile:
     """The profile, with what its guest could not know."""
-    return replace(profile, skipped=(*profile.skipped, *skipped), notes=(*profile.notes, *notes))
+    return replace(
+        profile,
+        skipped=(*profile.skipped, *skipped),
+        notes=(*profile.notes, *notes),
+        others=(*profile.others, *others),
+    )
 
 
 def one_line(text: str, longest: int = _MAX_SENTENCE_LENGTH) -> str:
@@ -108,7 +127,8 @@ def _check_profile(profile: records.Profile) -> None:
     if not {name for join in profile.joins for name in (join.left, join.right)} <= set(tables):
         raise _unsound("a join is between tables that are not there")
     read = (path for table in profile.tables for path in (table.reading.path, *table.files))
-    for path in (*read, *(skipped.path for skipped in profile.skipped)):
+    shaped = (path for shape in profile.shapes for path in (shape.reading.path, *shape.files))
+    for path in (*read, *shaped, *profile.others, *(skipped.path for skipped in profile.skipped)):
         is_long = len(path) > _MAX_PATH_LENGTH
         if not path or is_long or "\0" in path or path.startswith("/") or ".." in PurePosixPath(path).parts:
             raise _unsound("a path in it leads elsewhere")

@@ -11,8 +11,21 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
+from msgspec.structs import replace
+
 from cellwright.analyst import profile_view
-from cellwright.analyst.profile import ColumnProfile, Format, Profile, ReadOptions, TableProfile
+from cellwright.analyst.file_groups import FileGroup, RankedGroups, key_joins, rank_groups
+from cellwright.analyst.folder_text import FEW_FILES, folder_tree
+from cellwright.analyst.profile import (
+    ColumnProfile,
+    Format,
+    Join,
+    Profile,
+    ReadOptions,
+    ShapeColumn,
+    TableProfile,
+    spoken,
+)
 from cellwright.notebook.prompt_summary import clip, estimate_tokens
 from cellwright.notebook.source_text import literal, sql_name
 
@@ -21,88 +34,156 @@ _MANY_ODDITIES: Final = 24
 _FEW_NAMES: Final = 40
 _COUNT_TOKENS: Final = 12
 _MAX_JOINS: Final = 12
+_FEW_SKIPPED: Final = 3
+_TREE_SHARE: Final = 0.3
 _TAIL_SHARE: Final = 0.25
+_CLOSE_SHARE: Final = 0.6
 
 
 class Detail(IntEnum):
-    """How much is said of a table."""
+    """How much is said of a table, or of files of one shape."""
 
     HEAD = 0
     """What it is."""
-    READ = 1
-    """And how to read it."""
-    NAMES = 2
-    """And its columns by name, and its gravest problems."""
-    SOME = 3
-    """And of the first columns kind, range and gaps."""
-    MOST = 4
+    LINE = 1
+    """In one line how to read it, how large it is, and its columns by name."""
+    SOME = 2
+    """Of the first columns kind, range and gaps, and the gravest problems."""
+    MOST = 3
     """Of many more of them."""
-    COLUMNS = 5
+    COLUMNS = 4
     """Of all columns."""
-    ALL = 6
+    ALL = 5
     """And conversions, patterns, examples, every problem."""
 
 
 _DESCRIBED_COLUMNS: Final = {Detail.SOME: 20, Detail.MOST: 80}
 
 
-def profile_text(profile: Profile, *, tokens: int) -> str:
+def profile_text(profile: Profile, *, tokens: int, goal: str = "") -> str:
     """The profile in words, within so many tokens.
 
-    Tables come first, each with the line that reads it; where there are many, or wide ones, all are told with less
-    before some are told with more. What did not fit is counted.
+    Many files begin with a tree of their folders. Then every file, or group of one shape, has a line; what is left is
+    spent on those that speak of the goal, or on all where none does. What did not fit is counted.
     """
-    tail = clip("\n".join(_tail(profile)), int(tokens * _TAIL_SHARE))
-    texts = _fitting(profile.tables, tokens - estimate_tokens(tail) - 1)
-    return clip("\n\n".join([*texts, tail] if tail else texts), tokens)
+    ranked = rank_groups(profile, goal)
+    tree = folder_tree(profile, ranked, tokens=int(tokens * _TREE_SHARE))
+    tail = clip("\n".join(_tail(profile, ranked)), int(tokens * _TAIL_SHARE))
+    texts = _fitting(ranked, tokens - estimate_tokens(tree) - estimate_tokens(tail) - 2)
+    return clip("\n\n".join(text for text in (tree, *texts, tail) if text), tokens)
 
 
-def _fitting(tables: Sequence[TableProfile], tokens: int) -> list[str]:
-    """As many tables as fit, each as closely as there is room for: the first ones, and the first step, first."""
-    texts = [table_text(table, Detail.HEAD) for table in tables]
+def _fitting(ranked: RankedGroups, tokens: int) -> list[str]:
+    """As many as fit, each as closely as there is room for: the first ones, and the first step, first."""
+    groups = ranked.groups
+    texts = [group_text(group, Detail.HEAD) for group in groups]
     costs = [estimate_tokens(text) + 1 for text in texts]
     if sum(costs) > tokens:
         fitting = sum(end <= tokens - _COUNT_TOKENS for end in itertools.accumulate(costs))
         return [*texts[:fitting], f"and {profile_view.many(len(texts) - fitting, 'more table')}"]
-    spent = sum(costs)
-    for detail in list(Detail)[1:]:
-        for index, table in enumerate(tables):
-            text = table_text(table, detail)
-            cost = estimate_tokens(text) + 1
-            if spent - costs[index] + cost <= tokens:
-                spent += cost - costs[index]
-                texts[index], costs[index] = text, cost
-    return texts
+    spent, told = sum(costs), [Detail.HEAD] * len(groups)
+    for detail, index, limit in _steps(ranked, tokens, spent):
+        if detail <= told[index]:
+            continue
+        text = group_text(groups[index], detail, ranked.words)
+        cost = estimate_tokens(text) + 1
+        if spent - costs[index] + cost <= limit:
+            spent += cost - costs[index]
+            texts[index], costs[index], told[index] = text, cost, detail
+    # Lines stand together, what is told at length stands apart.
+    return ["\n".join(part) if is_line else "\n\n".join(part) for is_line, part in _parts(texts)]
 
 
-def _tail(profile: Profile) -> list[str]:
-    lines = [f"join {profile_view.join_words(join)}" for join in profile.joins[:_MAX_JOINS]]
-    lines += [
-        f"not read: {profile_view.shown(skipped.path)} ({skipped.why})" for skipped in profile.skipped[:_FEW_NAMES]
-    ]
-    if len(profile.skipped) > _FEW_NAMES:
-        lines.append(f"not read: {len(profile.skipped) - _FEW_NAMES:,} more")
+def _steps(ranked: RankedGroups, tokens: int, spent: int) -> Iterator[tuple[Detail, int, int]]:
+    """What is told more closely, in which order, and how much may be spent by then.
+
+    Most of the room first goes to what speaks of the goal, then everything has its line, then the rest is used up.
+    """
+    is_close = _are_close(ranked)
+    close = [at for at, is_told in enumerate(is_close) if is_told]
+    first = spent + int((tokens - spent) * _CLOSE_SHARE)
+    if len(close) < len(is_close):
+        yield from ((detail, at, first) for detail in list(Detail)[1 : Detail.ALL] for at in close)
+    yield from ((Detail.LINE, at, tokens) for at in range(len(is_close)) if not is_close[at])
+    yield from ((detail, at, tokens) for detail in list(Detail)[1:] for at in close)
+
+
+def _are_close(ranked: RankedGroups) -> Sequence[bool]:
+    """Which are told at length: of many only those that speak of the goal, where some do."""
+    is_choice = len(ranked.groups) > FEW_FILES and any(ranked.is_relevant)
+    return ranked.is_relevant if is_choice else [True] * len(ranked.groups)
+
+
+def _parts(texts: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
+    for is_line, part in itertools.groupby(texts, key=lambda text: "\n" not in text):
+        yield is_line, list(part)
+
+
+def _tail(profile: Profile, ranked: RankedGroups) -> list[str]:
+    lines = [f"join {profile_view.join_words(join)}" for join in _worth_telling(profile, ranked)[:_MAX_JOINS]]
+    reasons: dict[str, list[str]] = {}
+    for skipped in profile.skipped:
+        reasons.setdefault(skipped.why, []).append(profile_view.shown(skipped.path))
+    for why, paths in reasons.items():
+        more = f" and {len(paths) - _FEW_SKIPPED:,} more" if len(paths) > _FEW_SKIPPED else ""
+        lines.append(f"not read: {', '.join(paths[:_FEW_SKIPPED])}{more} ({why})")
     return [*lines, *(f"note: {note}" for note in profile.notes)]
 
 
-def table_text(table: TableProfile, detail: Detail) -> str:
-    """One table."""
-    lines = [profile_view.head_words(table)]
-    if detail >= Detail.READ:
-        lines.append(f"  read: {read_line(table)}")
-    if detail == Detail.NAMES:
-        lines.append(f"  columns: {_names(table.columns)}")
-    elif detail > Detail.NAMES:
-        described = _DESCRIBED_COLUMNS.get(detail, len(table.columns))
-        lines += [f"  {fact}" for fact in profile_view.fact_words(table)]
-        lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in table.columns[:described]]
-        if rest := table.columns[described:]:
-            lines.append(f"  - and {_names(rest)}")
-    return "\n".join([*lines, *(_oddities(table, detail) if detail >= Detail.NAMES else [])])
+def _worth_telling(profile: Profile, ranked: RankedGroups) -> list[Join]:
+    """Joins of tables that are told at length, by a key of one of them; files of one shape are stacked, not joined."""
+    place = {name: at for at, group in enumerate(ranked.groups) for name in group.names}
+    is_close = _are_close(ranked)
+    return [
+        join
+        for join in key_joins(profile)
+        if place[join.left] != place[join.right] and is_close[place[join.left]] and is_close[place[join.right]]
+    ]
 
 
-def _names(columns: Sequence[ColumnProfile]) -> str:
-    names = ", ".join(f"{literal(column.name)} {column.kind}" for column in columns[:_FEW_NAMES])
+def group_text(group: FileGroup, detail: Detail, words: Sequence[str] = ()) -> str:
+    """One table, or files of one shape with the table that stands for them; without one never more than a line."""
+    more = f" and {len(group.files) - 1:,} more of one shape" if len(group.files) > 1 else ""
+    rows = f"{'' if group.is_counted else 'about '}{profile_view.many(group.rows, 'row')}{' in all' if more else ''}"
+    size = f"{rows}, {profile_view.many(len(group.columns), 'column')}"
+    if detail == Detail.HEAD:
+        part = f" {profile_view.quoted(group.reading.part)}" if group.reading.part else ""
+        return f"{profile_view.shown(group.reading.path)}{part}{more}, {group.reading.format}: {size}"
+    if detail == Detail.LINE or group.table is None:
+        decimal = _decimal(group.table.columns if group.table is not None else ())
+        return f"{reading_line(group.reading, decimal=decimal)}{more}: {size}: {_names(group.columns)}"
+    return _table_text(group, group.table, detail, words)
+
+
+def _table_text(group: FileGroup, table: TableProfile, detail: Detail, words: Sequence[str]) -> str:
+    lines = [profile_view.head_words(table), f"  read: {read_line(table)}"]
+    if group.is_one_looked_at:
+        counted = "" if group.is_counted else "about "
+        of_all = f"{len(group.files):,} files of one shape, {counted}{profile_view.many(group.rows, 'row')} in all"
+        lines.append(f"  One of {of_all}; what follows is of this one alone")
+    lines += [f"  {fact}" for fact in profile_view.fact_words(table)]
+    chosen = _described(table, detail, words)
+    lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in chosen]
+    if rest := [column for column in table.columns if column not in chosen]:
+        lines.append(f"  - and {_names(rest)}")
+    return "\n".join([*lines, *_oddities(table, detail)])
+
+
+def _described(table: TableProfile, detail: Detail, words: Sequence[str]) -> Sequence[ColumnProfile]:
+    """The columns that are described, in their own order: first those that speak of the goal, then the first ones."""
+    columns = table.columns
+    most = _DESCRIBED_COLUMNS.get(detail, len(columns))
+    if len(columns) <= most:
+        return columns
+    order = sorted(range(len(columns)), key=lambda at: (not spoken(columns[at].name, words), at))
+    return [columns[at] for at in sorted(order[:most])]
+
+
+def _names(columns: Sequence[ColumnProfile] | Sequence[ShapeColumn]) -> str:
+    names = ", ".join(
+        literal(column.name) + (f" {column.kind}" if column.kind != "unknown" else "")
+        for column in columns[:_FEW_NAMES]
+    )
     rest = Counter(column.kind for column in columns[_FEW_NAMES:])
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in rest.most_common())
     return f"{names}, and {rest.total():,} more ({kinds})" if rest else names
@@ -136,6 +217,8 @@ def _more(column: ColumnProfile) -> list[str]:
         parts.append(f"mean {mean}, deviation {deviation}")
     elif column.distinct and not column.is_unique:
         parts.append(f"{column.distinct:,} distinct")
+    if column.texts is not None and column.meaning == "text" and column.examples:
+        parts.append(f"such as {profile_view.quoted(column.examples[0])}")
     if column.times is not None and column.times.missing_steps:
         parts.append(profile_view.time_words(column).partition(", ")[2])
     if words := _conversion_words(column):
@@ -175,11 +258,16 @@ _READ_LINES: Final[dict[Format, str]] = {
 
 def read_line(table: TableProfile) -> str:
     """A line of pandas that reads a table; of several files of one shape, the one that reads the first."""
-    reading = table.reading
-    path = literal(table.files[0] if table.files else reading.path)
+    path = table.files[0] if table.files else table.reading.path
+    return reading_line(replace(table.reading, path=path), decimal=_decimal(table.columns))
+
+
+def reading_line(reading: ReadOptions, *, decimal: str = ".") -> str:
+    """A line of pandas that reads what these options describe."""
+    path = literal(reading.path)
     match reading.format:
         case "csv":
-            return f"pd.read_csv({', '.join([path, *_csv_words(table)])})"
+            return f"pd.read_csv({', '.join([path, *_csv_words(reading, decimal)])})"
         case "excel":
             sheet = [f"sheet_name={literal(reading.part)}"] if reading.part else []
             return f"pd.read_excel({', '.join([path, *sheet, *_place_words(reading)])})"
@@ -190,13 +278,16 @@ def read_line(table: TableProfile) -> str:
             return _READ_LINES[other].format(path=path, query=query)
 
 
-def _csv_words(table: TableProfile) -> list[str]:
-    reading = table.reading
+def _decimal(columns: Sequence[ColumnProfile]) -> str:
+    return "," if any(column.conversion.decimal == "," for column in columns) else "."
+
+
+def _csv_words(reading: ReadOptions, decimal: str) -> list[str]:
     words = [f"sep={literal(reading.delimiter)}"] if reading.delimiter != "," else []
     if reading.encoding.lower() not in {"utf-8", "ascii"}:
         words.append(f"encoding={literal(reading.encoding)}")
-    if any(column.conversion.decimal == "," for column in table.columns):
-        words.append('decimal=","')
+    if decimal != ".":
+        words.append(f"decimal={literal(decimal)}")
     return [*words, *_place_words(reading)]
 
 

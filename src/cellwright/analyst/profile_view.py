@@ -16,6 +16,7 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 _BAR_WIDTH: Final = 10
 _FEW_VALUES: Final = 4
 _MAX_SHOWN_LENGTH: Final = 40
+_MAX_NAME_LENGTH: Final = 120
 _SEVERITY: Final = {"problem": 0, "warning": 1, "note": 2}
 _LARGE: Final = 1e15
 
@@ -145,14 +146,22 @@ def _gathered(counts: list[int], width: int) -> list[int]:
 
 
 def quoted(text: str) -> str:
-    """A name or value from a file, in quotes, on one line, cut where it is long."""
-    plain = one_line(text, _MAX_SHOWN_LENGTH)
-    return f"'{plain}'" if "'" not in plain else f'"{plain.replace(chr(34), chr(39))}"'
+    """A value from a file, in quotes, on one line, cut where it is long."""
+    return _in_quotes(one_line(text, _MAX_SHOWN_LENGTH))
 
 
 def shown(text: str) -> str:
-    """A name that is plain enough to stand by itself, else in quotes."""
-    return text if text and all(sign.isalnum() or sign in "_-./%€$" for sign in text) else quoted(text)
+    """A name that is plain enough to stand by itself, else in quotes; a very long one is cut in its middle."""
+    name = text
+    if len(text) > _MAX_NAME_LENGTH:
+        end = _MAX_NAME_LENGTH // 2
+        name = f"{text[: end - 1]}…{text[-end:]}"
+    is_plain = name and all(sign.isalnum() or sign in "_-./%€$…" for sign in name)
+    return name if is_plain else _in_quotes(one_line(name))
+
+
+def _in_quotes(line: str) -> str:
+    return f"'{line}'" if "'" not in line else f'"{line.replace(chr(34), chr(39))}"'
 
 
 def figure(value: float, *, whole: bool = False) -> str:

@@ -21,7 +21,7 @@ from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.project_additions import Addition, roles_with, skills_of
-from cellwright.agents.prompt.context_providers import ContextProvider, DataContext, NotebookContext, limits_text
+from cellwright.agents.prompt.context_providers import DataContext, NotebookContext, limits_text
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import Role
 from cellwright.agents.skills import Skill
@@ -156,6 +156,8 @@ async def open_workspace(
             settings=options.settings,
             person=person,
         )
+        data = await _data_context(context)
+        encodings = data.encodings if data is not None else dict[str, str]
         agents = AgentContext(
             models=models,
             tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
@@ -165,9 +167,9 @@ async def open_workspace(
             person=person,
             roles=setup.roles,
             skills=setup.skills,
-            context_providers=[NotebookContext(editor), *await _data_context(context)],
+            context_providers=[NotebookContext(editor), *([data] if data is not None else [])],
             limits_text=_describe_limits(context),
-            survey=notebook_survey(editor, context.project),
+            survey=notebook_survey(editor, context.project, encodings),
             put_into_effect=network.grant if network is not None else None,
             program=programs(worker),
         )
@@ -182,7 +184,7 @@ async def open_workspace(
                         agents,
                         tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
                         context_providers=[NotebookContext(branch.editor), *agents.context_providers[1:]],
-                        survey=notebook_survey(branch.editor, own.project),
+                        survey=notebook_survey(branch.editor, own.project, encodings),
                     ),
                 )
 
@@ -296,7 +298,7 @@ async def _open_network(
 # ── what agents see without asking ──
 
 
-async def _data_context(context: ToolContext) -> list[ContextProvider]:
+async def _data_context(context: ToolContext) -> DataContext | None:
     """Data that was given, then the project's data files nearest to the notebook; none where there is no data."""
 
     def find() -> tuple[list[DataFile], list[DataFile]]:
@@ -310,7 +312,7 @@ async def _data_context(context: ToolContext) -> list[ContextProvider]:
 
     data, others = await anyio.to_thread.run_sync(find)
     named = [file.place for file in others]
-    return [DataContext(data, context.profiler, others=named)] if data or others else []
+    return DataContext(data, context.profiler, others=named) if data or others else None
 
 
 def _describe_limits(context: ToolContext) -> str:

@@ -5,6 +5,7 @@ They are read by a program in a cage that sees these files and nothing else, wit
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections import OrderedDict
@@ -70,7 +71,8 @@ class DataCage:
             return profiles
 
     async def _ask(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
-        seconds = question.seconds * 1.5 + _GRACE_SECONDS
+        survey = question.survey_seconds * 1.5 if question.words is not None else 0
+        seconds = question.seconds * 1.5 + survey + _GRACE_SECONDS
         data = await run_one_shot_in_nothing(
             self.zygote,
             "profile",
@@ -127,6 +129,7 @@ def merge_profiles(profiles: Sequence[Profile]) -> Profile:
         joins=tuple(joins),
         skipped=tuple(skipped for profile in profiles for skipped in profile.skipped),
         notes=tuple(dict.fromkeys(note for profile in profiles for note in profile.notes)),
+        shapes=tuple(shape for profile in profiles for shape in profile.shapes),
     )
 
 
@@ -160,6 +163,9 @@ class ProfileLimits:
     most_files: int = 60
     seconds: float = 60.0
     """It stops looking for more after so long, and says so."""
+    words: tuple[str, ...] | None = None
+    """What the goal is about: of more than `most_files` only those that speak of it are read closely, the others by
+    shape. None: the first ones are read closely, and the others not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +182,12 @@ class Profiler:
         """
         selection = await anyio.to_thread.run_sync(search, [*files])
         found = await self._cached(selection, limits or ProfileLimits()) if selection.files else Profile()
-        return with_remarks(found, skipped=selection.skipped, notes=selection.notes)
+        return with_remarks(found, skipped=selection.skipped, notes=selection.notes, others=selection.others)
 
     async def _cached(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
+        if len(selection.files) <= limits.most_files and limits.words is not None:
+            # All are read closely, whatever the goal: one profile serves every goal.
+            limits = dataclasses.replace(limits, words=None)
         stamps = await anyio.to_thread.run_sync(lambda: tuple(map(_stamp, selection.files)))
         key = (limits, tuple(selection.named), stamps)
         cached = _profile_cache()
@@ -197,6 +206,7 @@ class Profiler:
             most_rows=limits.most_rows,
             most_files=limits.most_files,
             seconds=limits.seconds,
+            words=limits.words,
         )
         cage = DataCage(zygote=await self.pool.zygote(), tier=self.tier)
         found = await cage.profile(mounts(selection.files), request)

@@ -23,7 +23,7 @@ from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.journal.values import Json
-from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook.document import Document
 from cellwright.notebook.edit_json import parse_edits
 from cellwright.notebook.prompt_summary import clip
@@ -75,7 +75,7 @@ def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
     ) -> ToolResult:
         """What data files are: columns with type and meaning, ranges, nulls, problems, keys, how tables join."""
         files = await anyio.to_thread.run_sync(lambda: [locate(path) for path in paths])
-        text = profile_text(await profiler.profile(files), tokens=_PROFILE_TOKENS)
+        text = profile_text(await profiler.profile(files, ProfileLimits(words=())), tokens=_PROFILE_TOKENS)
         return Done(text=text, value=text, is_untrusted=True)
 
     return profile

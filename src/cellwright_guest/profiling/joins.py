@@ -76,6 +76,10 @@ _LEVELS: Final[tuple[Level, ...]] = (
 _GENERIC: Final = frozenset(
     {"id", "ids", "key", "code", "nr", "no", "number", "name", "uuid", "pk", "fk", "ref", "num"}
 )
+_ORDINALS: Final = frozenset(
+    {"rank", "ranking", "rang", "row", "zeile", "index", "idx", "position", "place", "line", "unnamed", "level"}
+)
+"""Columns that only count through their own table: all of them hold 1, 2, 3."""
 _RELATIONS: Final[dict[tuple[bool, bool], Relation]] = {
     (True, True): "one-to-one", (False, True): "many-to-one",
     (True, False): "one-to-many", (False, False): "many-to-many",
@@ -158,7 +162,11 @@ def find_joins(tables: Sequence[tuple[str, Sequence[StudiedColumn]]], *, is_samp
     """The joins between all tables, the best first."""
     sides = [(name, _sides(name, columns)) for name, columns in tables]
     found: list[JoinCandidate] = []
-    for (_, lefts), (_, rights) in combinations(sides, 2):
+    names = {name: tuple(column.column.name for column in columns) for name, columns in tables}
+    for (one, lefts), (other, rights) in combinations(sides, 2):
+        # Tables of one shape are stacked, not joined.
+        if len(names[one]) > 1 and names[one] == names[other]:
+            continue
         between = [candidate for left in lefts for right in rights if (candidate := _fit(left, right)) is not None]
         between.sort(key=lambda candidate: -candidate.score())
         found += _each_once(between)[:_MOST_PER_PAIR]
@@ -192,6 +200,9 @@ def _may_join(studied: StudiedColumn) -> bool:
     if not 2 <= column.distinct <= _MOST_DISTINCT or column.kind not in ("text", "integer", "date"):
         return False
     if column.meaning in ("currency", "flag", "constant", "unknown"):
+        return False
+    words = _words(column.name) - {"0"}
+    if words and words <= _ORDINALS:
         return False
     return column.meaning != "text" or (column.texts is not None and column.texts.mean_words <= 5)
 

@@ -33,9 +33,12 @@ def answer(question: ProfileRequest) -> bytes:
     # What is slow to load is loaded only now: a question that cannot be read costs nothing.
     from cellwright_guest.profiling.profiler import profile_tables
     from cellwright_guest.profiling.readers.reader import read_tables
+    from cellwright_guest.profiling.survey import survey_files
 
-    tables, skipped, notes = read_tables(question)
-    return msgspec.json.encode(profile_tables(tables, skipped, notes))
+    survey = survey_files(question)
+    tables, skipped, notes = read_tables(survey.question)
+    profile = profile_tables(tables, (*survey.skipped, *skipped), notes)
+    return msgspec.json.encode(msgspec.structs.replace(profile, shapes=survey.shapes))
 
 
 def _read(descriptor: int) -> bytes:

@@ -271,6 +271,28 @@ class Join(_Record, frozen=True, kw_only=True):
     """What must be levelled on both sides first: spaces stripped, case folded, leading zeros dropped."""
 
 
+class ShapeColumn(_Record, frozen=True, kw_only=True):
+    """A column as the head of a file shows it."""
+
+    name: Name
+    kind: Literal[Kind, "unknown"] = "unknown"
+
+
+class FileShape(_Record, frozen=True, kw_only=True):
+    """Files that one line reads but for the path, with the same columns in the same order; known from their heads."""
+
+    reading: ReadOptions
+    """Of the first."""
+    columns: Annotated[tuple[ShapeColumn, ...], msgspec.Meta(max_length=5_000)] = ()
+    files: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=5_000)]
+    rows: Count = 0
+    """In all of them; see `is_counted`."""
+    is_counted: bool = True
+    bytes: Count = 0
+    spoken: Words = ()
+    """Words of the request that are among the values in the heads."""
+
+
 class SkippedFile(_Record, frozen=True, kw_only=True):
     """A file that is not in the profile."""
 
@@ -287,6 +309,10 @@ class Profile(_Record, frozen=True, kw_only=True):
     skipped: Annotated[tuple[SkippedFile, ...], msgspec.Meta(max_length=5_000)] = ()
     notes: tuple[str, ...] = ()
     """What was left out for its size, and the like."""
+    shapes: Annotated[tuple[FileShape, ...], msgspec.Meta(max_length=5_000)] = ()
+    """Where there are more files than are read closely: all of them by shape; then `tables` are of a few of them."""
+    others: Annotated[tuple[str, ...], msgspec.Meta(max_length=5_000)] = ()
+    """Paths of files that lie in the same folders and are not opened: pictures, documents, those beyond the limit."""
 
 
 class ProfileRequest(_Record, frozen=True, kw_only=True):
@@ -300,3 +326,8 @@ class ProfileRequest(_Record, frozen=True, kw_only=True):
     most_columns: int = 500
     seconds: float = 60.0
     """It stops looking for more after so long, and says so."""
+    words: tuple[str, ...] | None = None
+    """What the goal is about. Where there are more than `most_files`, the heads of all are looked at first, and only
+    files that speak of these words are read closely; None: the first `most_files` are."""
+    survey_seconds: float = 20.0
+    """For the heads, before `seconds` begin."""

@@ -95,3 +95,15 @@ def test_a_whole_profile_survives_the_wall() -> None:
 def test_the_same_tables_give_the_same_profile() -> None:
     tables = [raw_table(_orders(), name="orders"), raw_table({"day": days(30), "n": normal(30)}, name="daily")]
     assert profile(*tables) == profile(*tables)
+
+
+def test_a_rank_joins_nothing_however_well_it_fits() -> None:
+    ranks: list[str | None] = [str(number) for number in range(1, 60)]
+    cities: dict[str, list[str | None]] = {"Rank": ranks, "City": [f"City {number}" for number in range(59)]}
+    goals: dict[str, list[str | None]] = {"Rank": ranks, "Goals": [str(number * 7) for number in range(59)]}
+    assert profile(raw_table(cities, name="cities"), raw_table(goals, name="goals")).joins == ()
+    assert profile(raw_table(cities, name="cities"), raw_table({**goals, "Ranking": ranks}, name="more")).joins == ()
+
+
+def test_tables_of_one_shape_are_stacked_not_joined() -> None:
+    assert profile(raw_table(_customers(), name="north"), raw_table(_customers(30), name="south")).joins == ()

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cellwright_guest.profiling.raw import RawTable, ReadBudget
-from cellwright_guest.profiling.readers.reader import _read, list_sources, read_tables
+from cellwright_guest.profiling.readers.reader import list_sources, read_source, read_tables
 from cellwright_guest.profiling.records import ProfileRequest, ReadOptions
 
 
@@ -382,7 +382,7 @@ def test_a_large_file_with_an_open_quote_reads_as_pandas_does(written: Any) -> N
 def test_what_takes_too_long_is_estimated(written: Any) -> None:
     sources, _, _ = list_sources((str(written(large(300_000) + "1,2\n")),), 1)
     # No time at all: what a question gives at least would be enough on a fast machine.
-    (table,), _, _ = _read(sources[0], ReadBudget(most_rows=200_000, most_columns=500, until=0.0))
+    (table,), _, _ = read_source(sources[0], ReadBudget(most_rows=200_000, most_columns=500, until=0.0))
     assert table.looked_at > 0
     assert not table.is_counted
     assert table.rows == pytest.approx(300_001, rel=0.15)

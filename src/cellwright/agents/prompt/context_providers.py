@@ -6,8 +6,9 @@ Looked at once in every step, inside a journal step: what was seen is kept, so a
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
@@ -16,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
-from cellwright.analyst.profile import Profile, one_line
+from cellwright.analyst.profile import Profile, goal_words, one_line
 from cellwright.analyst.profile_text import profile_text
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
@@ -32,11 +33,17 @@ _PREVIEW_CHARACTERS: Final = 600
 _READ_BYTES: Final = 8_192
 _MANY_FILES: Final = 12
 _MOST_NAMES: Final = 200
-DATA_TOKENS: Final = 2_500
-"""What an agent reads about its data, in every step."""
+DATA_SHARE: Final = 0.125
+"""Of the tokens a role may read, so much is for its data, in every step."""
 _PROFILE_LIMITS: Final = ProfileLimits(most_rows=100_000, most_files=40, seconds=12)
-_PROFILE_TIMEOUT_SECONDS: Final = 45
-_TABLES: Final = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".yaml", ".yml", ".toml"})
+_PROFILE_TIMEOUT_SECONDS: Final = 75
+_MOST_GUIDES: Final = 2
+_GUIDE: Final = re.compile(
+    r"(?:^|/)[^/.]*(?:read_?me|code_?book|dictionary|metadata|description)[^/]*\.(?:md|txt|rst)$", re.IGNORECASE
+)
+_TABLES: Final = frozenset(
+    {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".md", ".rst", ".yaml", ".yml", ".toml"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +56,22 @@ class ContextView:
     """What others did meanwhile."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Onlooker:
+    """Who looks, and what for: the same in every step of an assignment."""
+
+    goal: str = ""
+    context_tokens: int = 24_000
+    """What it may read in a step."""
+
+
+_ANYBODY: Final = Onlooker()
+
+
 class ContextProvider(Protocol):
     """Something an agent sees in every step."""
 
-    async def view(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int, onlooker: Onlooker = ...) -> ContextView:
         """What there is to see now, within so many tokens."""
 
 
@@ -62,7 +81,7 @@ class NotebookContext:
 
     editor: NotebookEditor
 
-    async def view(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """The notebook in words, and what people changed in it."""
         await self.editor.sync()
         summary = self.editor.notebook.summary(budget_tokens=tokens)
@@ -79,35 +98,65 @@ class DataContext:
     """None once it has failed: it would fail, and cost as much, in every step."""
     others: Sequence[str] = ()
     """Files that are not looked into, by name."""
+    _latest: Profile | None = None
 
-    async def view(self, tokens: int) -> ContextView:
+    async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """The profile, and the beginning of each file that is not in it.
 
-        Always with the same number of tokens: it stands before the history, so what stays the same costs less than
-        what is shorter.
+        Always with the same share of what the onlooker may read, most of it about what its goal speaks of. It stands
+        before the history, so what stays the same costs less than what is shorter.
         """
-        profile = await self._profile()
+        room = int(onlooker.context_tokens * DATA_SHARE)
+        profile = await self._profile(onlooker.goal)
         tables = profile.tables if profile is not None else ()
         known = {path for table in tables for path in (table.reading.path, *table.files)}
+        known |= {path for shape in (profile.shapes if profile is not None else ()) for path in shape.files}
         known |= {str(folder) for path in known for folder in PurePosixPath(path).parents}
         bare = [file for file in self.data if file.place not in known]
         previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
+        if profile is not None:
+            previews += await anyio.to_thread.run_sync(self._guides, profile)
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
         if rest:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
-        begun = clip("\n\n".join(previews), DATA_TOKENS // 2 if profile else DATA_TOKENS)
-        texts = [profile_text(profile, tokens=DATA_TOKENS - estimate_tokens(begun) - 1)] if profile else []
+        begun = clip("\n\n".join(previews), room // 2 if profile else room)
+        left = room - estimate_tokens(begun) - 1
+        texts = [profile_text(profile, tokens=left, goal=onlooker.goal)] if profile else []
         text = "\n\n".join([*texts, begun] if begun else texts)
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
-    async def _profile(self) -> Profile | None:
+    def encodings(self) -> dict[str, str]:
+        """The files that are no UTF-8, each with its encoding, as they were looked at last."""
+        profile = self._latest
+        if profile is None:
+            return {}
+        read = [(table.reading, table.files or (table.reading.path,)) for table in profile.tables]
+        read += [(shape.reading, shape.files) for shape in profile.shapes]
+        texts = ((reading.encoding, files) for reading, files in read if reading.format == "csv")
+        return {path: encoding for encoding, files in texts if encoding != "utf-8" for path in files}
+
+    def _guides(self, profile: Profile) -> list[str]:
+        """The beginnings of files in the folders that say what the others are. Blocking."""
+        found = [path for path in (*profile.others, *(each.path for each in profile.skipped)) if _GUIDE.search(path)]
+        folders = [file for file in self.data if file.is_folder]
+        told: list[str] = []
+        for path in found[:_MOST_GUIDES]:
+            for folder in folders:
+                if path.startswith(f"{folder.place}/"):
+                    inside = path.removeprefix(f"{folder.place}/")
+                    told.append(f"{one_line(path)}{preview_file(folder.source, inside).removeprefix(inside)}")
+        return told
+
+    async def _profile(self, goal: str) -> Profile | None:
         """As the files are now; an agent neither waits long for it nor fails without."""
         if self.profiler is None or not self.data:
             return None
         there = await anyio.to_thread.run_sync(lambda: [file for file in self.data if file.source.exists()])
         try:
             with anyio.fail_after(_PROFILE_TIMEOUT_SECONDS):
-                return await self.profiler.profile(there, _PROFILE_LIMITS)
+                limits = replace(_PROFILE_LIMITS, words=goal_words(goal))
+                self._latest = await self.profiler.profile(there, limits)
+                return self._latest
         except (CellwrightError, TimeoutError) as error:
             _log.info("No profile of the data: %s", error)
             self.profiler = None

@@ -26,6 +26,8 @@ class FailureContext:
     """Of each table its exact column names; a preview's are shortened and trimmed."""
     files: tuple[str, ...] = ()
     """Paths of the project's files as the notebook's code would write them."""
+    encodings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Data files that are no UTF-8, each with the encoding its profile found."""
     is_attended: bool = True
     """Somebody can be asked."""
 

@@ -6,11 +6,13 @@ a repair or advice → advice → another way → the person → giving up.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import Final, assert_never
 
 from cellwright.agents.assignment import Note
@@ -101,15 +103,42 @@ _RESOURCE_ADVICE: Final = {
 def focused_advice(failure: ObservedFailure, context: FailureContext) -> FocusedAdvice:
     """What to tell a model about this failure."""
     return FocusedAdvice(
-        words=f"{_advice_words(failure)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, context))
+        words=f"{_advice_words(failure, context)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, context))
     )
 
 
-def _advice_words(failure: ObservedFailure) -> str:
+def _advice_words(failure: ObservedFailure, context: FailureContext) -> str:
+    if encodings := _encodings(failure, context):
+        named = " or ".join(f"`encoding={name!r}`" for name in encodings)
+        return f"The file is not in the encoding it was read with. Its profile found another: read it with {named}."
     if failure.error_type == "unavailable":
         return "It was not there at that moment. Try once more; if it stays so, do without it, or say that you cannot."
     is_resource = failure.kind == "resource" and failure.subject in _RESOURCE_ADVICE
     return _RESOURCE_ADVICE[failure.subject] if is_resource else _ADVICE[failure.kind]
+
+
+def _encodings(failure: ObservedFailure, context: FailureContext) -> list[str]:
+    """Of the files the failed cell names, or lie in a folder it names, else of all; only where a text was not read."""
+    if not _UNDECODABLE.search(f"{failure.error_type} {failure.message}"):
+        return []
+    cell = context.document.find(failure.cell) if failure.cell is not None else None
+    code = cell.code if cell is not None else ""
+    known = {PurePosixPath(path): encoding for path, encoding in context.encodings.items()}
+    by_name = {encoding for path, encoding in known.items() if path.name in code}
+    by_folder = {encoding for path, encoding in known.items() if path.parent.name and path.parent.name in code}
+    found = by_name or by_folder or set(known.values())
+    return sorted(filter(None, map(_codec, found)))
+
+
+def _codec(name: str) -> str:
+    """The name Python has for an encoding: what came out of a cage is not told as advice."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return ""
+
+
+_UNDECODABLE: Final = re.compile(r"UnicodeDecodeError|codec can't decode|[Ii]nvalid (?:utf-?8|UTF-?8|unicode)")
 
 
 # ── material ──

@@ -209,7 +209,7 @@ def read_tables(question: ProfileRequest) -> Found:
     for number, source in enumerate(sources):
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
         seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
-        found, refused, remarks = _read(source, _budget_for(question, seconds, len(sources)))
+        found, refused, remarks = read_source(source, _budget_for(question, seconds, len(sources)))
         tables.extend(found)
         skipped.extend(refused)
         notes.extend(remarks)
@@ -226,7 +226,8 @@ def _budget_for(question: ProfileRequest, seconds: float, files: int) -> raw.Rea
     return replace(whole, most_rows=most_rows, most_bytes=max(whole.most_bytes // files, 8 << 20))
 
 
-def _read(source: raw.SourceFile, budget: raw.ReadBudget) -> Found:
+def read_source(source: raw.SourceFile, budget: raw.ReadBudget) -> Found:
+    """One file, within its budget; never raises for what it holds."""
     try:
         return _by_format(source, budget)
     except raw.NotReadable as error:
