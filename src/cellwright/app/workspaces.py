@@ -17,6 +17,7 @@ from typing import Final
 import anyio.to_thread
 
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.drafts import Drafts
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
@@ -92,6 +93,8 @@ class WorkspaceOptions:
     """How the gateway is started if none runs; None: as the command line does."""
     pool: KernelPool | None = None
     """Where kernels come from; without one the workspace has its own."""
+    drafts: Drafts = field(default_factory=Drafts)
+    """Where answers are seen while they are made."""
     on_progress: Callable[[str], None] | None = None
     state: Path | None = None
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
@@ -158,6 +161,7 @@ async def open_workspace(
             masker=masker,
             kept=kept,
             person=person,
+            drafts=options.drafts,
             roles=setup.roles,
             skills=setup.skills,
             context_providers=[NotebookContext(editor), *await _data_context(context)],
