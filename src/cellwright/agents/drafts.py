@@ -233,12 +233,12 @@ def _same_characters(before: str, after: str) -> int:
 
 
 async def follow_drafts(drafts: Drafts, run: str) -> AsyncGenerator[tuple[DraftView, ...]]:
-    """All drafts of a run, whenever they changed; for ever."""
+    """All drafts of a run: as they are, then whenever they changed; for ever."""
     cursor = DraftCursor(drafts=drafts, run=run)
     while True:
-        await cursor.wait()
         cursor.changes()
         yield tuple(draft.view for draft in drafts.of(run))
+        await cursor.wait()
 
 
 def views_after(views: tuple[DraftView, ...], told: dict[str, Any]) -> tuple[DraftView, ...]:
