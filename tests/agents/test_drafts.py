@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import anyio
 import pytest
@@ -21,12 +22,15 @@ def code_of(arguments: str) -> list[tuple[str, str]]:
 
 
 def test_the_code_of_every_cell_is_read_from_half_a_call() -> None:
-    edits = [{"op": "create", "name": "total", "code": 'total = "é"\n1 / 3'}, {"op": "create", "code": "x", "name": "y"}]
+    edits = [
+        {"op": "create", "name": "total", "code": 'total = "é"\n1 / 3'},
+        {"op": "create", "code": "x", "name": "y"},
+    ]
     whole = json.dumps({"edits": edits, "run": "all"})
     seen = [code_of(whole[:end]) for end in range(len(whole) + 1)]
     assert seen[0] == [("apply", "")]
     assert seen[-1] == [("total", 'total = "é"\n1 / 3'), ("y", "x")]
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         assert all(new[1].startswith(old[1]) for old, new in zip(before, after, strict=False))
 
 

@@ -46,7 +46,10 @@ def test_a_secret_in_pieces_of_any_size_is_never_shown(kind: str, size: int) -> 
     assert mask.show(text, is_whole=True) == MASKER.mask(text).text
 
 
-@given(st.lists(st.sampled_from([*TEXTS.values(), "plain words ", "x=1\n", "日本語、", "é 😀 ", " "]), max_size=8), st.data())
+@given(
+    st.lists(st.sampled_from([*TEXTS.values(), "plain words ", "x=1\n", "日本語、", "é 😀 ", " "]), max_size=8),
+    st.data(),
+)
 def test_what_is_shown_grows_and_ends_as_the_whole_text_masked(parts: list[str], data: st.DataObject) -> None:
     text, mask, before = "".join(parts), StreamMask(MASKER), ""
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=12).map(sorted))
