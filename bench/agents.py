@@ -31,7 +31,7 @@ from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.styles import Style
 from cellwright.journal.flow import Flow
 from cellwright.journal.journal import Journal
-from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, TokenUsage
+from cellwright.models.calls import ModelAnswer, ModelCall, OnUpdate, Outcome, TokenUsage
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.notebook.prompt_summary import estimate_tokens
@@ -142,7 +142,7 @@ class _AtOnce:
     def __init__(self) -> None:
         self._asked = 0
 
-    async def ask(self, call: ModelCall) -> Outcome:
+    async def ask(self, call: ModelCall, on_update: OnUpdate | None = None) -> Outcome:
         self._asked += 1
         name, arguments = ("finish", {}) if self._asked == _STEPS else ("count", {"number": self._asked})
         return ModelAnswer(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from inline_snapshot import snapshot
 from rich.console import Console
 
+from cellwright.agents.draft_sections import DraftSection
+from cellwright.agents.drafts import DraftView
 from cellwright.agents.events import AgentSpoke
 from cellwright.cli.render.run_output import drawn
 from cellwright.journal.events import CostRecorded, Event, Recorded, RunEnded, RunResumed, StepStarted
@@ -21,10 +26,10 @@ def seen(*events: Event) -> RunView:
     return picture
 
 
-def screen(picture: RunView, width: int = 80) -> str:
+def screen(picture: RunView, width: int = 80, drafts: Sequence[DraftView] = ()) -> str:
     console = Console(width=width, no_color=True)
     with console.capture() as captured:
-        console.print(drawn(picture, 75.0))
+        console.print(drawn(picture, 75.0, drafts))
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
@@ -99,3 +104,14 @@ def test_an_end_is_forgotten_when_the_run_goes_on() -> None:
 def test_a_task_that_failed_says_why() -> None:
     failed = task_event(type(COMPARE)(id="compare", title="Compare", status="failed", note="no such column"))
     assert "✗ compare  Compare the quarters: no such column" in screen(seen(PlanAdopted(plan=PLAN), failed))
+
+
+def test_the_end_of_what_is_being_written_is_on_the_screen_without_hidden_characters() -> None:
+    code = "\n".join(f"x_{number} = {number}\x1b[2J" for number in range(40))
+    sections = (DraftSection(kind="words", text="I add."), DraftSection(kind="code", call=1, title="total", text=code))
+    going = DraftView(agent="r/agent:1", step=1, draft="a", sections=sections)
+    lines = screen(seen(GoalSet(goal=a_goal())), drafts=[going]).splitlines()
+    assert [line.strip() for line in lines[-2:]] == ["│ x_38 = 38\\u001b[2J", "│ x_39 = 39\\u001b[2J"]
+    assert len([line for line in lines if "│" in line]) == 12
+    done = replace(going, is_done=True)
+    assert "x_39" not in screen(seen(GoalSet(goal=a_goal())), drafts=[done])

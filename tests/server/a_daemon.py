@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 
+from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
 from cellwright.app import open_notebook, open_pool
 from cellwright.errors import UserError
 from cellwright.journal.flow import Flow, Workflow
@@ -77,6 +78,7 @@ class TinyRuns:
         self.records = journal.records
         self.notebooks = dict[str, OpenNotebook]()
         self.editors = dict[str, NotebookEditor]()
+        self.drafts = Drafts()
 
     def yielding_to(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         return nullcontext()
@@ -103,6 +105,9 @@ class TinyRuns:
         found = sum(status.is_going for status in await self.records.runs())
         leave(self._folder / "looks.txt", str(found))
         return found
+
+    def drafts_of(self, run: str) -> AsyncGenerator[tuple[DraftView, ...]]:
+        return follow_drafts(self.drafts, run)
 
     async def stranded(self) -> list[RunId]:
         return [status.run for status in await self._journal.stranded()]

@@ -10,4 +10,5 @@ export { layout } from "../src/pages/run/graph-layout";
 export { fateOf, groupsOf, sidesOf, wayWords } from "../src/pages/run/branch-groups";
 export { layoutOf } from "../src/pages/run/places";
 export { answerOf, choicesOf } from "../src/pages/run/question-choices";
+export { NO_DRAFTS, draftsAfter, unrecorded } from "../src/pages/run/drafts";
 export { emptyStory, tellAll } from "../src/pages/run/story";

@@ -1,6 +1,6 @@
 """Agents: one loop with a role, from an assignment to a report, resumable in the middle of a thought.
 
-Owns:   the loop, roles and skills, prompts, how a conversation is shortened, repair, styles, steering, artifacts.
+Owns:   the loop, roles and skills, prompts, shortening of conversations, drafts, repair, styles, steering, artifacts.
 Above:  runs, app, server, cli.   Below: tools, kernel, models, notebook, policy, journal.
 Never:  what is allowed (policy), provider SDKs, kernels of its own, plans of several agents (runs), screens.
 

@@ -41,7 +41,8 @@ _FIRST_LOOK_SHARE: Final = 0.25
 _LATER_LOOK_TOKENS: Final = 600
 """The results of its own calls tell an agent what changed; a short reminder is enough."""
 _SAME_AT_MOST: Final = 5
-_SAYS_LIMIT: Final = 500
+_SAYS_LIMIT: Final = 8_000
+"""Characters of an answer's words that are told: people saw them being written."""
 _ASK_AGAIN: Final = "ask again, and perhaps pay twice"
 _STOP: Final = "stop here"
 _CALL_SOMETHING: Final = "Nothing was done. Call a tool, or finish when the goal is reached."

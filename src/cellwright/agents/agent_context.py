@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cellwright.agents.catalogue import PROGRAM, others, use_tool
+from cellwright.agents.drafts import Drafts
 from cellwright.agents.prompt.context_providers import ContextProvider
 from cellwright.agents.readings import readings_tool
 from cellwright.agents.repair.choices import FailureContext
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.skills import Skill
 from cellwright.agents.styles import READINGS
-from cellwright.models.calls import ModelCall, Outcome
+from cellwright.models.calls import ModelCall, OnUpdate, Outcome
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.policy.actions import Action
@@ -30,8 +31,8 @@ from cellwright.tools.tool import Tool, Toolset
 class ModelAccess(Protocol):
     """Where models are asked."""
 
-    async def ask(self, call: ModelCall) -> Outcome:
-        """How the call ends."""
+    async def ask(self, call: ModelCall, on_update: OnUpdate | None = None) -> Outcome:
+        """How the call ends; `on_update` hears what is emitted until then."""
 
     async def cancel(self, call: CallId) -> bool:
         """Let a call in flight end now; False if there is none."""
@@ -61,6 +62,8 @@ class AgentContext:
     """Where contexts, documents and overlong answers are kept."""
     person: str
     """For whom they work."""
+    drafts: Drafts = field(default_factory=Drafts)
+    """Where answers are seen while they are made."""
     roles: Mapping[str, Role] = field(default_factory=built_in_roles)
     skills: Sequence[Skill] = ()
     context_providers: Sequence[ContextProvider] = ()

@@ -25,19 +25,25 @@ from cellwright.journal.flow import Flow, Workflow
 async def work(flow: Flow, assignment: Assignment, context: AgentContext) -> AgentReport:
     """Do an assignment and report, whatever came of it."""
     agent = Agent(flow, assignment, context, await _begin(flow, assignment, context))
+    try:
+        return agent.report(await _until_end(agent))
+    finally:
+        context.drafts.discard(flow.id)
+
+
+async def _until_end(agent: Agent) -> AgentReport:
     while (end := agent.end_by_budget()) is None:
         seen = await agent.look_around()
         if (end := agent.is_stopped()) is not None:
-            break
+            return end
         prompt = agent.compose(seen)
         answer = await agent.think(prompt)
         if isinstance(answer, AgentReport):
-            end = answer
-            break
+            return answer
         await agent.record(prompt, answer)
         if (end := await agent.act(answer)) is not None:
-            break
-    return agent.report(end)
+            return end
+    return end
 
 
 OpenAgentContext = Callable[[Flow, Assignment], AbstractAsyncContextManager[AgentContext]]

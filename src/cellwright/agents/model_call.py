@@ -7,9 +7,11 @@ end is a value here; what follows from it is the loop's to decide.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, assert_never
 
@@ -23,9 +25,13 @@ from pydantic_ai.messages import (
     ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
+    PartDeltaEvent,
+    PartStartEvent,
     SystemPromptPart,
     TextPart,
+    TextPartDelta,
     ToolCallPart,
+    ToolCallPartDelta,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -33,6 +39,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import Assignment
+from cellwright.agents.drafts import AnswerDraft
 from cellwright.agents.prompt.composition import AssignmentContext
 from cellwright.agents.prompt.prompt import Prompt, PromptSpan
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
@@ -209,6 +216,7 @@ class ModelCaller:
                 team=self.assignment.team,
             ),
             limits=limits,
+            stream=True,
             if_unknown="again" if again else "tell",
         )
 
@@ -219,11 +227,28 @@ class ModelCaller:
 
         async def work() -> Json:
             context = await keep()
-            return _MODEL_OUTCOME.dump_python(await self._ask(call, context, until_stopped), mode="json")
+            with self._draft(call) as draft:
+                thought = await self._ask(call, context, until_stopped, partial(_draw, draft))
+                if isinstance(thought, AnswerReceived):
+                    draft.finish()
+            return _MODEL_OUTCOME.dump_python(thought, mode="json")
 
         return _MODEL_OUTCOME.validate_python(await flow.step(name, work))
 
-    async def _ask(self, call: calls.ModelCall, context: str, until_stopped: WaitForStop) -> ModelOutcome:
+    @contextmanager
+    def _draft(self, call: calls.ModelCall) -> Generator[AnswerDraft]:
+        """Shows the answer while it is made. One that is whole stays, until the agent's next: its record follows."""
+        agent, _, step = call.payer.step.rpartition("#")
+        draft = self.context.drafts.begin(agent, int(step), self.context.masker)
+        try:
+            yield draft
+        finally:
+            if not draft.is_done:
+                self.context.drafts.discard(agent)
+
+    async def _ask(
+        self, call: calls.ModelCall, context: str, until_stopped: WaitForStop, on_update: calls.OnUpdate
+    ) -> ModelOutcome:
         thought: ModelOutcome = CallCancelled()
         stopped = ""
 
@@ -236,11 +261,29 @@ class ModelCaller:
             with unwrap_single_error():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(heed)
-                    thought = _model_outcome(call, await self.context.models.ask(call), context)
+                    thought = _model_outcome(call, await self.context.models.ask(call, on_update), context)
                     tasks.cancel_scope.cancel()
         except (Unavailable, UserError, RefusedByPolicy) as problem:
             return NoModel(message=f"{problem.message} {problem.hint}".rstrip())
         return replace(thought, why=stopped) if isinstance(thought, CallCancelled) else thought
+
+
+def _draw(draft: AnswerDraft, update: calls.Update) -> None:
+    """What is emitted, into the draft."""
+    match update:
+        case calls.Restarted():
+            draft.restart()
+        case calls.Piece(event=PartStartEvent(index=index, part=TextPart(content=text))):
+            draft.begin_part(index, tool=None, text=text)
+        case calls.Piece(event=PartStartEvent(index=index, part=ToolCallPart(tool_name=tool) as part)):
+            draft.begin_part(index, tool=tool, text=part.args_as_json_str() if part.args else "")
+        case calls.Piece(event=PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text))):
+            draft.add(index, text)
+        case calls.Piece(event=PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=str(text)))):
+            draft.add(index, text)
+        case _:
+            # What a model thinks before it speaks is no part of its answer.
+            pass
 
 
 def read_response(answer: AnswerReceived) -> ModelResponse:

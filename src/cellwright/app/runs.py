@@ -16,6 +16,7 @@ import anyio
 from cellwright.agents import steering
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
+from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.verification import check_outcome, verify_notebook
@@ -96,6 +97,8 @@ class Runs:
     """The editors of runs that have their notebook open now, by run."""
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
+    drafts: Drafts = field(default_factory=Drafts)
+    """What the agents of its runs are being answered."""
 
     is_daemon = False
     """Runs rest when this process ends."""
@@ -163,6 +166,10 @@ class Runs:
         await steering.unpause(self.records.log, run, Person(name=person, door="cli"))
         await self.journal.resume(run, by=person)
 
+    def drafts_of(self, run: str) -> AsyncGenerator[tuple[DraftView, ...]]:
+        """What the agents of a run are being answered, whenever that changed; for ever."""
+        return follow_drafts(self.drafts, run)
+
     async def stranded(self) -> list[RunId]:
         """Runs of other versions of the code: `fork` them."""
         return [each.run for each in await self.journal.stranded()]
@@ -206,7 +213,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         host.set_records(journal.records)
         tasks.start_soon(_recheck_slots, journal.records, slots)
-        yield Runs(journal, settings, host.editors, host.releases)
+        yield Runs(journal, settings, host.editors, host.releases, host.drafts)
         tasks.cancel_scope.cancel()
 
 
@@ -223,6 +230,7 @@ class _RunHost:
     """Of the runs whose workspace is open."""
     releases: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
     """Who else may have a notebook open that a run is about to open."""
+    drafts: Drafts = field(default_factory=Drafts)
     _records: Records | None = None
     _is_open: anyio.Event = field(default_factory=anyio.Event)
 
@@ -286,6 +294,7 @@ class _RunHost:
             files=await self._files(goal),
             launch=self.options.launch or common.launch,
             pool=self.pool,
+            drafts=self.drafts,
             state=run_folder(self.settings, run),
             python=goal.python,
         )

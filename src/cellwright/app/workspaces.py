@@ -17,6 +17,7 @@ from typing import Final
 import anyio.to_thread
 
 from cellwright.agents.agent_context import AgentContext
+from cellwright.agents.drafts import Drafts
 from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
@@ -95,6 +96,8 @@ class WorkspaceOptions:
     """How the gateway is started if none runs; None: as the command line does."""
     pool: KernelPool | None = None
     """Where kernels come from; without one the workspace has its own."""
+    drafts: Drafts = field(default_factory=Drafts)
+    """Where answers are seen while they are made."""
     on_progress: Callable[[str], None] | None = None
     additions: Sequence[Addition] | None = None
     """Roles and skills of the project; None: those a person has accepted, see `TrustStore`."""
@@ -165,6 +168,7 @@ async def open_workspace(
             masker=masker,
             kept=kept,
             person=person,
+            drafts=options.drafts,
             roles=setup.roles,
             skills=setup.skills,
             context_providers=[NotebookContext(editor), *([data] if data is not None else [])],

@@ -6,7 +6,7 @@ These values cross the socket between a caller and the gateway whole; pydantic-a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Literal
@@ -235,6 +235,9 @@ Outcome = ModelAnswer | BudgetReached | AnswerUnknown | Cancelled
 
 Update = Started | Piece | Restarted
 """What is emitted while a call goes on."""
+
+OnUpdate = Callable[[Update], None]
+"""Hears what is emitted, in order. Must not take long."""
 
 
 def call_id(*, run: str, step: str, request: Request) -> CallId:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from decimal import Decimal
 from pathlib import Path
@@ -14,12 +14,13 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
+    from cellwright.agents.drafts import Drafts, DraftView
     from cellwright.kernel.session.open_notebook import OpenNotebook
     from cellwright.tools.notebook.editor import NotebookEditor
 
 
 class RunClient(Protocol):
-    """The five things that need whoever executes runs; all else is read from and written to the journal."""
+    """The six things that need whoever executes runs; all else is read from and written to the journal."""
 
     @property
     def is_daemon(self) -> bool:
@@ -46,6 +47,9 @@ class RunClient(Protocol):
     async def resume(self, run: str, *, person: str) -> None:
         """Let a cancelled or dead run go on."""
 
+    def drafts_of(self, run: str) -> AsyncGenerator[tuple[DraftView, ...]]:
+        """What the agents of a run are being answered, whenever that changed, for as long as somebody executes it."""
+
 
 class RunExecutor(RunClient, Protocol):
     """The process that executes runs, with the notebooks they have open: `cellwright.app.runs.Runs`."""
@@ -57,6 +61,10 @@ class RunExecutor(RunClient, Protocol):
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
         """The notebooks that runs have open now, by run."""
+
+    @property
+    def drafts(self) -> Drafts:
+        """What agents are being answered."""
 
     @property
     def editors(self) -> Mapping[str, NotebookEditor]:

@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 
 from cellwright.agents.agent_context import ModelAccess
 from cellwright.errors import Defect
-from cellwright.models.calls import ModelAnswer, ModelCall, Outcome, Request, Update
+from cellwright.models.calls import ModelAnswer, ModelCall, OnUpdate, Outcome, Request, Update
 from cellwright.models.config.names import CallId
 from cellwright.models.reports import ModelsReport
 from cellwright.policy.masking.masker import Masker
@@ -90,7 +90,7 @@ class Retold:
     async def listed(self) -> ModelsReport:
         return await self._gateway.listed()
 
-    async def ask(self, call: ModelCall) -> Outcome:
+    async def ask(self, call: ModelCall, on_update: OnUpdate | None = None) -> Outcome:
         self._names.learn(call.request.messages)
         if isinstance(self._talk, Recorder):
             self._talk.about_to_ask(call)

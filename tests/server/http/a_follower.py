@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import httpx
 
+from cellwright.agents.drafts import DraftView, views_after
 from tests.server.http.a_served_folder import API, SECONDS, Served
 
 
@@ -29,6 +30,10 @@ class Follower:
 
     response: httpx.Response
     told: list[Told] = field(default_factory=list[Told])
+    drafts: tuple[DraftView, ...] = ()
+    """What agents are being answered."""
+    received: str = ""
+    """Everything, as it came."""
     signs_of_life: int = 0
     _rest: str = ""
     _bytes: AsyncIterator[bytes] | None = None
@@ -41,16 +46,30 @@ class Follower:
                 self._take((await anext(self._bytes)).decode())
         return self.told
 
+    async def until_drafted(self, text: str) -> DraftView:
+        """The draft in which this stands, once it does."""
+        drafted: list[DraftView] = []
+
+        def holds(_: list[Told]) -> bool:
+            drafted[:] = [each for each in self.drafts if any(text in section.text for section in each.sections)]
+            return bool(drafted)
+
+        await self.until(holds)
+        return drafted[0]
+
     async def ids(self, last: int) -> list[int]:
         """The numbers that came, once this one did."""
         told = await self.until(lambda told: bool(told) and told[-1].id >= last)
         return [each.id for each in told]
 
     def _take(self, text: str) -> None:
+        self.received += text
         *whole, self._rest = (self._rest + text).split("\n\n")
         for block in whole:
             if block.startswith(":"):
                 self.signs_of_life += 1
+            elif block.startswith("event: drafts\n"):
+                self.drafts = views_after(self.drafts, json.loads(block.partition("\ndata: ")[2]))
             elif block.startswith("id:"):
                 lines = dict(line.split(": ", 1) for line in block.split("\n"))
                 self.told.append(Told(id=int(lines["id"]), kind=lines["event"], data=json.loads(lines["data"])))

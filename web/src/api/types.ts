@@ -137,6 +137,24 @@ export type Recorded = {
   };
 }[EventKind];
 
+/** A piece of an answer that is being made: what stands from this character on. */
+export interface DraftPiece {
+  section: number;
+  kind: "words" | "code" | "call";
+  call: number;
+  title: string;
+  at: number;
+  text: string;
+}
+
+/** What changed of the answers that are being made; comes between events and has no id. */
+export interface DraftChanges {
+  /** Everything there is, as told to whoever connects. */
+  is_first: boolean;
+  drafts: { agent: string; step: number; draft: string; is_done: boolean; sections: DraftPiece[] }[];
+  over: string[];
+}
+
 export type Timeline = Narrowed<Schemas["Timeline"], { events: Recorded[] }>;
 
 // ── notebooks, models, the house ──

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.text import Text
 from rich.tree import Tree
 
+from cellwright.agents.drafts import DraftView
 from cellwright.cli.render import console
 from cellwright.cli.render.console import line, people, results
 from cellwright.cli.render.remedies import reworded
@@ -28,6 +29,8 @@ from cellwright.runs.views.run_view import RunView
 
 _COLOURS = {"planned": "dim", "running": "bold cyan", "done": "green", "failed": "red", "dropped": "dim strike"}
 _FRAMES_PER_SECOND = 4
+_DRAFT_LINES = 12
+"""Lines of answers that are being made, all agents together: a screen must not be longer than the terminal."""
 
 
 class Display:
@@ -39,6 +42,9 @@ class Display:
     def show(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event, and what it changed."""
         self._write(recorded, before, after)
+
+    def show_drafts(self, views: Sequence[DraftView]) -> None:
+        """What agents are being answered, as far as it has come; only a screen shows what does not stay."""
 
     def hide(self) -> None:
         """Make room: somebody is asked something, or it is over."""
@@ -62,7 +68,12 @@ class LiveScreen(Display):
     def __init__(self, run: str) -> None:
         super().__init__(self._take)
         self._view = RunView(run=run)
+        self._drafts: Sequence[DraftView] = ()
         self._live: Live | None = None
+
+    def show_drafts(self, views: Sequence[DraftView]) -> None:
+        """From now on these are drawn."""
+        self._drafts = views
 
     def _take(self, recorded: Recorded, before: RunView, after: RunView) -> None:
         """One more event; it is drawn when it is time."""
@@ -77,7 +88,7 @@ class LiveScreen(Display):
             # Not kept on the terminal: what is printed at the end says it all again, and better.
             self._live = Live(
                 console=people,
-                get_renderable=lambda: drawn(self._view, time.time()),
+                get_renderable=lambda: drawn(self._view, time.time(), self._drafts),
                 refresh_per_second=_FRAMES_PER_SECOND,
                 transient=True,
                 redirect_stdout=False,
@@ -99,7 +110,7 @@ def display_for(run: str, *, as_json: bool) -> Display:
     return LiveScreen(run) if people.is_terminal else Display(_plain_line)
 
 
-def drawn(seen: RunView, now_seconds: float) -> RenderableType:
+def drawn(seen: RunView, now_seconds: float, drafts: Sequence[DraftView] = ()) -> RenderableType:
     """The whole screen."""
     title = shown(seen.goal.words.splitlines()[0]) if seen.goal is not None else f"run {seen.run}"
     since = duration(now_seconds - seen.began_ms / 1000) if seen.began_ms else "0 s"
@@ -113,7 +124,22 @@ def drawn(seen: RunView, now_seconds: float) -> RenderableType:
         lines.append(_cut(f"cell {shown(seen.cell)}"))
     if said := seen.waits or seen.now:
         lines.append(_cut(f"… {shown(said)}", style="dim"))
-    return Group(*lines)
+    return Group(*lines, *_draft_lines(drafts))
+
+
+def _draft_lines(drafts: Sequence[DraftView]) -> list[RenderableType]:
+    """The end of each answer that is being made: what is recorded of it comes once it is whole."""
+    going = [draft for draft in drafts if not draft.is_done]
+    lines: list[RenderableType] = []
+    for draft in going:
+        written: list[Text] = []
+        for section in draft.sections:
+            if section.title:
+                written.append(_cut(f"  {shown(section.title)}", style="cyan"))
+            style = "" if section.kind == "code" else "italic"
+            written += [_cut(f"  │ {line}", style=style) for line in shown_block(section.text).splitlines()]
+        lines += written[-(_DRAFT_LINES // len(going) or 1) :]
+    return lines
 
 
 def _cut(text: str, *, style: str = "") -> Text:

@@ -135,7 +135,7 @@ async def _run(typed: GoalRequest, as_json: bool) -> tuple[WatchOutcome, str, bo
             await client.cancel(name, reason=f"stopped by {goal.person} with Ctrl-C")
 
         async with open_records(None, None, masker) as records:
-            watching = open_watch(records, name, masker, as_json=as_json, cancel=cancel)
+            watching = open_watch(records, name, masker, as_json=as_json, client=client, cancel=cancel)
             return await watching.until_over(), name, client.is_daemon
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 import signal
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, Literal
@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import anyio
 import anyio.to_thread
 
+from cellwright.agents.drafts import DraftView
 from cellwright.cli.render import console, run_output
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
@@ -76,6 +77,8 @@ class RunWatch:
     is_somebody_here: bool
     cancel: Callable[[], Awaitable[None]] | None = None
     """Ends the run for good, for whom Ctrl-C pauses it first; None: Ctrl-C only leaves."""
+    drafts: Callable[[], AsyncGenerator[tuple[DraftView, ...]]] | None = None
+    """Follows what its agents are being answered; None: nobody here can tell."""
     view: RunView = field(init=False)
     _outcome: WatchOutcome | None = field(init=False, default=None)
     _over: anyio.Event = field(init=False, default_factory=anyio.Event)
@@ -99,6 +102,7 @@ class RunWatch:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._receive_signals)
                 tasks.start_soon(self._attend)
+                tasks.start_soon(self._follow_drafts)
                 self.display.appear()
                 try:
                     await self._follow()
@@ -142,6 +146,16 @@ class RunWatch:
                 return
             with anyio.move_on_after(patience):
                 await wait_for_any(news, self._over)
+
+    async def _follow_drafts(self) -> None:
+        while self.drafts is not None:
+            with suppress(CellwrightError):
+                async with aclosing(self.drafts()) as told:
+                    async for views in told:
+                        self.display.show_drafts(views)
+            # Whoever executed it has ended, and the next one is about to begin.
+            self.display.show_drafts(())
+            await anyio.sleep(_POLL_INTERVAL_SECONDS)
 
     async def _look_for_questions(self) -> None:
         pending = await self.records.questions.pending(self.run)
@@ -279,13 +293,22 @@ class RunWatch:
 
 
 def open_watch(
-    records: Records, run: str, masker: Masker, *, as_json: bool, cancel: Callable[[], Awaitable[None]] | None = None
+    records: Records,
+    run: str,
+    masker: Masker,
+    *,
+    as_json: bool,
+    client: RunClient | None,
+    cancel: Callable[[], Awaitable[None]] | None = None,
 ) -> RunWatch:
     """For whoever started this command: a person at a terminal, or a program."""
+    display = run_output.display_for(run, as_json=as_json)
+    has_drafts = client is not None and isinstance(display, run_output.LiveScreen)
     return RunWatch(
         records=records,
         run=run,
-        display=run_output.display_for(run, as_json=as_json),
+        display=display,
+        drafts=(lambda: client.drafts_of(run)) if has_drafts else None,
         masker=masker,
         is_somebody_here=is_interactive() and not as_json,
         cancel=cancel,

@@ -72,7 +72,7 @@ async def _list(records: Records, show_all: bool) -> list[dict[str, Any]]:
 
 
 async def _watch(run: str, journal: JournalOptions) -> tuple[WatchOutcome, str, bool]:
-    masker, is_daemon = terminal_masker(), True
+    masker, client = terminal_masker(), None
     async with open_records(journal.database, journal.key, masker) as records, AsyncExitStack() as stack:
         name = await find_run(records, run)
         status = await records.status(name)
@@ -80,11 +80,11 @@ async def _watch(run: str, journal: JournalOptions) -> tuple[WatchOutcome, str, 
         # A run that has ended needs nobody; one that has not may have lost whoever executed it.
         if status.is_going and journal.database is None:
             try:
-                is_daemon = (await stack.enter_async_context(open_run_client())).is_daemon
+                client = await stack.enter_async_context(open_run_client())
             except (Unavailable, UserError) as problem:
                 console.note(f"{problem.message} Watching all the same.")
-        watching = open_watch(records, name, masker, as_json=journal.as_json)
-        return await watching.until_over(), name, is_daemon
+        watching = open_watch(records, name, masker, as_json=journal.as_json, client=client)
+        return await watching.until_over(), name, client is None or client.is_daemon
 
 
 def context(

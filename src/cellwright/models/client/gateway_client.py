@@ -22,7 +22,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from cellwright.errors import Defect, Unavailable
 from cellwright.framing import BadFrame, FrameUnpacker
 from cellwright.models import reports
-from cellwright.models.calls import Choice, FailedAttempt, ModelCall, Outcome, Piece, Restarted, Update
+from cellwright.models.calls import Choice, FailedAttempt, ModelCall, OnUpdate, Outcome, Piece, Restarted, Update
 from cellwright.models.client import protocol
 from cellwright.models.client.gateway_process import GatewayLaunch, connect_or_start
 from cellwright.models.client.protocol import CallEnd, CallUpdates, FromGateway, RequestFailure, ToGateway
@@ -117,12 +117,17 @@ class Models:
         if problem is not None:
             raise problem
 
-    async def ask(self, call: ModelCall) -> Outcome:
-        """How the call ends. Raises `ModelUnavailable`, `RefusedByPolicy`, `UserError` or `Unavailable`."""
+    async def ask(self, call: ModelCall, on_update: OnUpdate | None = None) -> Outcome:
+        """How the call ends; `on_update` hears what is emitted until then.
+
+        Raises `ModelUnavailable`, `RefusedByPolicy`, `UserError` or `Unavailable`.
+        """
         outcome: Outcome | None = None
         async for item in self._follow(call):
             if not isinstance(item, Update):
                 outcome = item
+            elif on_update is not None:
+                on_update(item)
         if outcome is None:
             raise Defect("A call ended without an outcome.")
         return outcome

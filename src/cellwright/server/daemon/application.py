@@ -10,23 +10,27 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, FastAPI
 from starlette.datastructures import Headers
+from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from cellwright.agents.drafts import DraftCursor
 from cellwright.background import current_person
 from cellwright.errors import RefusedByPolicy
+from cellwright.journal.names import stream_of
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.server.daemon import messages
 from cellwright.server.daemon.daemon import Daemon
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import API
-from cellwright.server.http.auth.dependencies import CALLER, RunName, Steerer
+from cellwright.server.http.auth.dependencies import CALLER, Reader, RunName, Steerer, check_run
 from cellwright.server.http.auth.middleware import BodyLimitMiddleware, RequestLimits, ResponseMiddleware
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import add_error_handlers
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes import changes, run_steering
 from cellwright.server.http.schemas import runs as shapes
+from cellwright.server.http.sse import StreamPages, event_stream
 from cellwright.settings import Settings
 
 
@@ -45,6 +49,13 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
     @runs.put("/runs/{run}")
     async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
         return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
+
+    pages = StreamPages(live.records.log)
+
+    @runs.get("/runs/{run}/events")
+    async def follow_run(_: Reader, run: RunName, after: int = 0) -> StreamingResponse:
+        await check_run(app.state.resources, run)
+        return event_stream(pages.follow(stream_of(run), after, DraftCursor(drafts=live.drafts, run=run)))
 
     for router in (_daemon_routes(daemon), runs, run_steering.router, changes.router):
         app.include_router(router, prefix=API)

@@ -43,10 +43,13 @@ from cellwright.server.http.schemas.model import RequestModel
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
+    from cellwright.agents.drafts import DraftView
     from cellwright.server.daemon.predecessor import PredecessorConnection
     from cellwright.tools.history.moves import HistoryOutcome
 
 _MAX_ATTEMPTS: Final = 3
+_NO_EVENTS: Final = (1 << 63) - 1
+"""After this one there are none: events are read from the journal itself."""
 
 
 @asynccontextmanager
@@ -123,6 +126,24 @@ class DaemonClient:
     async def resume(self, run: str, *, person: str) -> None:
         """Let a cancelled or dead run go on."""
         await self._call("POST", f"/runs/{_quoted(run)}/resume", {}, person=person, is_repeatable=True)
+
+    async def drafts_of(self, run: str) -> AsyncGenerator[tuple[DraftView, ...]]:
+        """What the agents of a run are being answered, whenever that changed, for as long as this daemon runs."""
+        from cellwright.agents.drafts import views_after
+
+        # A connection of its own: this one is never free for another request.
+        connection = await anyio.to_thread.run_sync(find_daemon, self._settings, self._launch)
+        if connection is None:
+            return
+        with closing(connection):
+            if not isinstance(connection, DaemonConnection):
+                return
+            told = connection.follow(f"/runs/{_quoted(run)}/events?after={_NO_EVENTS}", "drafts")
+            views: tuple[DraftView, ...] = ()
+            with suppress(OSError, HTTPException):
+                while (changes := await anyio.to_thread.run_sync(next, told, None, abandon_on_cancel=True)) is not None:
+                    views = views_after(views, changes)
+                    yield views
 
     async def undo(
         self, run: str, *, person: str, step: int | None = None, before: str | None = None

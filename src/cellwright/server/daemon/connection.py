@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from http.client import BadStatusLine, HTTPConnection, HTTPException
@@ -83,6 +83,20 @@ class DaemonConnection:
         if response.status >= 400:
             raise read_error(data, response.getheader(REPORT_HEADER, ""))
         return json.loads(data) if data else None
+
+    def follow(self, path: str, kind: str) -> Iterator[Any]:
+        """The data of each event of this kind in a stream that goes on. The connection is of no other use then."""
+        self._http.request("GET", API + path)
+        response = self._http.getresponse()
+        if response.status >= 400:
+            raise read_error(response.read(_MAX_ANSWER), response.getheader(REPORT_HEADER, ""))
+        is_wanted = False
+        for line in response:
+            name, _, value = line.decode().rstrip("\n").partition(": ")
+            if name == "event":
+                is_wanted = value == kind
+            elif name == "data" and is_wanted:
+                yield json.loads(value)
 
     def wait(self, seconds: float) -> None:
         """So long an answer may take."""

@@ -15,9 +15,11 @@ from typing import Any, Final
 import anyio
 from starlette.responses import StreamingResponse
 
+from cellwright.agents.drafts import DraftCursor
 from cellwright.journal.log import EventLog
 from cellwright.journal.names import stream_of
 from cellwright.journal.records import Records, RunStatus
+from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.runs.views.progress import run_summary_json
 from cellwright.runs.views.run_view import RUN_WORKFLOW
 from cellwright.server.http.resources import RunProjections
@@ -56,6 +58,8 @@ class _Page:
     last: int = 0
     watch: anyio.Lock = field(default_factory=anyio.Lock)
     """Held by whoever watches the log for all who wait here; who leaves hands it to the next."""
+    empty_at: anyio.Event | None = None
+    """The log's growth when there was nothing yet: not read again before it grew."""
 
 
 class StreamPages:
@@ -71,29 +75,62 @@ class StreamPages:
         # Whoever waits at a place that is forgotten still has it.
         self._page = lru_cache(_KEPT_PAGES)(_Page)
 
-    async def follow(self, stream: str, after: int) -> AsyncGenerator[bytes]:
-        """Everything above `after`, then each new event as it comes, and a sign of life when none does; for ever."""
+    async def follow(self, stream: str, after: int, drafts: DraftCursor | None = None) -> AsyncGenerator[bytes]:
+        """Everything above `after`, then each new event as it comes, and a sign of life when none does; for ever.
+
+        `drafts` go between the events, without numbers: first all there are, then what is added.
+        """
         yield HELLO
+        if drafts is not None:
+            yield _draft_bytes(drafts.changes(is_first=True))
         while True:
-            page = self._page(stream=stream, after=after)
+            page, changes = self._page(stream=stream, after=after), b""
             # Nothing is held while a reader takes its time: it may never come back from there.
             with anyio.move_on_after(self._beat_seconds):
-                await self._fill(page)
+                while not page.body and not changes:
+                    await self._fill(page, drafts)
+                    changes = b"" if page.body or drafts is None else _draft_bytes(drafts.changes())
             if page.body:
                 after = page.last
-            yield page.body or KEEPALIVE
+            yield page.body or changes or KEEPALIVE
 
-    async def _fill(self, page: _Page) -> None:
+    async def _fill(self, page: _Page, drafts: DraftCursor | None) -> None:
+        """Until there is something on the page, or drafts have changed."""
+        if drafts is None:
+            return await self._read(page)
+        with unwrap_single_error():
+            async with anyio.create_task_group() as tasks:
+
+                async def wait_for(drafts: DraftCursor) -> None:
+                    await drafts.wait()
+                    tasks.cancel_scope.cancel()
+
+                tasks.start_soon(wait_for, drafts)
+                await self._read(page)
+                tasks.cancel_scope.cancel()
+
+    async def _read(self, page: _Page) -> None:
         async with page.watch:
             while not page.body:
                 news = self._log.growth.next()
-                if found := await self._log.read(page.stream, page.after, _PAGE):
-                    page.last = found[-1].sequence
-                    page.body = b"".join(
-                        event_bytes(each.sequence, (told := each.json())["kind"], told) for each in found
-                    )
-                else:
-                    await news.wait()
+                if news is not page.empty_at:
+                    # Drafts change many times a second: they must not end a look at a busy log again and again.
+                    with anyio.CancelScope(shield=True):
+                        found = await self._log.read(page.stream, page.after, _PAGE)
+                    if found:
+                        page.last = found[-1].sequence
+                        page.body = b"".join(
+                            event_bytes(each.sequence, (told := each.json())["kind"], told) for each in found
+                        )
+                        return
+                    page.empty_at = news
+                await news.wait()
+
+
+def _draft_bytes(changes: dict[str, Any] | None) -> bytes:
+    """Without an id: whoever comes back is told of events after the last one, and of all drafts."""
+    # A lone surrogate, which a model may well write, can only be sent as an escape.
+    return b"" if changes is None else f"event: drafts\ndata: {json.dumps(changes)}\n\n".encode()
 
 
 _MIN_INTERVAL_SECONDS: Final = 0.2

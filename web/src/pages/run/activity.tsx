@@ -1,13 +1,15 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import { Button, Empty, useKeys } from "../../parts";
+import { type DraftSection, type Drafts, unrecorded } from "./drafts";
 import { type CellNames, EntryRow } from "./entry-row";
 import { type Entry, type Story, agentName } from "./story";
 import css from "./activity.module.css";
 
 export interface ActivityProps {
   story: Story;
+  drafts: Drafts;
   /** Of cells that agents changed, by id. */
   cellNames: CellNames;
   onCell: (cell: string) => void;
@@ -32,10 +34,11 @@ const GUESSES: Record<Entry["body"]["kind"], number> = {
 const BY_HAND_MS = 500;
 
 /** Everything that happened, the latest at the end; the view stays there until one scrolls up. */
-export function Activity({ story, cellNames, onCell, onPlace }: ActivityProps) {
+export function Activity({ story, drafts, cellNames, onCell, onPlace }: ActivityProps) {
   const entries = story.entries;
   const box = useRef<HTMLDivElement>(null);
   const [isFollowing, setIsFollowing] = useState(true);
+  const shown = useMemo(() => shownDrafts(story, drafts), [story, drafts]);
   const touchedMs = useRef(0);
   const seen = useRef(entries.length);
   const rows = useVirtualizer({
@@ -52,7 +55,7 @@ export function Activity({ story, cellNames, onCell, onPlace }: ActivityProps) {
     if (!isFollowing || box.current === null) return;
     box.current.scrollTop = box.current.scrollHeight;
     seen.current = entries.length;
-  }, [isFollowing, total, entries]);
+  }, [isFollowing, total, entries, shown]);
   useKeys("Activity", [{ keys: "f", does: "Follow what happens", act: () => setIsFollowing(true) }]);
   useEffect(() => {
     const at = box.current;
@@ -105,6 +108,7 @@ export function Activity({ story, cellNames, onCell, onPlace }: ActivityProps) {
               >
                 <EntryRow
                   entry={entry}
+                  draft={shown.get(entry.id) ?? NOTHING}
                   name={agentName(story, entry.who)}
                   isFirstOfAgent={entries[row.index - 1]?.who !== entry.who}
                   cellNames={cellNames}
@@ -124,6 +128,19 @@ export function Activity({ story, cellNames, onCell, onPlace }: ActivityProps) {
       )}
     </div>
   );
+}
+
+const NOTHING: readonly DraftSection[] = [];
+
+/** What is being written, by the entry of the thought it belongs to. */
+function shownDrafts(story: Story, drafts: Drafts): ReadonlyMap<string, readonly DraftSection[]> {
+  const shown = new Map<string, readonly DraftSection[]>();
+  for (const draft of Object.values(drafts)) {
+    const sections = story.ended === "" ? unrecorded(draft, story.steps[draft.agent]) : NOTHING;
+    const entry = story.entries.findLast((each) => each.who === draft.agent && each.body.kind === "thought");
+    if (entry !== undefined && sections.length > 0) shown.set(entry.id, sections);
+  }
+  return shown;
 }
 
 /** What each agent is busy with, right now; always as high, so nothing moves. */

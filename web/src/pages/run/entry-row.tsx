@@ -2,7 +2,9 @@ import { memo } from "react";
 
 import { Button, Markdown, clock, dollars, elapsed, thousands } from "../../parts";
 import { Action, Cells } from "./entry-code";
+import type { DraftSection } from "./drafts";
 import { STAGE_WORDS } from "./standing";
+import { WrittenDraft } from "./written-draft";
 import { type Entry, type EntryBody, assertNever } from "./story";
 import css from "./activity.module.css";
 
@@ -10,6 +12,8 @@ export type CellNames = Readonly<Record<string, string>>;
 
 export interface EntryRowProps {
   entry: Entry;
+  /** What is being written of it. */
+  draft: readonly DraftSection[];
   name: string;
   /** Whether somebody else did what stands above. */
   isFirstOfAgent: boolean;
@@ -21,6 +25,7 @@ export interface EntryRowProps {
 /** One thing that happened. */
 export const EntryRow = memo(function EntryRow({
   entry,
+  draft,
   name,
   isFirstOfAgent,
   cellNames,
@@ -48,7 +53,10 @@ export const EntryRow = memo(function EntryRow({
       </span>
       <div className={css.body}>
         {isFirstOfAgent && (body.kind === "thought" || body.kind === "action") && <div className={css.who}>{name}</div>}
-        <Body body={body} cellNames={cellNames} onCell={onCell} onPlace={onPlace} />
+        {(draft.length === 0 || (body.kind === "thought" && body.says !== "")) && (
+          <Body body={body} cellNames={cellNames} onCell={onCell} onPlace={onPlace} />
+        )}
+        {draft.length > 0 && <WrittenDraft sections={draft} />}
       </div>
       <time className={css.at} dateTime={new Date(entry.atMs).toISOString()}>
         {clock(entry.atMs)}

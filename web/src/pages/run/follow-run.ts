@@ -4,7 +4,8 @@ import { useCallback, useEffect, useRef, useState } from "react";
 
 import { get } from "../../api/client";
 import { follow } from "../../api/stream";
-import type { Change, Changes, Recorded, RunDetail } from "../../api/types";
+import type { Change, Changes, DraftChanges, Recorded, RunDetail } from "../../api/types";
+import { type Drafts, NO_DRAFTS, draftsAfter } from "./drafts";
 import { type Story, emptyStory, tellAll } from "./story";
 
 /** Events that came within this time are drawn together. */
@@ -13,22 +14,28 @@ const SOON_MS = 150;
 /** For what may be large. */
 export const LARGE_SOON_MS = 400;
 
-export function useStory(run: string): { story: Story; refused: unknown } {
+export function useStory(run: string): { story: Story; drafts: Drafts; refused: unknown } {
   const [story, setStory] = useState(() => emptyStory(run));
+  const [drafts, setDrafts] = useState<Drafts>(NO_DRAFTS);
   const [refused, setRefused] = useState<unknown>(null);
   useEffect(() => {
     let waiting: Recorded[] = [];
+    let changes: DraftChanges[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = () => {
       const events = waiting;
+      const drafted = changes;
       waiting = [];
+      changes = [];
       timer = undefined;
       setStory((before) => tellAll(before, events));
+      setDrafts((before) => drafted.reduce(draftsAfter, before));
     };
     const stop = follow({
       path: `/runs/${encodeURIComponent(run)}/events`,
-      onEvent: ({ data }) => {
-        waiting.push(JSON.parse(data) as Recorded);
+      onEvent: ({ event, data }) => {
+        if (event === "drafts") changes.push(JSON.parse(data) as DraftChanges);
+        else waiting.push(JSON.parse(data) as Recorded);
         timer ??= setTimeout(flush, TOGETHER_MS);
       },
       onRefused: setRefused,
@@ -38,7 +45,7 @@ export function useStory(run: string): { story: Story; refused: unknown } {
       clearTimeout(timer);
     };
   }, [run]);
-  return { story, refused };
+  return { story, drafts, refused };
 }
 
 /** Fetched again, soon, whenever `mark` changes; at most one request at a time. */
@@ -95,6 +102,8 @@ export function useKeptFresh<T>(
 export interface FollowedRun {
   run: string;
   story: Story;
+  /** Answers that are being made. */
+  drafts: Drafts;
   detail: RunDetail | null;
   changes: readonly Change[];
   /** Whether something was undone that a redo brings back. */
@@ -105,7 +114,7 @@ export interface FollowedRun {
 }
 
 export function useRun(run: string): FollowedRun {
-  const { story, refused } = useStory(run);
+  const { story, drafts, refused } = useStory(run);
   const mark = [story.openQuestions.join(), story.stage, story.ended, story.delivery?.status, story.plan === null].join(
     "|",
   );
@@ -124,6 +133,7 @@ export function useRun(run: string): FollowedRun {
   return {
     run,
     story,
+    drafts,
     detail: detail.value,
     changes: changes.value?.changes ?? NO_CHANGES,
     canRedo: changes.value?.can_redo ?? false,

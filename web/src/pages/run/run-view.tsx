@@ -111,7 +111,9 @@ function Followed({ followed }: { followed: FollowedRun }) {
     { keys: "u", does: "Undo…", act: commands.askUndo },
   ]);
   const panels: Record<Place, () => ReactNode> = {
-    activity: () => <Activity story={story} cellNames={cellNames} onCell={setCell} onPlace={show} />,
+    activity: () => (
+      <Activity story={story} drafts={followed.drafts} cellNames={cellNames} onCell={setCell} onPlace={show} />
+    ),
     plan: () => <PlanPanel followed={followed} isOver={standing.isOver} />,
     changes: () => <Changes followed={followed} selected={cell} onSelect={setCell} />,
     result: () => (

@@ -41,6 +41,16 @@ export interface Entry {
   body: EntryBody;
 }
 
+/** How far an agent's record has come, each as the number of a step: 1, 2, 3 … */
+export interface RecordedSteps {
+  begun: number;
+  answered: number;
+  /** The answer's words are told. */
+  spoken: number;
+  /** Something was done of what it wants. */
+  acted: number;
+}
+
 export interface Story {
   run: string;
   last: number;
@@ -68,6 +78,8 @@ export interface Story {
   roles: Readonly<Record<string, string>>;
   /** What each agent is busy with. */
   busy: Readonly<Record<string, string>>;
+  /** Of each agent. */
+  steps: Readonly<Record<string, RecordedSteps>>;
   openQuestions: readonly string[];
   /** Goes up whenever the notebook may have been changed by an agent. */
   changes: number;
@@ -99,6 +111,7 @@ export function emptyStory(run: string): Story {
     entries: [],
     roles: {},
     busy: {},
+    steps: {},
     openQuestions: [],
     changes: 0,
     ran: 0,
@@ -106,10 +119,11 @@ export function emptyStory(run: string): Story {
   };
 }
 
-type Draft = Omit<Story, "entries" | "roles" | "busy" | "openQuestions"> & {
+type Draft = Omit<Story, "entries" | "roles" | "busy" | "steps" | "openQuestions"> & {
   entries: Entry[];
   roles: Record<string, string>;
   busy: Record<string, string>;
+  steps: Record<string, RecordedSteps>;
   openQuestions: string[];
 };
 
@@ -139,6 +153,7 @@ export function tellAll(before: Story, events: readonly Recorded[]): Story {
     entries: [...before.entries],
     roles: { ...before.roles },
     busy: { ...before.busy },
+    steps: { ...before.steps },
     openQuestions: [...before.openQuestions],
   };
   for (const recorded of news) {
@@ -196,6 +211,7 @@ function tell(draft: Draft, recorded: Recorded): void {
       return tellNote(draft, recorded, `Waits: ${recorded.event.why}`);
     case "agent-spoke": {
       const { workflow, text } = recorded.event;
+      reach(draft, workflow, (steps) => ({ ...steps, spoken: steps.answered }));
       return tellThought(draft, workflow, recorded, (thought) => ({ ...thought, says: text }));
     }
     case "person-said":
@@ -212,10 +228,13 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "alternatives-compared":
     case "host-visited":
     case "run-carried-over":
-    case "prompt-stored":
     case "artifact-written":
     case "fact":
       return;
+    case "prompt-stored": {
+      const [workflow = "", step = "0"] = recorded.event.call.split("#");
+      return reach(draft, workflow, (steps) => ({ ...steps, answered: Number(step) }));
+    }
     case "effect-in-doubt":
       return add(draft, recorded, recorded.event.workflow, {
         kind: "note",
@@ -344,9 +363,18 @@ function tellStep(draft: Draft, recorded: StepRecorded): void {
   draft.busy[workflow] = milliseconds === null ? stepWords(name) : "";
   if (recorded.kind === "step-finished" && name === "tool apply") draft.changes += 1;
   const verb = name.split(" ", 1)[0] ?? "";
-  if (verb === "think") return tellThinking(draft, recorded, milliseconds);
+  if (verb === "think") {
+    const begun = Number(name.split(" ", 2)[1]);
+    reach(draft, workflow, (steps) => ({ ...steps, begun: Math.max(steps.begun, begun) }));
+    return tellThinking(draft, recorded, milliseconds);
+  }
+  if (verb === "tool") reach(draft, workflow, (steps) => ({ ...steps, acted: steps.answered }));
   if (MACHINERY.has(verb) || TOLD_BY_ACTIONS.has(name)) return;
   grow(draft, `step ${workflow}#${step}`, recorded, workflow, { kind: "step", name: stepWords(name), milliseconds });
+}
+
+function reach(draft: Draft, workflow: string, change: (steps: RecordedSteps) => RecordedSteps): void {
+  draft.steps[workflow] = change(draft.steps[workflow] ?? { begun: 0, answered: 0, spoken: 0, acted: 0 });
 }
 
 const FRESH_THOUGHT = {
@@ -413,6 +441,7 @@ function tellCost(draft: Draft, cost: EventBodies["cost-recorded"]): void {
 function tellAudit(draft: Draft, audit: EventBodies["audit-recorded"], recorded: Recorded): void {
   const who = audit.agent || draft.run;
   if (audit.agent !== "" && audit.role !== "") draft.roles[audit.agent] = audit.role;
+  if (audit.agent !== "") reach(draft, audit.agent, (steps) => ({ ...steps, acted: steps.answered }));
   // What waits for a person is told as the question it is.
   if (audit.verdict === "ask" && audit.result === "waiting") return;
   // The code of an edit was just shown as a diff; that it is run needs no second telling.

@@ -15,6 +15,7 @@ import anyio
 from fastapi import Header, Path, Query
 from starlette.responses import StreamingResponse
 
+from cellwright.agents.drafts import DraftCursor
 from cellwright.journal.names import stream_of
 from cellwright.kernel.observation import Event
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -101,10 +102,11 @@ async def read_timeline(
 async def follow_run(
     _: Reader, resources: Resources, pages: Pages, run: RunName, after: After = 0, last_event_id: LastEventId = None
 ) -> StreamingResponse:
-    """What happens in a run, as server-sent events."""
+    """What happens in a run, as server-sent events; between them, without an id, what its agents are being answered."""
     await check_run(resources, run)
     start = after if last_event_id is None else last_event_id
-    return event_stream(pages.follow(stream_of(run), start))
+    drafts = DraftCursor(drafts=resources.live.drafts, run=run)
+    return event_stream(pages.follow(stream_of(run), start, drafts))
 
 
 @router.get("/events", response_class=StreamingResponse, responses=EVENT_STREAM_RESPONSE)
