@@ -50,6 +50,8 @@ class KernelOptions:
     """Paths of the project that are shown although they look like secrets."""
     environments: Path | None = None
     """Where built environments are cached; None refuses notebooks that need one."""
+    environment: Environment | None = None
+    """The very one its kernels get, whatever its header asks for; None: the one that it asks for."""
     uv: UvSettings = field(default_factory=UvSettings)
     pythons: Pythons = field(default_factory=Pythons)
     """Which interpreters a header may ask for."""
@@ -100,10 +102,12 @@ class KernelProvisioner:
 
     async def build(self, document: Document) -> Environment | None:
         """The environment this notebook asks for, ready for its next kernel. The running one keeps its own."""
+        options = self.options
+        if options.environment is not None:
+            return options.environment
         header = header_of(document.header)
         if header is None:
             return None
-        options = self.options
         if options.environments is None:
             raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
         return await environment_for(
