@@ -170,6 +170,7 @@ async def test_kernels_of_one_pool_run_side_by_side_and_see_nothing_of_each_othe
 
 async def test_the_zygote_holds_no_file_open_whose_number_could_be_a_kernels_socket(pool: KernelPool) -> None:
     zygote = await pool.zygote()
+    await zygote.warm_up()
     await zygote.is_warm.wait()
     held = [file.path for file in psutil.Process(zygote.process.pid).open_files() if file.fd > 2]
     assert held == []
@@ -186,9 +187,9 @@ async def test_what_marimo_logs_reaches_the_console_and_not_the_host(opened: Ope
 async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: KernelPool) -> None:
     zygote = await pool.zygote()
     assert await anyio.Path(f"/proc/{zygote.process.pid}/environ").read_bytes() == b""
-    assert zygote.facts["threads"] == 1
+    assert (await zygote.warm_up())["threads"] == 1
 
 
 async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) -> None:
-    facts = (await pool.zygote()).facts
+    facts = await (await pool.zygote()).warm_up()
     assert {patch["state"] for patch in facts["patches"]} == {"PatchApplied"}, json.dumps(facts)

@@ -18,6 +18,7 @@ from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
 from cellwright.kernel.environments.lookup import UvSettings
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.process.zygote_process import ZygoteProcess
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.remedies import remedy
@@ -51,9 +52,14 @@ class Files:
     """Paths that look like secrets and are shown all the same."""
 
 
-def open_pool(settings: Settings | None = None) -> AbstractAsyncContextManager[KernelPool]:
-    """A pool to open several notebooks from, warm from the second on: `async with open_pool() as pool`."""
-    return KernelPool.open((settings or Settings.read()).cache / "zygote")
+def open_pool(
+    settings: Settings | None = None, begun: ZygoteProcess | None = None
+) -> AbstractAsyncContextManager[KernelPool]:
+    """A pool to open several notebooks from, warm from the second on: `async with open_pool() as pool`.
+
+    `begun` is a zygote's process that was started already.
+    """
+    return KernelPool.open((settings or Settings.read()).cache / "zygote", begun)
 
 
 @asynccontextmanager

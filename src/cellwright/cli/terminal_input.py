@@ -28,11 +28,6 @@ def person_here() -> Person:
     return Person(name=current_person(), door="cli")
 
 
-def is_interactive() -> bool:
-    """Whether a person sits at this terminal: sees what is asked, and can type."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 async def ask_line(text: str) -> str | None:
     """What is typed after these words; None at the end of input (Ctrl-D)."""
     run_output.prompt(text)

@@ -13,12 +13,21 @@ import anyio.to_thread
 
 from cellwright.errors import Unavailable
 from cellwright.kernel.environments.build import build_environment, sole_builder
-from cellwright.kernel.environments.interpreters import Interpreter, Pythons, allows, interpreter_for
+from cellwright.kernel.environments.installed_packages import satisfies_all
+from cellwright.kernel.environments.interpreters import Interpreter, Pythons, allows, interpreter_for, is_ours_allowed
 from cellwright.kernel.environments.plan import Environment, EnvironmentPlan, PackageSource
 from cellwright.kernel.environments.script_header import ScriptHeader, requirements_for
 from cellwright.kernel.environments.uv import Progress, UvSettings
 
 __all__ = ["Environment", "PackageSource", "UvSettings", "environment_for"]
+
+
+def is_satisfied_by_ours(header: ScriptHeader, pythons: Pythons) -> bool:
+    """Whether Cellwright's own Python and packages are what the header asks for: then it needs no other. Blocking.
+
+    There is more than it asks for, which a check would not let pass: that has an environment of nothing else.
+    """
+    return is_ours_allowed(header.requires_python, pythons) and satisfies_all(requirements_for(header, pythons.ours))
 
 
 async def environment_for(

@@ -17,7 +17,7 @@ from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
-from cellwright.kernel.process.zygote import package_paths
+from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.files import NotebookFile
 
