@@ -50,6 +50,8 @@ class Files:
     """Files or folders from elsewhere, read-only at `data/NAME` beside the notebook; `NAME=PATH` renames."""
     reveal: tuple[str, ...] = ()
     """Paths that look like secrets and are shown all the same."""
+    here: Path = Path()
+    """What relative paths of `data` are relative to."""
 
 
 def open_pool(
@@ -207,4 +209,4 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
 
 def mounted_data(files: Files, notebook: Path, project: Path) -> tuple[DataFile, ...]:
     """The data from elsewhere that a notebook is given. Raises `UserError`. Blocking."""
-    return parse_data(files.data, here=Path(), notebook=notebook, project=project, is_mounted=True)
+    return parse_data(files.data, here=files.here, notebook=notebook, project=project, is_mounted=True)

@@ -84,6 +84,8 @@ class Runs:
 
     journal: Journal
     settings: Settings
+    pool: KernelPool
+    """Where its kernels come from."""
     editors: Mapping[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
     """The editors of runs that have their notebook open now, by run."""
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
@@ -196,7 +198,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         host.set_records(journal.records)
         tasks.start_soon(_recheck_slots, journal.records, slots)
-        yield Runs(journal, settings, host.editors, host.releases)
+        yield Runs(journal, settings, pool, host.editors, host.releases)
         tasks.cancel_scope.cancel()
 
 

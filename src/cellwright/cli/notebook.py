@@ -95,10 +95,17 @@ def proof(
 
 def _run(file: Path, chosen: NotebookChoice, *edits: object) -> dict[str, Any]:
     """What came of it; in words where somebody can act on it."""
-    with beginning_zygote(Settings.read().cache / "zygote", is_warm=True) as begun:
-        from cellwright.cli import notebook_runs
+    settings = Settings.read()
+    result = None
+    if not edits and (settings.home / "daemon.sock").exists():
+        from cellwright.cli import notebook_daemon
 
-        result = notebook_runs.run_here(file, chosen.read(), begun, *edits, is_for_people=not chosen.as_json)
+        result = notebook_daemon.run_in_daemon(file, chosen, settings)
+    if result is None:
+        with beginning_zygote(settings.cache / "zygote", is_warm=True) as begun:
+            from cellwright.cli import notebook_runs
+
+            result = notebook_runs.run_here(file, chosen.read(), begun, *edits, is_for_people=not chosen.as_json)
     if held_back := result["held_back"]:
         held_back["hint"] = hint_text(held_back["hint"])
     return result

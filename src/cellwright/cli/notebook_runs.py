@@ -33,6 +33,8 @@ def run_here(
             console.cell_line(cell)
 
     async def ask_to_keep(question: UnkeptChanges) -> bool:
+        from cellwright.cli.terminal_input import ask_to_keep_changes
+
         return await ask_to_keep_changes(question.reason)
 
     async def run() -> NotebookResult:
@@ -50,14 +52,6 @@ def run_here(
             )
 
     return anyio.run(run)
-
-
-async def ask_to_keep_changes(reason: str) -> bool:
-    """Whether the person at this terminal wants more changed files kept than the limits let pass."""
-    from cellwright.cli.terminal_input import ask_line
-
-    answer = await ask_line(f"The notebook left {reason}. Keep them? [y/N] ")
-    return answer is not None and answer.lower() in {"y", "yes"}
 
 
 def show_here(path: Path, *, as_json: bool) -> None:

@@ -44,6 +44,12 @@ async def next_line() -> str | None:
     return typed.decode("utf-8", "replace").rstrip("\n") if typed else None
 
 
+async def ask_to_keep_changes(reason: str) -> bool:
+    """Whether the person at this terminal wants more changed files kept than the limits let pass."""
+    answer = await ask_line(f"The notebook left {reason}. Keep them? [y/N] ")
+    return answer is not None and answer.lower() in {"y", "yes"}
+
+
 # ── questions of a run ──
 
 _WORDS: Final = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from cellwright.errors import CellwrightError
 from cellwright.kernel.process.provisioner import KernelOptions, KernelProvisioner
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.process.zygote_process import ZygoteProcess
@@ -17,6 +19,8 @@ from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.kernel.task_groups import unwrap_single_error, wait_for_any
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.sandbox.private_directory import private_directory, sweep
+
+logger = logging.getLogger(__name__)
 
 
 class KernelPool:
@@ -53,6 +57,17 @@ class KernelPool:
             if zygote is None or not zygote.is_alive:
                 zygote = self._zygote = await self._tasks.start(self._keep_zygote)
             return zygote
+
+    def warm_up(self) -> None:
+        """Start the zygote now, so that the first notebook finds it warm."""
+        self._tasks.start_soon(self._warm_up)
+
+    async def _warm_up(self) -> None:
+        try:
+            await (await self.zygote()).warm_up()
+        except CellwrightError as problem:
+            # Whoever opens a notebook is told.
+            logger.warning("the zygote is not warm: %s", problem.message)
 
     @asynccontextmanager
     async def open_notebook(self, path: Path | NotebookFile, options: KernelOptions) -> AsyncGenerator[OpenNotebook]:

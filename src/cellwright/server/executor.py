@@ -14,6 +14,7 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
+    from cellwright.kernel.pool import KernelPool
     from cellwright.kernel.session.open_notebook import OpenNotebook
     from cellwright.tools.notebook.editor import NotebookEditor
 
@@ -57,6 +58,10 @@ class RunExecutor(RunClient, Protocol):
     @property
     def notebooks(self) -> Mapping[str, OpenNotebook]:
         """The notebooks that runs have open now, by run."""
+
+    @property
+    def pool(self) -> KernelPool:
+        """Where its kernels come from."""
 
     @property
     def editors(self) -> Mapping[str, NotebookEditor]:

@@ -18,6 +18,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.server.daemon import messages
 from cellwright.server.daemon.daemon import Daemon
+from cellwright.server.daemon.notebook_routes import notebook_routes
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import API
 from cellwright.server.http.auth.dependencies import CALLER, RunName, Steerer
@@ -46,7 +47,8 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
     async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
         return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
 
-    for router in (_daemon_routes(daemon), runs, run_steering.router, changes.router):
+    notebooks = notebook_routes(daemon, live, settings)
+    for router in (_daemon_routes(daemon), runs, notebooks, run_steering.router, changes.router):
         app.include_router(router, prefix=API)
     add_error_handlers(app, str)
     app.add_middleware(BodyLimitMiddleware, limits=RequestLimits())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from http.client import BadStatusLine, HTTPConnection, HTTPException
@@ -83,6 +83,19 @@ class DaemonConnection:
         if response.status >= 400:
             raise read_error(data, response.getheader(REPORT_HEADER, ""))
         return json.loads(data) if data else None
+
+    def follow(self, method: str, path: str, body: bytes) -> Iterator[dict[str, Any]]:
+        """What is answered line by line, for as long as it takes. Raises as `ask` does."""
+        if self._http.sock is None:
+            raise ConnectionResetError("the daemon closed the connection")
+        # A cell may say nothing for hours.
+        self._http.sock.settimeout(None)
+        self._http.request(method, API + path, body, {"content-type": "application/json"})
+        response = self._http.getresponse()
+        if response.status >= 400:
+            raise read_error(response.read(_MAX_ANSWER), response.getheader(REPORT_HEADER, ""))
+        for line in response:
+            yield json.loads(line)
 
     def wait(self, seconds: float) -> None:
         """So long an answer may take."""

@@ -33,6 +33,38 @@ class StartRunBody(RequestModel):
     """Proxies, certificates and indexes in force where the run was started; they hold for it and go into no journal."""
 
 
+Words = Annotated[str, StringConstraints(max_length=8_000)]
+
+
+class RunNotebookBody(RequestModel):
+    """A notebook to be run from top to bottom, with its options as they were typed."""
+
+    path: Words
+    """Absolute."""
+    here: Words
+    """Where the command was given: relative paths of data mean files there."""
+    files: Words = "keep"
+    data: tuple[Words, ...] = ()
+    reveal: tuple[Words, ...] = ()
+    limits: tuple[Words, ...] = ()
+    project: Words | None = None
+    tier: Words | None = None
+    allow_uncontained: bool = False
+    python: Words = "header"
+    may_ask: bool = False
+    """Whether a person is there who can say whether more changed files are kept than the limits let pass."""
+    connection: dict[Annotated[str, StringConstraints(min_length=1, max_length=200)], Words] = Field(
+        default={}, repr=False
+    )
+    """Proxies, certificates and indexes in force where the command was given."""
+
+
+class KeepChangesBody(RequestModel):
+    """The person's answer."""
+
+    keep: bool
+
+
 class StopDaemonBody(RequestModel):
     """When the daemon ends, and why."""
 
