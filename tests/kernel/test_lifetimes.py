@@ -18,6 +18,8 @@ import pytest
 
 from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.process.zygote_process import beginning_zygote
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
 from tests.cgroups import groups
@@ -182,6 +184,19 @@ async def test_what_marimo_logs_reaches_the_console_and_not_the_host(opened: Ope
         observation = await notebook.run("all")
     assert observation.is_ok
     assert "a word of warning" in "".join(cell.console for cell in observation.cells)
+
+
+async def test_a_zygote_listens_before_it_has_imported_what_its_own_kernels_need(tmp_path: Path) -> None:
+    async with Zygote.open(tmp_path) as zygote:
+        assert "numpy" not in await anyio.Path(f"/proc/{zygote.process.pid}/maps").read_text()
+        assert (await zygote.warm_up())["threads"] == 1
+        assert "numpy" in await anyio.Path(f"/proc/{zygote.process.pid}/maps").read_text()
+
+
+def test_a_zygote_that_was_begun_and_never_used_is_gone_with_its_command(tmp_path: Path) -> None:
+    with beginning_zygote(tmp_path, is_warm=True) as begun:
+        assert begun.process.poll() is None
+    assert begun.process.returncode is not None
 
 
 async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: KernelPool) -> None:

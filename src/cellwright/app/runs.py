@@ -177,6 +177,9 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
     masker = Masker.of(salt=secrets.token_bytes(16))
     async with AsyncExitStack() as stack:
         pool, other = options.pools or [await stack.enter_async_context(open_pool(settings)) for _ in range(2)]
+        if options.pools is None:
+            # The first run, or notebook, finds its zygote warm.
+            pool.warm_up()
         host = _RunHost(settings=settings, options=options, pool=pool, other=other)
         slots = RunSlots(options.limits, note=host.note, idle=host.waiting_for_people)
         resources = RunResources(

@@ -10,11 +10,17 @@ editor on an origin of its own, `executor` what all of them call. An interface l
 the daemon.
 """
 
-from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
-from cellwright.server.daemon.launch import DaemonLaunch
-from cellwright.server.daemon.messages import DaemonStatus, WebAddress
-from cellwright.server.executor import RunClient
-from cellwright.server.http.addresses import WebOptions
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
+    from cellwright.server.daemon.launch import DaemonLaunch
+    from cellwright.server.daemon.messages import DaemonStatus, WebAddress
+    from cellwright.server.executor import RunClient
+    from cellwright.server.http.addresses import WebOptions
 
 __all__ = [
     "DaemonClient",
@@ -26,3 +32,18 @@ __all__ = [
     "connect",
     "runs_here_or_there",
 ]
+
+_HOMES = {
+    **dict.fromkeys(("DaemonClient", "connect", "runs_here_or_there"), "daemon.client"),
+    "DaemonLaunch": "daemon.launch",
+    **dict.fromkeys(("DaemonStatus", "WebAddress"), "daemon.messages"),
+    "RunClient": "executor",
+    "WebOptions": "http.addresses",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Loaded when first used: a command that only connects needs little of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

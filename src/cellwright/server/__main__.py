@@ -127,8 +127,6 @@ async def run_daemon(start: DaemonStart, *, opener: ExecutorOpener, version: str
         executor = await stack.enter_async_context(opener(start.settings))
         await fork_stranded_runs(executor)
         daemon = Daemon(executor, ending, start, version=version)
-        # The first who asks for a notebook or a run finds it warm.
-        executor.pool.warm_up()
         app = daemon_application(daemon, executor, start.settings)
         logger.info("version %s listens", version)
         await daemon.serve(app, process, on_ready)

@@ -19,6 +19,7 @@ from cellwright.remedies import remedy
 from cellwright.server.daemon import messages
 from cellwright.server.daemon.daemon import Daemon
 from cellwright.server.daemon.notebook_routes import notebook_routes
+from cellwright.server.daemon.run_message import StartRunBody
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import API
 from cellwright.server.http.auth.dependencies import CALLER, RunName, Steerer
@@ -44,7 +45,7 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
     runs = APIRouter()
 
     @runs.put("/runs/{run}")
-    async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
+    async def start_run(_: Steerer, run: RunName, said: StartRunBody) -> shapes.RunName:
         return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
 
     notebooks = notebook_routes(daemon, live, settings)

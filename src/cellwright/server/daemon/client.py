@@ -31,11 +31,11 @@ from cellwright.server.daemon.messages import (
     STATUS,
     DaemonStatus,
     OpenWebBody,
-    StartRunBody,
     StopDaemonBody,
     WebAddress,
     When,
 )
+from cellwright.server.daemon.run_message import StartRunBody
 from cellwright.server.executor import ExecutorOpener, RunClient, open_executor
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.errors import Conflict

@@ -9,7 +9,6 @@ from pydantic import Field, StringConstraints, TypeAdapter
 
 from cellwright.errors import Unavailable
 from cellwright.remedies import remedy
-from cellwright.runs.goal.goal import Goal
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.schemas.model import RequestModel
 
@@ -20,17 +19,6 @@ MAX_REQUEST: Final = 1 << 20
 
 When = Literal["now", "idle"]
 """now: what is in flight goes on at the next start. idle: as soon as no run is at work."""
-
-
-class StartRunBody(RequestModel):
-    """A whole goal, and how its run connects."""
-
-    goal: Goal
-    connection: dict[
-        Annotated[str, StringConstraints(min_length=1, max_length=200)],
-        Annotated[str, StringConstraints(max_length=8_000)],
-    ] = Field(default={}, repr=False)
-    """Proxies, certificates and indexes in force where the run was started; they hold for it and go into no journal."""
 
 
 Words = Annotated[str, StringConstraints(max_length=8_000)]
