@@ -9,9 +9,9 @@ import importlib
 import logging
 import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -141,9 +141,9 @@ class Daemon:
             web=self._web.addresses.origin if self._web is not None else "",
         )
 
-    def start_soon(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    def start_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do this for as long as it takes, but not longer than the daemon lives."""
-        self._tasks.start_soon(work, *arguments)
+        self._tasks.start_soon(work)
 
     def stop(self, when: When, why: str) -> None:
         """End now, or as soon as no run is at work."""

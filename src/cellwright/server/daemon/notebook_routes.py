@@ -69,10 +69,13 @@ class _CommandedRun:
             self._tell_cell,
             pool=self.live.pool,
             settings=settings,
-            on_progress=lambda text: self._tell(note=text),
+            on_progress=self._tell_note,
             ask_to_keep=self._ask if said.may_ask else None,
             **open_options(TypedOptions(**typed)),
         )
+
+    def _tell_note(self, text: str) -> None:
+        self._tell(note=text)
 
     async def _tell_cell(self, cell: dict[str, Any]) -> None:
         self._tell(cell=cell)
