@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -110,14 +110,20 @@ class NotebookChoice:
         return open_options(TypedOptions(**self.words()))
 
     def words(self) -> dict[str, Any]:
-        """What was typed, as plain values; unchecked."""
+        """What was typed, as plain values. Raises `UserError` for a word that is none of its option's."""
+        from cellwright.sandbox.spec import FilesMode, Tier
+
+        if self.files not in get_args(FilesMode):
+            raise UserError(f"Unknown --files {self.files!r}.", hint="keep, drop or direct.")
+        if self.tier is not None and self.tier.upper() not in get_args(Tier):
+            raise UserError(f"Unknown --tier {self.tier!r}.", hint="A, B, C or D.")
         return {
             "files": self.files,
             "data": self.data or [],
             "reveal": self.reveal or [],
             "limits": self.limit or [],
             "project": str(self.project) if self.project is not None else None,
-            "tier": self.tier,
+            "tier": self.tier.upper() if self.tier is not None else None,
             "allow_uncontained": self.allow_uncontained,
-            "python": self.python,
+            "python": python_choice(self.python),
         }

@@ -12,8 +12,9 @@ the daemon.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from cellwright.server.names import __getattr__ as __getattr__
 
 if TYPE_CHECKING:
     from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
@@ -32,18 +33,3 @@ __all__ = [
     "connect",
     "runs_here_or_there",
 ]
-
-_HOMES = {
-    **dict.fromkeys(("DaemonClient", "connect", "runs_here_or_there"), "daemon.client"),
-    "DaemonLaunch": "daemon.launch",
-    **dict.fromkeys(("DaemonStatus", "WebAddress"), "daemon.messages"),
-    "RunClient": "executor",
-    "WebOptions": "http.addresses",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Loaded when first used: a command that only connects needs little of it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 
 from cellwright.errors import Unavailable
 from cellwright.remedies import remedy
+from cellwright.sandbox.spec import FilesMode, Tier
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.schemas.model import RequestModel
 
@@ -31,14 +32,14 @@ class RunNotebookBody(RequestModel):
     """Absolute."""
     here: Words
     """Where the command was given: relative paths of data mean files there."""
-    files: Words = "keep"
+    files: FilesMode = "keep"
     data: tuple[Words, ...] = ()
     reveal: tuple[Words, ...] = ()
     limits: tuple[Words, ...] = ()
     project: Words | None = None
-    tier: Words | None = None
+    tier: Tier | None = None
     allow_uncontained: bool = False
-    python: Words = "header"
+    python: Literal["header", "ours"] = "header"
     may_ask: bool = False
     """Whether a person is there who can say whether more changed files are kept than the limits let pass."""
     connection: dict[Annotated[str, StringConstraints(min_length=1, max_length=200)], Words] = Field(
