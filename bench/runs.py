@@ -115,6 +115,14 @@ async def overhead(stage: Stage) -> list[Finding]:
         compare(
             "a whole run without its model", ours=own, peer=exports, peer_name=twice, unit="s", bar=no_more_than(1)
         ),
+        compare(
+            "a one-cell goal, our own time",
+            ours=own,
+            peer=Samples((5.0,)),
+            peer_name="5 s, ours to keep",
+            unit="s",
+            bar=no_more_than(1),
+        ),
         compare("its CPU", ours=cpu, peer=exports_cpu, peer_name=twice, unit="s", bar=no_more_than(1)),
         compare("its check", ours=took.part(["check"]), peer=exports, peer_name=twice, unit="s", bar=no_more_than(1)),
     ]

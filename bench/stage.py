@@ -63,6 +63,7 @@ async def set_stage(*, is_quick: bool) -> AsyncGenerator[Stage]:
     with tempfile.TemporaryDirectory(prefix="cellwright-bench-") as folder:
         async with KernelPool.open() as pool:
             zygote = await pool.zygote()
+            await zygote.warm_up()
             await zygote.is_warm.wait()
             yield Stage(pool=pool, settings=Settings.read(), python=python, folder=Path(folder), is_quick=is_quick)
 

@@ -163,8 +163,8 @@ async def is_asking(journal: Journal, run: str) -> str:
 async def _watch(home: Path, words: str) -> tuple[Any, str]:
     from cellwright.cli.journal_options import open_records
     from cellwright.cli.render import run_output
+    from cellwright.cli.render.console import is_interactive
     from cellwright.cli.run.watch import RunWatch
-    from cellwright.cli.terminal_input import is_interactive
 
     async with open_told(home) as journal, open_records(str(home / "journal.db"), None, MASKER) as records:
         run = await started(journal, "r", words)

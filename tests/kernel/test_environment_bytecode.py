@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cellwright.kernel.environments.lookup import lend_bytecode
+from cellwright.kernel.environments.build import lend_bytecode
 
 PACKAGE = "packaging"
 

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import anyio
@@ -18,6 +18,9 @@ from packaging.requirements import Requirement
 from cellwright.app import Files
 from cellwright.app.notebooks import kernel_options
 from cellwright.errors import UserError
+from cellwright.kernel.environments.interpreters import Pythons
+from cellwright.kernel.environments.lookup import is_satisfied_by_ours
+from cellwright.kernel.environments.script_header import ScriptHeader
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
@@ -99,6 +102,33 @@ def with_header(path: Path, *dependencies: str, python: str = "") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(header + notebook_source("x = 1"))
     return path
+
+
+@pytest.mark.parametrize("asked", ["msgspec", f"msgspec=={version('msgspec')}", "marimo"])
+async def test_a_header_that_our_own_packages_satisfy_needs_no_environment(
+    opened: Opener, settings: Settings, tmp_path: Path, asked: str
+) -> None:
+    path = with_header(tmp_path / "project" / "notebook.py", asked)
+    async with opened(path=path, settings=settings) as notebook:
+        assert (await notebook.apply([CreateCell(code="import msgspec")])).is_ok
+        assert notebook.provisioner.environment is None
+    assert not (settings.cache / "environments" / "environments").exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "is_satisfied"),
+    [
+        (ScriptHeader(dependencies=("pandas",)), True),
+        (ScriptHeader(dependencies=("pandas<1",)), False),
+        (ScriptHeader(dependencies=("no-such-package",)), False),
+        # Installed from a checkout, so not what a header means.
+        (ScriptHeader(dependencies=("cellwright",)), False),
+        (ScriptHeader(requires_python=">=3.99"), False),
+    ],
+    ids=["there", "another version", "not there", "from a checkout", "another Python"],
+)
+def test_ours_satisfy_a_header_only_to_the_letter(header: ScriptHeader, is_satisfied: bool) -> None:
+    assert is_satisfied_by_ours(header, Pythons()) == is_satisfied
 
 
 @pytest.mark.slow

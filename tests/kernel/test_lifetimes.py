@@ -18,6 +18,8 @@ import pytest
 
 from cellwright.kernel.branches.checkpoints import Checkpoint
 from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.process.zygote_process import beginning_zygote
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
 from tests.cgroups import groups
@@ -170,6 +172,7 @@ async def test_kernels_of_one_pool_run_side_by_side_and_see_nothing_of_each_othe
 
 async def test_the_zygote_holds_no_file_open_whose_number_could_be_a_kernels_socket(pool: KernelPool) -> None:
     zygote = await pool.zygote()
+    await zygote.warm_up()
     await zygote.is_warm.wait()
     held = [file.path for file in psutil.Process(zygote.process.pid).open_files() if file.fd > 2]
     assert held == []
@@ -183,12 +186,25 @@ async def test_what_marimo_logs_reaches_the_console_and_not_the_host(opened: Ope
     assert "a word of warning" in "".join(cell.console for cell in observation.cells)
 
 
+async def test_a_zygote_listens_before_it_has_imported_what_its_own_kernels_need(tmp_path: Path) -> None:
+    async with Zygote.open(tmp_path) as zygote:
+        assert "numpy" not in await anyio.Path(f"/proc/{zygote.process.pid}/maps").read_text()
+        assert (await zygote.warm_up())["threads"] == 1
+        assert "numpy" in await anyio.Path(f"/proc/{zygote.process.pid}/maps").read_text()
+
+
+def test_a_zygote_that_was_begun_and_never_used_is_gone_with_its_command(tmp_path: Path) -> None:
+    with beginning_zygote(tmp_path, is_warm=True) as begun:
+        assert begun.process.poll() is None
+    assert begun.process.returncode is not None
+
+
 async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: KernelPool) -> None:
     zygote = await pool.zygote()
     assert await anyio.Path(f"/proc/{zygote.process.pid}/environ").read_bytes() == b""
-    assert zygote.facts["threads"] == 1
+    assert (await zygote.warm_up())["threads"] == 1
 
 
 async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) -> None:
-    facts = (await pool.zygote()).facts
+    facts = await (await pool.zygote()).warm_up()
     assert {patch["state"] for patch in facts["patches"]} == {"PatchApplied"}, json.dumps(facts)

@@ -72,13 +72,19 @@ class TinyRuns:
 
     is_daemon = False
 
-    def __init__(self, journal: Journal, folder: Path) -> None:
+    def __init__(self, journal: Journal, folder: Path, pool: KernelPool | None = None) -> None:
         self._journal = journal
+        self._pool = pool
         self._folder = folder
         self.records = journal.records
         self.notebooks = dict[str, OpenNotebook]()
         self.editors = dict[str, NotebookEditor]()
         self.drafts = Drafts()
+
+    @property
+    def pool(self) -> KernelPool:
+        assert self._pool is not None
+        return self._pool
 
     def yielding_to(self, give_way: Callable[[Path], Awaitable[None]]) -> AbstractContextManager[None]:
         return nullcontext()
@@ -122,7 +128,7 @@ def tiny_opener(folder: Path, journal_version: str = "1") -> ExecutorOpener:
         async with open_pool(settings) as pool:
             workflows = [tiny_run(folder, settings, pool)]
             async with Journal.open(where, version=journal_version, workflows=workflows, types=EVENT_TYPES) as journal:
-                yield TinyRuns(journal, folder)
+                yield TinyRuns(journal, folder, pool)
 
     return open_tiny
 

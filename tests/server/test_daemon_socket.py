@@ -28,7 +28,7 @@ from cellwright.runs.plan.plan import Plan, Task
 from cellwright.server import connect
 from cellwright.server.daemon.connection import as_json, read_error
 from cellwright.server.daemon.launch import daemon_at
-from cellwright.server.daemon.messages import StartRunBody
+from cellwright.server.daemon.run_message import StartRunBody
 from cellwright.server.http.errors import REPORT_HEADER
 from cellwright.server.http.problems import error_response
 from cellwright.server.http.uvicorn_server import EmbeddedServer, LocalProtocol, run_server

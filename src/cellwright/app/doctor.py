@@ -152,7 +152,7 @@ async def _zygote(settings: Settings) -> DoctorCheck:
     began = time.perf_counter()
     try:
         async with Zygote.open(settings.cache / "zygote") as zygote:
-            facts = zygote.facts
+            facts = await zygote.warm_up()
     except CellwrightError as error:
         consequence = hint_after("No notebook can run.", error.advice)
         return DoctorCheck(name="zygote", is_ok=False, detail=error.message, consequence=consequence)

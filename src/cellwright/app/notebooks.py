@@ -18,6 +18,7 @@ from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
 from cellwright.kernel.environments.lookup import UvSettings
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.process.zygote_process import ZygoteProcess
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.remedies import remedy
@@ -49,11 +50,18 @@ class Files:
     """Files or folders from elsewhere, read-only at `data/NAME` beside the notebook; `NAME=PATH` renames."""
     reveal: tuple[str, ...] = ()
     """Paths that look like secrets and are shown all the same."""
+    here: Path = Path()
+    """What relative paths of `data` are relative to."""
 
 
-def open_pool(settings: Settings | None = None) -> AbstractAsyncContextManager[KernelPool]:
-    """A pool to open several notebooks from, warm from the second on: `async with open_pool() as pool`."""
-    return KernelPool.open((settings or Settings.read()).cache / "zygote")
+def open_pool(
+    settings: Settings | None = None, begun: ZygoteProcess | None = None
+) -> AbstractAsyncContextManager[KernelPool]:
+    """A pool to open several notebooks from, warm from the second on: `async with open_pool() as pool`.
+
+    `begun` is a zygote's process that was started already.
+    """
+    return KernelPool.open((settings or Settings.read()).cache / "zygote", begun)
 
 
 @asynccontextmanager
@@ -201,4 +209,4 @@ def contained(wanted: Tier | None, report: SandboxReport, *, allow_uncontained: 
 
 def mounted_data(files: Files, notebook: Path, project: Path) -> tuple[DataFile, ...]:
     """The data from elsewhere that a notebook is given. Raises `UserError`. Blocking."""
-    return parse_data(files.data, here=Path(), notebook=notebook, project=project, is_mounted=True)
+    return parse_data(files.data, here=files.here, notebook=notebook, project=project, is_mounted=True)

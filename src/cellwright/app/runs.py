@@ -93,6 +93,8 @@ class Runs:
 
     journal: Journal
     settings: Settings
+    pool: KernelPool
+    """Where its kernels come from."""
     editors: Mapping[str, NotebookEditor] = field(default_factory=dict[str, NotebookEditor])
     """The editors of runs that have their notebook open now, by run."""
     others: list[ReleaseNotebook] = field(default_factory=list[ReleaseNotebook])
@@ -190,6 +192,9 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
     masker = Masker.of(salt=secrets.token_bytes(16))
     async with AsyncExitStack() as stack:
         pool, other = options.pools or [await stack.enter_async_context(open_pool(settings)) for _ in range(2)]
+        if options.pools is None:
+            # The first run, or notebook, finds its zygote warm.
+            pool.warm_up()
         host = _RunHost(settings=settings, options=options, pool=pool, other=other)
         slots = RunSlots(options.limits, note=host.note, idle=host.waiting_for_people)
         resources = RunResources(
@@ -213,7 +218,7 @@ async def open_runs(settings: Settings, *, options: RunOptions | None = None) ->
         tasks = await stack.enter_async_context(anyio.create_task_group())
         host.set_records(journal.records)
         tasks.start_soon(_recheck_slots, journal.records, slots)
-        yield Runs(journal, settings, host.editors, host.releases, host.drafts)
+        yield Runs(journal, settings, pool, host.editors, host.releases, host.drafts)
         tasks.cancel_scope.cancel()
 
 

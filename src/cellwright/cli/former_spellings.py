@@ -16,9 +16,10 @@ from cellwright.cli.inbox import NumberArgument
 from cellwright.cli.journal_options import JournalOptions
 from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
+from cellwright.cli.render.console import is_interactive
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.runs.lookup import GoingArgument, find_run
-from cellwright.cli.terminal_input import ask_person, is_interactive, person_here, show_open_questions
+from cellwright.cli.terminal_input import ask_person, person_here, show_open_questions
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, Reach
 from cellwright.policy.display_text import shown

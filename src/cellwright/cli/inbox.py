@@ -12,8 +12,9 @@ import typer
 from cellwright.cli.journal_options import JournalOptions, terminal_masker
 from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import approval_tables, console
+from cellwright.cli.render.console import is_interactive
 from cellwright.cli.runs.lookup import complete_going, find_run
-from cellwright.cli.terminal_input import ask_line, ask_person, is_interactive, person_here
+from cellwright.cli.terminal_input import ask_line, ask_person, person_here
 from cellwright.errors import UserError
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Yes
 from cellwright.runs.views.questions import answer_view, grant_view, question_view, run_inbox

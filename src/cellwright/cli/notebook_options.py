@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -105,18 +105,25 @@ class NotebookChoice:
 
     def read(self) -> NotebookOptions:
         """What it means. Raises `UserError`."""
-        from cellwright.app import Files
-        from cellwright.sandbox.spec import FilesMode, Limits, Tier
+        from cellwright.app.notebook_choice import TypedOptions, open_options
+
+        return open_options(TypedOptions(**self.words()))
+
+    def words(self) -> dict[str, Any]:
+        """What was typed, as plain values. Raises `UserError` for a word that is none of its option's."""
+        from cellwright.sandbox.spec import FilesMode, Tier
 
         if self.files not in get_args(FilesMode):
             raise UserError(f"Unknown --files {self.files!r}.", hint="keep, drop or direct.")
         if self.tier is not None and self.tier.upper() not in get_args(Tier):
             raise UserError(f"Unknown --tier {self.tier!r}.", hint="A, B, C or D.")
-        data, reveal = tuple(self.data or ()), tuple(self.reveal or ())
-        return NotebookOptions(
-            files=Files(mode=cast("FilesMode", self.files), project=self.project, data=data, reveal=reveal),
-            limits=Limits.parse(self.limit or ()),
-            tier=self.tier.upper() if self.tier is not None else None,
-            allow_uncontained=self.allow_uncontained,
-            python=python_choice(self.python),
-        )
+        return {
+            "files": self.files,
+            "data": self.data or [],
+            "reveal": self.reveal or [],
+            "limits": self.limit or [],
+            "project": str(self.project) if self.project is not None else None,
+            "tier": self.tier.upper() if self.tier is not None else None,
+            "allow_uncontained": self.allow_uncontained,
+            "python": python_choice(self.python),
+        }

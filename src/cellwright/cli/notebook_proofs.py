@@ -23,7 +23,7 @@ from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import our_interpreter
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.provisioner import KernelOptions
-from cellwright.kernel.process.zygote import package_paths
+from cellwright.kernel.process.zygote_process import ZygoteProcess, package_paths
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.runs.verify.fresh_environment import fresh_packages
@@ -42,7 +42,14 @@ _CHANGES = 30
 
 
 def verify_now(
-    path: Path, options: NotebookOptions, *, seconds: float, is_strict: bool, out: Path | None, as_json: bool
+    path: Path,
+    options: NotebookOptions,
+    begun: ZygoteProcess,
+    *,
+    seconds: float,
+    is_strict: bool,
+    out: Path | None,
+    as_json: bool,
 ) -> bool:
     """Verify, keep the proof, show what was found; whether it is verified."""
     settings = Settings.read()
@@ -51,7 +58,7 @@ def verify_now(
 
     async def verified() -> tuple[Verified | NotVerified, Path | None]:
         given: dict[str, Any] = {**options, "seconds": seconds, "is_strict": is_strict, "on_progress": console.note}
-        async with open_pool(settings) as pool:
+        async with open_pool(settings, begun) as pool:
             return await verify_notebook(path, settings=settings, pool=pool, **given)
 
     result, stored = anyio.run(verified)

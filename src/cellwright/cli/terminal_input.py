@@ -28,11 +28,6 @@ def person_here() -> Person:
     return Person(name=current_person(), door="cli")
 
 
-def is_interactive() -> bool:
-    """Whether a person sits at this terminal: sees what is asked, and can type."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 async def ask_line(text: str) -> str | None:
     """What is typed after these words; None at the end of input (Ctrl-D)."""
     run_output.prompt(text)
@@ -47,6 +42,12 @@ async def next_line() -> str | None:
     await anyio.wait_readable(descriptor)
     typed = os.read(descriptor, _MOST_BYTES)
     return typed.decode("utf-8", "replace").rstrip("\n") if typed else None
+
+
+async def ask_to_keep_changes(reason: str) -> bool:
+    """Whether the person at this terminal wants more changed files kept than the limits let pass."""
+    answer = await ask_line(f"The notebook left {reason}. Keep them? [y/N] ")
+    return answer is not None and answer.lower() in {"y", "yes"}
 
 
 # ── questions of a run ──

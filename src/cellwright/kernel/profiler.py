@@ -37,7 +37,8 @@ from cellwright.data.files import DataFile
 from cellwright.errors import Unavailable
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.one_shot import run_one_shot_in_nothing
-from cellwright.kernel.process.zygote import Zygote, package_paths
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.sandbox.spec import DataMount, Limits, Tier
 from cellwright_guest import wire
 

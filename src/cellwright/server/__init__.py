@@ -10,11 +10,18 @@ editor on an origin of its own, `executor` what all of them call. An interface l
 the daemon.
 """
 
-from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
-from cellwright.server.daemon.launch import DaemonLaunch
-from cellwright.server.daemon.messages import DaemonStatus, WebAddress
-from cellwright.server.executor import RunClient
-from cellwright.server.http.addresses import WebOptions
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cellwright.server.names import __getattr__ as __getattr__
+
+if TYPE_CHECKING:
+    from cellwright.server.daemon.client import DaemonClient, connect, runs_here_or_there
+    from cellwright.server.daemon.launch import DaemonLaunch
+    from cellwright.server.daemon.messages import DaemonStatus, WebAddress
+    from cellwright.server.executor import RunClient
+    from cellwright.server.http.addresses import WebOptions
 
 __all__ = [
     "DaemonClient",

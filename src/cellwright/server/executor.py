@@ -15,6 +15,7 @@ from cellwright.settings import Settings
 
 if TYPE_CHECKING:
     from cellwright.agents.drafts import Drafts, DraftView
+    from cellwright.kernel.pool import KernelPool
     from cellwright.kernel.session.open_notebook import OpenNotebook
     from cellwright.tools.notebook.editor import NotebookEditor
 
@@ -65,6 +66,10 @@ class RunExecutor(RunClient, Protocol):
     @property
     def drafts(self) -> Drafts:
         """What agents are being answered."""
+
+    @property
+    def pool(self) -> KernelPool:
+        """Where its kernels come from."""
 
     @property
     def editors(self) -> Mapping[str, NotebookEditor]:

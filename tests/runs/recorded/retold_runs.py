@@ -120,7 +120,7 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
         async with Journal.open(
             place, version="recorded", workflows=run_workflows(driver), types=EVENT_TYPES
         ) as journal:
-            yield Runs(journal, settings)
+            yield Runs(journal, settings, pool)
 
 
 async def _note(run: str, why: str) -> None:

@@ -187,6 +187,23 @@ async def test_what_it_writes_is_forgotten_between_the_runs_and_afterwards(verif
     assert sorted(one.name for one in path.parent.iterdir()) == ["notebook.py"]
 
 
+async def test_both_runs_are_at_work_at_the_same_time(verified: Verifier, written: Write, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    path = written("import os\nwhile not os.path.exists('data/gate/open'):\n    pass")
+    begun = set[str]()
+
+    def open_when_both_wait(text: str) -> None:
+        if text.endswith("run: 1 cells"):
+            begun.add(text)
+        if len(begun) == 2:
+            (gate / "open").touch()
+
+    # One after the other, the first would wait for the second for ever.
+    await verified.proof(path, data=(str(gate),), on_progress=open_when_both_wait, seconds=60)
+    assert begun == {"first run: 1 cells", "second run: 1 cells"}
+
+
 # ── linter ──
 
 

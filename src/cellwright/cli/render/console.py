@@ -35,6 +35,11 @@ _MOST_FILES = 20
 """Changed files that are named one by one; nobody reads ten thousand lines."""
 
 
+def is_interactive() -> bool:
+    """Whether a person sits at this terminal: sees what is asked, and can type."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def as_json(value: object) -> None:
     """One JSON object on stdout."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))

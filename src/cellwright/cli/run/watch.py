@@ -19,9 +19,10 @@ import anyio.to_thread
 
 from cellwright.agents.drafts import DraftView
 from cellwright.cli.render import console, run_output
+from cellwright.cli.render.console import is_interactive
 from cellwright.cli.render.remedies import problem_text
 from cellwright.cli.render.run_output import Display
-from cellwright.cli.terminal_input import ask_person, is_interactive, next_line, person_here
+from cellwright.cli.terminal_input import ask_person, next_line, person_here
 from cellwright.errors import CellwrightError, UserError
 from cellwright.journal.events import RunEnded
 from cellwright.journal.names import stream_of

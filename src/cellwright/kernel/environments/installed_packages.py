@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import Distribution, PackagePath
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -77,6 +78,25 @@ def installed_distributions(wanted: Mapping[str, Sequence[Requirement]]) -> list
         ):
             found.append(distribution)
     return found
+
+
+@lru_cache(maxsize=64)
+def satisfies_all(requirements: tuple[str, ...]) -> bool:
+    """Whether what is installed with us meets these requirements, and all that they need in turn. Blocking."""
+    pending, seen = [Requirement(text) for text in requirements], set[str]()
+    while pending:
+        wanted = pending.pop()
+        if str(wanted) in seen:
+            continue
+        seen.add(str(wanted))
+        found = installed_distributions({_name(wanted.name): [wanted]})
+        try:
+            if not found:
+                return False
+            pending += _needs(found[0], wanted.extras)
+        except NotInstalled:
+            return False
+    return True
 
 
 def link_distribution(distribution: Distribution, prefix: Path, site_packages: Path, interpreter: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,6 +19,18 @@ PackageSource = Literal["index", "cache", "installed"]
 """Where the packages of an environment came from. index: resolved by uv, from the package index. cache: the same from
 uv's cache alone. installed: what is installed with Cellwright and fits, and for the rest uv's cache. The last two only
 while no index can be reached."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageLock:
+    """What a header's requirements came to when they were resolved."""
+
+    text: str
+    """Every package with its version and the hashes its file may have; of `installed`, names and versions."""
+    source: PackageSource
+    """Where it was resolved from."""
+    cache: Path
+    """The cache of uv that was used for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +55,8 @@ class EnvironmentPlan:
     cache: Path
     requirements: tuple[str, ...]
     interpreter: Interpreter
+    lock: PackageLock | None = None
+    """None: whatever is newest when it is built."""
 
     @property
     def python(self) -> str:
@@ -57,7 +72,8 @@ class EnvironmentPlan:
     def key(self) -> str:
         """The same for whoever asks for the same."""
         python = self.interpreter
-        content = [LAYOUT_VERSION, self.requirements, str(python.executable), self.python, python.platform]
+        asked: Sequence[str] = self.requirements if self.lock is None else ["lock", self.lock.text]
+        content = [LAYOUT_VERSION, asked, str(python.executable), self.python, python.platform]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
     @property
@@ -68,7 +84,7 @@ class EnvironmentPlan:
     @property
     def finished(self) -> Path:
         """The environment and the record of its use; whole whenever it is there."""
-        return self.cache / "environments" / self.key
+        return self.cache / ("environments" if self.lock is None else "locked") / self.key
 
     @property
     def record(self) -> Path:
@@ -81,7 +97,7 @@ class EnvironmentPlan:
         return self.cache / "building" / self.key
 
     @property
-    def lock(self) -> Path:
+    def lock_file(self) -> Path:
         """Held by whoever builds or removes it."""
         return self.cache / "locks" / f"{self.key}.lock"
 

@@ -77,12 +77,13 @@ class IndexUnreachable(Unavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UvInstaller:
-    """Installs packages into the build directory of one environment; only for the sole builder, who holds `lock`."""
+    """Resolves a plan's requirements; installs them into its build directory, for its sole builder."""
 
     plan: EnvironmentPlan
     uv: UvSettings
-    lock: int
     report: Progress
+    lock: int | None = None
+    """What the sole builder holds."""
 
     @property
     def caches(self) -> tuple[Path, ...]:
@@ -90,22 +91,40 @@ class UvInstaller:
         return (self.plan.cache / "uv", *self.uv.other_caches)
 
     async def install(
-        self, requirements: Path, cache: Path, *, is_offline: bool, has_dependencies: bool = True
+        self,
+        requirements: Path,
+        cache: Path,
+        *,
+        is_offline: bool,
+        has_dependencies: bool = True,
+        is_locked: bool = False,
     ) -> None:
         """Install what the file lists, and what that needs in turn; nothing of uv is left running.
 
-        Raises if it fails; `IndexUnreachable`: no index answers.
+        With `is_locked` exactly what it lists, each by one of its hashes. Raises if it fails; `IndexUnreachable`: no
+        index answers.
         """
+        command = ["install", f"--prefix={self.plan.build_directory / 'venv'}", f"--requirements={requirements}"]
+        command += ["--no-deps"] * (is_locked or not has_dependencies) + ["--require-hashes"] * is_locked
+        await self._run(command, cache, is_offline=is_offline)
+
+    async def resolve(self, requirements: Path, cache: Path, *, is_offline: bool) -> str:
+        """The lock of what the file lists: every version and the hashes of its files. Raises as `install` does."""
+        lock = requirements.with_name("lock.txt")
+        command = ["compile", "--generate-hashes", "--no-annotate", "--no-header", f"--output-file={lock}"]
+        await self._run([*command, str(requirements)], cache, is_offline=is_offline)
+        return await anyio.Path(lock).read_text()
+
+    async def _run(self, arguments: list[str], cache: Path, *, is_offline: bool) -> None:
+        verb, *options = arguments
         command = [
-            *(str(self.uv.binary or find_uv_bin()), "pip", "install", "--no-config", "--no-build", "--no-sources"),
+            *(str(self.uv.binary or find_uv_bin()), "pip", verb, "--no-config", "--no-build", "--no-sources"),
             *("--color=never", "--no-progress", "--no-python-downloads", "--no-managed-python"),
             f"--python={self.plan.interpreter.executable}",
-            f"--prefix={self.plan.build_directory / 'venv'}",
             f"--cache-dir={cache}",
-            f"--requirements={requirements}",
         ]
-        command += ["--no-deps"] * (not has_dependencies) + ["--no-index"] * self.uv.has_no_index
-        process = await self._start(command + ["--offline"] * is_offline)
+        command += [*options, *["--no-index"] * self.uv.has_no_index, *["--offline"] * is_offline]
+        process = await self._start(command)
         try:
             output = await _follow(process, self.report)
             code = await process.wait()
@@ -127,7 +146,7 @@ class UvInstaller:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                pass_fds=(self.lock,),
+                pass_fds=() if self.lock is None else (self.lock,),
                 umask=0o022,
             )
         except OSError as error:

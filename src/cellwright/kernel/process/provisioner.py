@@ -14,10 +14,11 @@ import anyio.to_thread
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import Pythons
-from cellwright.kernel.environments.lookup import Environment, UvSettings, environment_for
+from cellwright.kernel.environments.lookup import Environment, UvSettings, environment_for, is_satisfied_by_ours
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.kernel import Kernel
-from cellwright.kernel.process.zygote import Zygote, package_paths
+from cellwright.kernel.process.zygote import Zygote
+from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.notebook.document import Document
 from cellwright.sandbox.host.copy_plan import CopyPlan, plan_copy
 from cellwright.sandbox.host.file_changes import KeepReport, UnkeptChanges, without_leftovers
@@ -50,6 +51,8 @@ class KernelOptions:
     """Paths of the project that are shown although they look like secrets."""
     environments: Path | None = None
     """Where built environments are cached; None refuses notebooks that need one."""
+    environment: Environment | None = None
+    """The very one its kernels get, whatever its header asks for; None: the one that it asks for."""
     uv: UvSettings = field(default_factory=UvSettings)
     pythons: Pythons = field(default_factory=Pythons)
     """Which interpreters a header may ask for."""
@@ -99,11 +102,13 @@ class KernelProvisioner:
         return tuple(name for name in names if name not in there)
 
     async def build(self, document: Document) -> Environment | None:
-        """The environment this notebook asks for, ready for its next kernel. The running one keeps its own."""
-        header = header_of(document.header)
-        if header is None:
-            return None
+        """The environment this notebook asks for, None if that is ours, ready for its next kernel."""
         options = self.options
+        if options.environment is not None:
+            return options.environment
+        header = header_of(document.header)
+        if header is None or await anyio.to_thread.run_sync(is_satisfied_by_ours, header, options.pythons):
+            return None
         if options.environments is None:
             raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
         return await environment_for(

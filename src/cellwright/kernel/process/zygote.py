@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -21,6 +20,7 @@ import anyio
 
 from cellwright.errors import Unavailable, UserError
 from cellwright.framing import FrameUnpacker, pack_json, read_json
+from cellwright.kernel.process.zygote_process import ZygoteProcess, begin_zygote
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.remedies import parse_remedy, remedy
 from cellwright.sandbox.host.control import CageControl
@@ -28,7 +28,6 @@ from cellwright.sandbox.spec import CageSpec
 
 _START_SECONDS = 60
 _END_SECONDS = 10
-_MAIN = Path(__file__).with_name("zygote_main.py")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,13 +75,6 @@ def _close_all(descriptors: Iterable[int]) -> None:
         os.close(descriptor)
 
 
-def package_paths() -> list[str]:
-    """Where our pinned packages lie: what the zygote may import, and a cage sees read-only."""
-    home = str(Path(__file__).parents[3])
-    site = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
-    return list(dict.fromkeys([home, *site]))
-
-
 class Zygote:
     """One running zygote process."""
 
@@ -94,16 +86,22 @@ class Zygote:
         self._requests: dict[int, _Request] = {}
         self._frames = FrameUnpacker()
         self._descriptors: list[int] = []
+        self._is_listening = anyio.Event()
+        self._is_heard = False
         self._is_ready = anyio.Event()
         self.facts: dict[str, Any] = {}
+        """What it says of itself once it is ready to fork kernels."""
         self.is_gone = anyio.Event()
         self.is_warm = anyio.Event()
         """Set when everything worth importing before a fork has been; kernels start well before that too."""
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, cache: Path) -> AsyncGenerator[Zygote]:
-        """A warm zygote; everything it started ends with it. `cache` keeps what is slow to find out, e.g. fonts."""
+    async def open(cls, cache: Path, begun: ZygoteProcess | None = None) -> AsyncGenerator[Zygote]:
+        """A zygote that listens; everything it started ends with it.
+
+        `cache` keeps what is slow to find out, e.g. fonts; `begun` is its process, where that was started before.
+        """
         try:
             await anyio.Path(cache).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -112,24 +110,15 @@ class Zygote:
                 hint="Set CELLWRIGHT_HOME, or HOME, to a directory of your own. A container's user without an entry in "
                 "/etc/passwd has HOME=/.",
             ) from error
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
-            arguments = [str(theirs.fileno()), str(cache), *package_paths()]
-            command = [sys.executable, "-I", "-S", str(_MAIN), *arguments]
-            # A direct exec, in this thread: nothing is waited for here.
-            process = subprocess.Popen(  # noqa: ASYNC220
-                command, env={}, cwd="/", pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
-        zygote = cls(ours, process)
+        begun = begun or begin_zygote(cache)
+        zygote = cls(begun.connection, begun.process)
         try:
             with unwrap_single_error():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(zygote._listen)
                     with anyio.move_on_after(_START_SECONDS):
-                        await zygote._is_ready.wait()
-                    if not zygote.facts:
+                        await zygote._is_listening.wait()
+                    if not zygote._is_heard:
                         raise Unavailable(
                             "The kernel zygote did not start.", hint=remedy("see_doctor", says="says what is missing")
                         )
@@ -143,6 +132,17 @@ class Zygote:
     def is_alive(self) -> bool:
         """False once the process is gone; then open a new one."""
         return not self.is_gone.is_set()
+
+    async def warm_up(self) -> dict[str, Any]:
+        """Let it import what kernels need before anybody asks for one; what it then says of itself."""
+        await self._send({"op": "warm"}, ())
+        with anyio.move_on_after(_START_SECONDS):
+            await self._is_ready.wait()
+        if not self.facts:
+            raise Unavailable(
+                "The kernel zygote did not start.", hint=remedy("see_doctor", says="says what is missing")
+            )
+        return self.facts
 
     async def start(self, spec: CageSpec, *, command: list[str] | None = None) -> CagedProcess:
         """A new cage; its kernel process runs the guest, or `command` when the notebook has its own environment."""
@@ -211,6 +211,9 @@ class Zygote:
 
     def _heard(self, message: dict[str, Any]) -> None:
         match message["op"]:
+            case "listening":
+                self._is_heard = True
+                self._is_listening.set()
             case "ready":
                 self.facts = message
                 self._is_ready.set()
@@ -231,6 +234,7 @@ class Zygote:
 
     def _lost(self) -> None:
         self.is_gone.set()
+        self._is_listening.set()
         self._is_ready.set()
         self.is_warm.set()
         for request in self._requests.values():

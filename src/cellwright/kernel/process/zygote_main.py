@@ -2,7 +2,8 @@
 
 Started as `python -I -S zygote_main.py FD CACHE PATHS…` with an empty environment, so it never held a secret. It
 imports only our pinned packages, builds marimo's kernel object once, and then does three things until its starter
-goes away: start a cage, reap what ended, say so.
+goes away: start a cage, reap what ended, say so. It listens before it is warm: a notebook with an environment of its
+own needs nothing of that.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from typing import Any, NoReturn
 
 from cellwright.framing import FrameUnpacker, pack_json, read_json
 
-_WARM = ("numpy", "pandas", "cellwright.sandbox.cage.launcher")
+_WARM = ("numpy", "pandas")
 # Imported when nobody asks for a kernel: slow, and not needed for the first. After the kernel object was built,
 # because marimo's formatters hook into these imports as they happen.
 _WARM_LATER = ("sqlglot", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
-_IDLE_SECONDS = 0.25
+_IDLE_SECONDS = 1.0
+"""So long nobody asks before more is imported: a command that runs one notebook is over by then."""
 # A process with threads cannot be forked safely; pandas loads pyarrow, whose allocator would start one.
 _ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -47,7 +49,7 @@ def main(descriptor: int) -> NoReturn:
     if not os.access(os.path.expanduser("~"), os.W_OK):  # noqa: PTH111  leaves it as it is where nobody knows
         # A container's user has no home it could write to: marimo and fontconfig would complain to the person.
         os.environ.update(XDG_CONFIG_HOME=sys.argv[2], XDG_CACHE_HOME=sys.argv[2])
-    driver, patched = _warm()
+    importlib.import_module("cellwright.sandbox.cage.launcher")
     wakeup, child_signal = socket.socketpair()
     for end in (wakeup, child_signal):
         end.setblocking(False)
@@ -55,13 +57,12 @@ def main(descriptor: int) -> NoReturn:
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.set_wakeup_fd(child_signal.fileno(), warn_on_full_buffer=False)
-    _settle()
-    zygote = ZygoteServer(starter, driver)
-    threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
-    zygote.say({"op": "ready", "pid": os.getpid(), "threads": threads, "patches": patched})
+    zygote = ZygoteServer(starter)
+    zygote.say({"op": "listening", "pid": os.getpid()})
     later: list[str] = list(_WARM_LATER)
     while True:
-        readable, _, _ = select.select([starter, wakeup], [], [], _IDLE_SECONDS if later else None)
+        idle_seconds = _IDLE_SECONDS if later and zygote.driver is not None else None
+        readable, _, _ = select.select([starter, wakeup], [], [], idle_seconds)
         if not readable:
             _warm_one_more(later, zygote)
         if wakeup in readable:
@@ -119,9 +120,10 @@ def _become(command: list[str]) -> NoReturn:
 class ZygoteServer:
     """Starts cages on request and reports how each ended."""
 
-    def __init__(self, starter: socket.socket, driver: Any) -> None:
+    def __init__(self, starter: socket.socket) -> None:
         self._starter = starter
-        self._driver = driver
+        self.driver: Any = None
+        """What kernels are forked with, once it is warm."""
         self._frames = FrameUnpacker()
         self._descriptors: list[int] = []
         self._caged: dict[int, tuple[int, Any]] = {}
@@ -141,8 +143,21 @@ class ZygoteServer:
             return False
         self._descriptors += descriptors
         for payload in self._frames.feed(data):
-            self._start(read_json(payload))
+            message = read_json(payload)
+            if message.get("op") == "warm":
+                self.warm()
+            else:
+                self._start(message)
         return True
+
+    def warm(self) -> Any:
+        """Import what kernels need and build marimo's kernel object, the first time; say so."""
+        if self.driver is None:
+            self.driver, patched = _warm()
+            _settle()
+            threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
+            self.say({"op": "ready", "pid": os.getpid(), "threads": threads, "patches": patched})
+        return self.driver
 
     def reap(self) -> None:
         """Report every cage that ended."""
@@ -184,7 +199,7 @@ class ZygoteServer:
             spec = CageSpec.of(message["spec"])
             command = message.get("exec")
             # A kernel of another environment has nothing of ours to rehearse.
-            rehearse = self._driver.rehearse if command is None else lambda: None
+            rehearse = self.warm().rehearse if command is None else lambda: None
             caged = launcher.start(spec, self._body(command), kernel_fd=kernel, control_fd=control, rehearse=rehearse)
         except OSError as error:
             said: dict[str, Any] = {"op": "refused", "id": number, "reason": str(error)}
@@ -203,7 +218,7 @@ class ZygoteServer:
         """What the kernel process does once it is confined."""
         if command is not None:
             return lambda: _become(command)
-        return lambda: self._driver.serve(socket.socket(fileno=3))
+        return lambda: self.driver.serve(socket.socket(fileno=3))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,12 @@ async def install(notebook: NotebookSession, requirement: str, *, seconds: float
     live, before = notebook.live, notebook.state.document
     wanted = await anyio.to_thread.run_sync(with_package, before, requirement)
     environment = await live.provisioner.build(wanted)
-    joined = await _join(live, notebook.side_calls, environment) if environment is not None else None
+    joined: dict[str, str] | None
+    if environment is not None:
+        joined = await _join(live, notebook.side_calls, environment)
+    else:
+        # Ours have it, and a kernel that runs on ours lacks nothing.
+        joined = {} if live.provisioner.environment is None else None
     if wanted is before and joined == {}:
         return PackageInstall(requirement=requirement, added=(), way="already there", observation=Observation())
     again = cells_to_rerun(notebook.state, with_ran=joined is None)

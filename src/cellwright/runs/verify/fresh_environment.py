@@ -1,11 +1,9 @@
-"""A fresh place for one notebook: an environment built now and only from its header, and kernels that start empty."""
+"""A fresh place for one notebook: an environment resolved now from its header alone, and kernels that start empty."""
 
 from __future__ import annotations
 
-import fcntl
-import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,15 +12,14 @@ import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments.additions import distributions_in
-from cellwright.kernel.environments.lookup import PackageSource, environment_for
+from cellwright.kernel.environments.locked_environment import locked_environment
+from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
-from cellwright.kernel.process.zygote import package_paths
+from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.files import NotebookFile
-from cellwright.sandbox.linux.descriptors import closing, opened
-from cellwright.sandbox.private_directory import hold, remove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +70,18 @@ def fresh_environments(pool: KernelPool, options: KernelOptions, *, other: Kerne
 
 @asynccontextmanager
 async def fresh_packages(header: ScriptHeader | None, options: KernelOptions) -> AsyncGenerator[FreshEnvironment]:
-    """An environment resolved now, not one that was kept. Downloads are shared. Without a header, our own packages."""
+    """What the header resolves to now, installed once for every check that comes to it. Without a header, our own."""
     if header is None:
         packages = await _installed([Path(path) for path in package_paths()])
         yield FreshEnvironment(options=options, packages=packages, python=options.pythons.ours.version)
         return
     if options.environments is None:
         raise RefusedByPolicy("This notebook asks for its own packages, and building environments is off here.")
-    async with _own_folder(options.environments) as folder:
-        environment = await environment_for(
-            header, cache=folder, uv=options.uv, pythons=options.pythons, on_progress=options.on_progress
-        )
+    async with locked_environment(
+        header, cache=options.environments, uv=options.uv, pythons=options.pythons, on_progress=options.on_progress
+    ) as environment:
         yield FreshEnvironment(
-            options=replace(options, environments=folder),
+            options=replace(options, environment=environment),
             packages=await _installed([environment.site_packages]),
             python=environment.interpreter.version,
             source=environment.source,
@@ -95,33 +91,3 @@ async def fresh_packages(header: ScriptHeader | None, options: KernelOptions) ->
 
 async def _installed(folders: list[Path]) -> dict[str, str]:
     return dict(sorted((await anyio.to_thread.run_sync(distributions_in, folders)).items()))
-
-
-@asynccontextmanager
-async def _own_folder(environments: Path) -> AsyncGenerator[Path]:
-    """A folder that is gone afterwards; one that a killed process left goes with the next."""
-    folder, lock = await anyio.to_thread.run_sync(_make_folder, environments)
-    try:
-        yield folder
-    finally:
-        with anyio.CancelScope(shield=True), closing(lock):
-            await anyio.to_thread.run_sync(remove, str(folder))
-
-
-def _make_folder(environments: Path) -> tuple[Path, int]:
-    downloads, nursery = environments / "uv", environments / "fresh"
-    for needed in (downloads, nursery):
-        needed.mkdir(parents=True, exist_ok=True)
-    for old in nursery.glob("env-*"):
-        # Held by somebody, or gone meanwhile.
-        with suppress(OSError), opened(old) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove(str(old))
-    folder = nursery / f"env-{secrets.token_hex(8)}"
-    # Locked before it has the name by which others would find it unlocked.
-    unseen = folder.with_name(f".{folder.name}")
-    unseen.mkdir(mode=0o755)
-    lock = hold(str(unseen))
-    unseen.rename(folder)
-    (folder / "uv").symlink_to(downloads.absolute(), target_is_directory=True)
-    return folder, lock

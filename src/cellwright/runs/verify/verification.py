@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from cellwright.errors import Unavailable, UserError
@@ -129,10 +130,8 @@ async def verify(
             judge.reasons.append(reason)
             return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
         before = await _hashed(file, environment)
-        runs = [await _run(environment, file, 1, seconds, on_progress)]
-        between = await _hashed(file, environment, runs)
-        if runs[0].is_ok:
-            runs.append(await _run(environment, file, 2, seconds, on_progress))
+        runs, between = await _run_side_by_side(environment, file, seconds, on_progress)
+        on_progress("comparing")
         data = await _hashed(file, environment, runs)
     await anyio.to_thread.run_sync(judge.runs, runs, seconds)
     judge.unchanged((*before, *between), data, await anyio.to_thread.run_sync(_content, file.path))
@@ -161,6 +160,30 @@ async def verify(
     proof = _proof(file, runs, report, environment, now())
     signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
     return Verified(signed=signed, report=report)
+
+
+async def _run_side_by_side(
+    environment: FreshEnvironment, file: NotebookFile, seconds: float, on_progress: OnProgress
+) -> tuple[list[NotebookRun], list[InputFile]]:
+    """Both runs, each in an interpreter and a cage of its own; only the first where that failed.
+
+    With the files that each had opened, as they were at its end.
+    """
+    runs: dict[int, NotebookRun] = {}
+    between: list[InputFile] = []
+
+    async def run(number: int) -> None:
+        runs[number] = ran = await _run(environment, file, number, seconds, on_progress)
+        if number == 1 and not ran.is_ok:
+            # Nothing to compare with: what the other would show says no more.
+            both.cancel_scope.cancel()
+        else:
+            between.extend(await _hashed(file, environment, [ran]))
+
+    async with anyio.create_task_group() as both:
+        for number in range(1, RUNS + 1):
+            both.start_soon(run, number)
+    return [runs[1], *([runs[2]] if runs[1].is_ok else [])], between
 
 
 async def _run(

@@ -21,6 +21,8 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.server.daemon import messages
 from cellwright.server.daemon.daemon import Daemon
+from cellwright.server.daemon.notebook_routes import notebook_routes
+from cellwright.server.daemon.run_message import StartRunBody
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import API
 from cellwright.server.http.auth.dependencies import CALLER, Reader, RunName, Steerer, check_run
@@ -47,7 +49,7 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
     runs = APIRouter()
 
     @runs.put("/runs/{run}")
-    async def start_run(_: Steerer, run: RunName, said: messages.StartRunBody) -> shapes.RunName:
+    async def start_run(_: Steerer, run: RunName, said: StartRunBody) -> shapes.RunName:
         return shapes.RunName(run=await live.start(said.goal, run=run, connection=said.connection))
 
     pages = StreamPages(live.records.log)
@@ -57,7 +59,8 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
         await check_run(app.state.resources, run)
         return event_stream(pages.follow(stream_of(run), after, DraftCursor(drafts=live.drafts, run=run)))
 
-    for router in (_daemon_routes(daemon), runs, run_steering.router, changes.router):
+    notebooks = notebook_routes(daemon, live, settings)
+    for router in (_daemon_routes(daemon), runs, notebooks, run_steering.router, changes.router):
         app.include_router(router, prefix=API)
     add_error_handlers(app, str)
     app.add_middleware(BodyLimitMiddleware, limits=RequestLimits())

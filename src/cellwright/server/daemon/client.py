@@ -31,11 +31,11 @@ from cellwright.server.daemon.messages import (
     STATUS,
     DaemonStatus,
     OpenWebBody,
-    StartRunBody,
     StopDaemonBody,
     WebAddress,
     When,
 )
+from cellwright.server.daemon.run_message import StartRunBody
 from cellwright.server.executor import ExecutorOpener, RunClient, open_executor
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.errors import Conflict
@@ -138,7 +138,7 @@ class DaemonClient:
         with closing(connection):
             if not isinstance(connection, DaemonConnection):
                 return
-            told = connection.follow(f"/runs/{_quoted(run)}/events?after={_NO_EVENTS}", "drafts")
+            told = connection.follow_events(f"/runs/{_quoted(run)}/events?after={_NO_EVENTS}", "drafts")
             views: tuple[DraftView, ...] = ()
             with suppress(OSError, HTTPException):
                 while (changes := await anyio.to_thread.run_sync(next, told, None, abandon_on_cancel=True)) is not None:

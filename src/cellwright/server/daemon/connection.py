@@ -84,7 +84,7 @@ class DaemonConnection:
             raise read_error(data, response.getheader(REPORT_HEADER, ""))
         return json.loads(data) if data else None
 
-    def follow(self, path: str, kind: str) -> Iterator[Any]:
+    def follow_events(self, path: str, kind: str) -> Iterator[Any]:
         """The data of each event of this kind in a stream that goes on. The connection is of no other use then."""
         self._http.request("GET", API + path)
         response = self._http.getresponse()
@@ -97,6 +97,19 @@ class DaemonConnection:
                 is_wanted = value == kind
             elif name == "data" and is_wanted:
                 yield json.loads(value)
+
+    def follow_lines(self, method: str, path: str, body: bytes) -> Iterator[dict[str, Any]]:
+        """What is answered line by line, for as long as it takes. Raises as `ask` does."""
+        if self._http.sock is None:
+            raise ConnectionResetError("the daemon closed the connection")
+        # A cell may say nothing for hours.
+        self._http.sock.settimeout(None)
+        self._http.request(method, API + path, body, {"content-type": "application/json"})
+        response = self._http.getresponse()
+        if response.status >= 400:
+            raise read_error(response.read(_MAX_ANSWER), response.getheader(REPORT_HEADER, ""))
+        for line in response:
+            yield json.loads(line)
 
     def wait(self, seconds: float) -> None:
         """So long an answer may take."""

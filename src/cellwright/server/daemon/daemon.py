@@ -9,9 +9,9 @@ import importlib
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -140,6 +140,10 @@ class Daemon:
             idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
             web=self._web.addresses.origin if self._web is not None else "",
         )
+
+    def start_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do this for as long as it takes, but not longer than the daemon lives."""
+        self._tasks.start_soon(work)
 
     def stop(self, when: When, why: str) -> None:
         """End now, or as soon as no run is at work."""

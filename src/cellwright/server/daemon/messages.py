@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 
 from cellwright.errors import Unavailable
 from cellwright.remedies import remedy
-from cellwright.runs.goal.goal import Goal
+from cellwright.sandbox.spec import FilesMode, Tier
 from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.schemas.model import RequestModel
 
@@ -22,15 +22,36 @@ When = Literal["now", "idle"]
 """now: what is in flight goes on at the next start. idle: as soon as no run is at work."""
 
 
-class StartRunBody(RequestModel):
-    """A whole goal, and how its run connects."""
+Words = Annotated[str, StringConstraints(max_length=8_000)]
 
-    goal: Goal
-    connection: dict[
-        Annotated[str, StringConstraints(min_length=1, max_length=200)],
-        Annotated[str, StringConstraints(max_length=8_000)],
-    ] = Field(default={}, repr=False)
-    """Proxies, certificates and indexes in force where the run was started; they hold for it and go into no journal."""
+
+class RunNotebookBody(RequestModel):
+    """A notebook to be run from top to bottom, with its options as they were typed."""
+
+    path: Words
+    """Absolute."""
+    here: Words
+    """Where the command was given: relative paths of data mean files there."""
+    files: FilesMode = "keep"
+    data: tuple[Words, ...] = ()
+    reveal: tuple[Words, ...] = ()
+    limits: tuple[Words, ...] = ()
+    project: Words | None = None
+    tier: Tier | None = None
+    allow_uncontained: bool = False
+    python: Literal["header", "ours"] = "header"
+    may_ask: bool = False
+    """Whether a person is there who can say whether more changed files are kept than the limits let pass."""
+    connection: dict[Annotated[str, StringConstraints(min_length=1, max_length=200)], Words] = Field(
+        default={}, repr=False
+    )
+    """Proxies, certificates and indexes in force where the command was given."""
+
+
+class KeepChangesBody(RequestModel):
+    """The person's answer."""
+
+    keep: bool
 
 
 class StopDaemonBody(RequestModel):

@@ -1,0 +1,96 @@
+"""A notebook that a command lets the daemon run: the same result, by a process that has its zygote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from cellwright.server.daemon.connection import DaemonConnection, as_json, find_or_start_daemon
+from cellwright.server.daemon.launch import package_version
+from tests.cli.in_process import run_here
+from tests.server.daemon_testbed import DaemonTestbed, eventually
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def daemon(testbed: DaemonTestbed) -> Generator[DaemonConnection]:
+    """One of this very version: only that is asked to run notebooks."""
+    launch = testbed.launch(package_version())
+    with closing(find_or_start_daemon(testbed.settings, launch, lambda _: None)) as connection:
+        yield connection
+
+
+def zygotes_of(process: int) -> list[psutil.Process]:
+    return [one for one in psutil.Process(process).children() if "zygote_main.py" in " ".join(one.cmdline())]
+
+
+def test_a_notebook_is_run_by_the_daemon_that_is_up(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
+) -> None:
+    path = write_notebook("open('out.txt', 'w').write('kept')", "1 / 0")
+    assert zygotes_of(daemon.version.pid) == []
+    here = psutil.Process().children()
+    view = json.loads(run_here(testbed.home, "notebook", "run", str(path), "--json", code=1).stdout)
+    assert [cell["status"] for cell in view["cells"]] == ["ok", "failed"]
+    assert [(change["path"], change["kept"]) for change in view["files"]] == [("out.txt", True)]
+    assert (path.parent / "out.txt").read_text() == "kept"
+    assert len(zygotes_of(daemon.version.pid)) == 1
+    assert psutil.Process().children() == here
+
+
+def test_what_is_wrong_with_the_request_is_told_as_without_a_daemon(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
+) -> None:
+    said = run_here(testbed.home, "notebook", "run", "no-such-notebook.py", code=2).stderr
+    assert "There is no notebook" in said
+    said = run_here(testbed.home, "notebook", "run", str(write_notebook("x = 1")), "--files", "some", code=2).stderr
+    assert "Unknown --files 'some'." in said
+
+
+def test_relative_data_is_found_from_where_the_command_was_given(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "sales.csv").write_text("n\n1\n")
+    path = write_notebook("text = open('data/sales.csv').read()")
+    words = ("notebook", "run", str(path), "--data", "sales.csv", "--json")
+    assert json.loads(run_here(testbed.home, *words, folder=tmp_path / "elsewhere").stdout)["ok"]
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["yes", "no"])
+def test_whether_more_files_are_kept_than_the_limits_let_pass_is_asked_over_the_wire(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write, keep: bool
+) -> None:
+    path = write_notebook("for n in range(5): open(f'{n}.txt', 'w').write('')")
+    asked: dict[str, Any] = {}
+    for line in daemon.follow_lines("POST", "/notebook-runs", _body(path, limits=["kept_files=2"], may_ask=True)):
+        asked |= line
+        if "question" in line:
+            with closing(find_or_start_daemon(testbed.settings, testbed.launch(package_version()), print)) as other:
+                other.ask("POST", f"/notebook-runs/questions/{line['question']['id']}", as_json({"keep": keep}))
+    assert "5" in asked["question"]["reason"]
+    assert (asked["result"]["held_back"] is None) == keep
+    assert len(list(path.parent.glob("*.txt"))) == (5 if keep else 0)
+
+
+def test_a_command_that_hangs_up_ends_its_notebook(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
+) -> None:
+    path = write_notebook("x = 1", "while True:\n    pass")
+    told = daemon.follow_lines("POST", "/notebook-runs", _body(path))
+    assert "cell" in next(told)
+    (zygote,) = zygotes_of(daemon.version.pid)
+    assert zygote.children()
+    daemon.close()
+    eventually(lambda: not zygote.children())
+
+
+def _body(path: Path, **more: Any) -> bytes:
+    return as_json({"path": str(path), "here": str(path.parent), **more}) or b""
