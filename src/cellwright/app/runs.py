@@ -14,9 +14,9 @@ from typing import Final
 import anyio
 
 from cellwright.agents import steering
+from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
-from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.verification import check_outcome, verify_notebook
@@ -143,9 +143,8 @@ class Runs:
         """Do a task again: in a run at work, or in a new one that goes on from where an ended one stood."""
         status = await self.records.status(run)
         if status.is_going:
-            await steering_commands.change_plan(
-                self.records, run, RetryTask(task=task), Person(name=person, door="cli")
-            )
+            again, who = RetryTask(task=task), Person(name=person, door="cli")
+            await steering_commands.change_plan(self.records, run, again, who)
             return status.run
         seen = await read_view(self.records.log.read_all, run)
         if seen.goal is None or seen.plan is None:

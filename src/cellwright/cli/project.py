@@ -13,7 +13,8 @@ from cellwright.agents.trust_question import question_text, title
 from cellwright.agents.trust_store import Acceptance, TrustedProject, TrustStore
 from cellwright.cli.journal_options import JsonOption, terminal_masker
 from cellwright.cli.render import console, project_tables
-from cellwright.cli.terminal_input import ask_line, is_interactive, person_here
+from cellwright.cli.render.console import is_interactive
+from cellwright.cli.terminal_input import ask_line, person_here
 from cellwright.errors import UserError
 from cellwright.sandbox.host.project import project_of
 from cellwright.settings import Settings

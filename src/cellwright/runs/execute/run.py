@@ -66,8 +66,7 @@ class Run:
         self._is_new = is_new
         self._plan = goal.plan or Plan(title=goal.words[:120])
         self._has_plan = goal.plan is not None
-        self._before: Plan | None = None
-        """What was done for a goal that became another."""
+        self._before = Plan(title="")  # of a goal that became another
         self._agreed = AgreedPlan(envelope=None, allowed=(), denied=())
         self._agreed_for: tuple[tuple[str, ...], ...] | None = None
         self._heard = 0
@@ -95,8 +94,7 @@ class Run:
                 await self._adopt(brief.with_story(self._plan) if is_planned_first else self._plan)
             return None
         if not is_planned_first:
-            self._before = self._plan if self._plan.tasks else None
-            self._has_plan = True
+            self._before, self._has_plan = self._plan, True
             await self._adopt(brief.whole_goal(self._goal.words))
             return None
         await self._stage("brief")
@@ -381,7 +379,7 @@ class Run:
 
     def _task_assignment(self, task: Task, *more: Note) -> Assignment:
         notes = [Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied]
-        if task.id == brief.WHOLE and self._before is not None:
+        if task.id == brief.WHOLE and self._before.tasks:
             notes.append(brief.work_so_far(self._before))
         if task.id == brief.STORY_TASK and self._goal.begins == "agent":
             notes.append(brief.answers_so_far(self._plan))
