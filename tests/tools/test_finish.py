@@ -3,10 +3,10 @@
 import pytest
 
 from cellwright.ids import CellId
+from cellwright.kernel.answers import FilledField, NotebookTest
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import CreateCell, apply_edits
 from cellwright.tools.finish_tool import doubts
-from cellwright_guest.answer_wire import FilledField, NotebookTest
 
 
 def document(*codes: str) -> Document:

@@ -15,6 +15,7 @@ from pydantic import Field
 from cellwright.errors import KernelLost
 from cellwright.ids import CellId
 from cellwright.journal.values import Json
+from cellwright.kernel.answers import FIELD, FilledField, NotebookTest
 from cellwright.notebook.document import Document
 from cellwright.notebook.marimo_check import tests_in
 from cellwright.notebook.marimo_graph import graph
@@ -23,7 +24,6 @@ from cellwright.policy.actions import Action, RunCode
 from cellwright.tools.notebook.cell_changes import label
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, ended_with_process, tool
-from cellwright_guest.answer_wire import FIELD, FilledField, NotebookTest
 
 FINISH: Final = "finish"
 DOUBTS: Final = "doubts"

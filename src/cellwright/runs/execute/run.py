@@ -379,8 +379,7 @@ class Run:
 
     def _task_assignment(self, task: Task, *more: Note) -> Assignment:
         notes = [Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied]
-        if task.id == brief.WHOLE and self._before.tasks:
-            notes.append(brief.work_so_far(self._before))
+        notes += [brief.work_so_far(self._before)] if task.id == brief.WHOLE and self._before.tasks else []
         if task.id == brief.STORY_TASK and self._goal.begins == "agent":
             notes.append(brief.answers_so_far(self._plan))
         if task.role == _FIXER and self._used.answer:
