@@ -33,7 +33,7 @@ class DraftSection:
     call: int = 0
     """Of which call of the answer, 1, 2, 3 …; 0: said beside the calls."""
     title: str = ""
-    """The cell's name, else the tool's."""
+    """The cell's name, as soon as it is known; of a call the tool's."""
     text: str = ""
 
 
@@ -43,18 +43,18 @@ def sections_of_call(call: int, tool: str, arguments: str) -> tuple[DraftSection
         value = from_json(arguments or "{}", allow_partial="trailing-strings")
     except ValueError:
         value = {}
-    found = tuple(_sections_in(value, call, tool, _MAX_DEPTH))[:MAX_SECTIONS]
+    found = tuple(_sections_in(value, call, _MAX_DEPTH))[:MAX_SECTIONS]
     return found or (DraftSection(kind="call", call=call, title=tool[:_LONGEST_TITLE]),)
 
 
-def _sections_in(value: Any, call: int, title: str, depth: int) -> Iterator[DraftSection]:
+def _sections_in(value: Any, call: int, depth: int) -> Iterator[DraftSection]:
     if isinstance(value, list) and depth:
         for each in value:
-            yield from _sections_in(each, call, title, depth - 1)
+            yield from _sections_in(each, call, depth - 1)
     elif isinstance(value, dict) and depth:
-        named = next((name for key in _TITLES if isinstance(name := value.get(key), str) and name), title)
+        named = next((name for key in _TITLES if isinstance(name := value.get(key), str)), "")
         for key, each in value.items():
             if isinstance(each, str) and key in _KINDS:
                 yield DraftSection(kind=_KINDS[key], call=call, title=named[:_LONGEST_TITLE], text=each)
             elif not isinstance(each, str):
-                yield from _sections_in(each, call, title, depth - 1)
+                yield from _sections_in(each, call, depth - 1)

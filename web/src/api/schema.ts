@@ -610,7 +610,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happens in a run, as server-sent events */
+        /** What happens in a run, as server-sent events; between them, without an id, what its agents are being answered */
         get: operations["follow_run"];
         put?: never;
         post?: never;

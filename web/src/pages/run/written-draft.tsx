@@ -1,5 +1,6 @@
 import { Markdown, Python } from "../../parts";
 import type { DraftSection } from "./drafts";
+import { stepWords } from "./story";
 import css from "./activity.module.css";
 
 /** The end of long code is what is being written. */
@@ -25,7 +26,7 @@ export function WrittenDraft({ sections }: { sections: readonly DraftSection[] }
 }
 
 function titleOf(section: DraftSection): string {
-  return section.kind === "code" ? `writes ${section.title}…` : `${section.title}…`;
+  return section.kind === "call" ? `${stepWords(`tool ${section.title}`)}…` : `${section.title}…`;
 }
 
 function lastLines(code: string): string {
