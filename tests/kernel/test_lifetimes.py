@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 
@@ -208,3 +209,12 @@ async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: Kernel
 async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) -> None:
     facts = await (await pool.zygote()).warm_up()
     assert {patch["state"] for patch in facts["patches"]} == {"PatchApplied"}, json.dumps(facts)
+
+
+async def test_a_notebook_that_is_cancelled_while_its_kernel_starts_ends(opened: Opener) -> None:
+    with anyio.CancelScope() as scope:
+        async with opened("x = 1") as notebook:
+            assert notebook.live.kernel is not None
+            scope.cancel()
+            await anyio.lowlevel.checkpoint()
+    assert scope.cancelled_caught

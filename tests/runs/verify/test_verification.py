@@ -327,9 +327,6 @@ async def test_a_notebook_that_changes_meanwhile_is_not_proven(verified: Verifie
 @pytest.mark.slow
 async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Verifier, written: Write) -> None:
     verified = verified_with_wheels
-    fresh = verified.settings.cache / "environments" / "fresh"
-    left = anyio.Path(fresh / "env-left-by-a-killed-process")
-    await left.mkdir(parents=True)
     proof = await verified.proof(written("import tiny_tool\ntiny_tool.shout('hi')", requires=("tiny-tool==1.2",)))
     assert proof.environment.requirements == ("tiny-tool==1.2",)
     assert dict(proof.environment.packages) == IsPartialDict({"tiny-tool": "1.2", "marimo": "0.25.2"})
@@ -339,8 +336,10 @@ async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Veri
     assert reason.kind == "CellFailed"
     assert said(result) == ["cell 2 (import pandas): ModuleNotFoundError in line 1: No module named 'pandas'"]
     assert "header" in sentence_of(reason.hint)
-    # The environments were built for this alone, and are gone; so is what others left.
-    assert [one async for one in anyio.Path(fresh).iterdir()] == []
+    # No index answered, and the proof says so. Both checks came to one lock, so one environment was built.
+    assert proof.environment.source == "cache"
+    locked = anyio.Path(verified.settings.cache / "environments" / "locked")
+    assert len([one async for one in locked.iterdir()]) == 1
 
 
 @pytest.mark.slow

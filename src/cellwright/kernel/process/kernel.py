@@ -129,6 +129,10 @@ class Kernel:
             await self.kill("it took too long to start")
         except LinkClosed:
             pass
+        except BaseException:
+            # Nobody hears it from now on: whoever waits until it is ready, to stop it for one, would wait for ever.
+            self._is_ready.set()
+            raise
         end = self._killed_as or await self._how_it_ended()
         self.end = end if self._is_ready.is_set() else replace(end, reason=f"it was never ready: {end.reason}")
         self._is_ready.set()

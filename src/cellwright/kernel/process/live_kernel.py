@@ -158,8 +158,10 @@ class LiveKernel:
 
 
 async def _listen(kernel: Kernel, over: anyio.Event) -> None:
-    end = await kernel.listen()
-    over.set()
+    try:
+        end = await kernel.listen()
+    finally:
+        over.set()
     kernel.on_end(end)
 
 

@@ -165,7 +165,7 @@ async def verify(
 async def _run_side_by_side(
     environment: FreshEnvironment, file: NotebookFile, seconds: float, on_progress: OnProgress
 ) -> tuple[list[NotebookRun], list[InputFile]]:
-    """Both runs, each in an interpreter and a cage of its own; only the first where that failed.
+    """Both runs, each in an interpreter and a cage of its own; only the first counts where that failed.
 
     With the files that each had opened, as they were at its end.
     """
@@ -174,11 +174,7 @@ async def _run_side_by_side(
 
     async def run(number: int) -> None:
         runs[number] = ran = await _run(environment, file, number, seconds, on_progress)
-        if number == 1 and not ran.is_ok:
-            # Nothing to compare with: what the other would show says no more.
-            both.cancel_scope.cancel()
-        else:
-            between.extend(await _hashed(file, environment, [ran]))
+        between.extend(await _hashed(file, environment, [ran]))
 
     async with anyio.create_task_group() as both:
         for number in range(1, RUNS + 1):
