@@ -107,7 +107,7 @@ async def test_a_model_that_obeys_what_it_reads_does_nothing_outside_its_envelop
     (project / "birds.txt").write_text(ORDERS)
     (project / ".env").write_text(KEY)
     with two_hosts() as (port, asked):
-        testbed.provider.script(SOURCES[source](port), *obeys(port), DONE)
+        testbed.provider.script(SOURCES[source](port), *obeys(port), DONE, DONE)
         async with (
             opened(path=path) as notebook,
             open_driver(testbed, where, tools=some_tools(project), notebook=notebook, rules=rules(port)) as driver,
@@ -117,7 +117,7 @@ async def test_a_model_that_obeys_what_it_reads_does_nothing_outside_its_envelop
             assert f"Connect to evil.example port {port}" in question.describe()
             await driver.inbox.answer(question.id, No(feedback="Only our own pages."), ADA, question.fingerprint)
             report = await driver.report(run)
-            assert (report.outcome, report.turns) == ("finished", 7)
+            assert (report.outcome, report.turns) == ("finished", 8)
             assert not any("evil" in each for each in asked)
             assert asked == [f"pages.example{path}" for path in _paths(source)]
             sent = "".join(driver.sent_text(number) for number in range(1, 8))

