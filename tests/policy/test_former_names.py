@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 FORMER = {
-    "cellwright.agents": "AgentReport Assignment Note PromptPart Rank Role Weight assemble read_roles",
+    "cellwright.agents": "AgentReport Assignment Note PromptPart Rank Role Weight assemble",
     "cellwright.policy": """
         Actor ApprovalQuestion BUILT_IN_RULES BudgetLedger Masker ModelOrigin Money Pending Person QuestionId RuleText
         Secret Use UseId UseNetwork Yes answer grant_of judge read_rules reserve settle
