@@ -24,7 +24,7 @@ CORE: Final = frozenset({"apply", "look", "finish", "plan", "compare_readings", 
 _FEW: Final = 7
 """A role with no more tools than these has them all in every request."""
 _HITS: Final = 8
-_LINE: Final = 90
+_LINE: Final = 64
 
 
 def others(toolset: Toolset) -> Toolset:

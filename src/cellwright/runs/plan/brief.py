@@ -46,26 +46,21 @@ _ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
 
 
 class _PlanPart(BaseModel):
+    # Without docstrings below: they would be told in every request.
     model_config = ConfigDict(extra="forbid")
 
 
 class _Check(_PlanPart):
-    """Something that must hold in the end, shown by a test in the notebook."""
-
     test: Annotated[str, Field(description="Name of the test function: test_ and small letters.")]
     says: Annotated[str, Field(description="What holds, in one sentence.")]
 
 
 class _Alternative(_PlanPart):
-    """One of several ways, or one of several things that may be so."""
-
     name: Annotated[str, Field(description="A few words that tell it from the others.", max_length=60)]
     todo: str = ""
 
 
 class _Task(_PlanPart):
-    """One piece of work with one result."""
-
     id: Annotated[str, Field(description="Short: small letters, digits, dashes.")]
     title: str
     todo: Annotated[str, Field(description="What to do, with the names of files and columns you saw.")] = ""
@@ -131,7 +126,7 @@ def plan_tool() -> Tool:
 
 def whole_goal(words: str) -> Plan:
     """The goal as one task; and a writer's, where a report is asked for."""
-    plan = Plan(title=words[:120], tasks=(Task(id=WHOLE, title=words[:120]),))
+    plan = Plan(title=words[:120], tasks=(Task(id=WHOLE, title="Answer"),))
     return with_story(plan) if _REPORT.search(words) else plan
 
 
