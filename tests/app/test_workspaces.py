@@ -221,7 +221,7 @@ async def test_a_program_calls_several_tools_of_the_workspace_in_one_turn(
         report = await driver.work(an_assignment("Add up the numbers.", role="programmer"))
         assert (report.outcome, report.failed_turns) == ("finished", 0)
         assert list(await read_artifacts(driver.journal.log.read_all, "r")) == ["findings"]
-        assert driver.requests()[0].tools == ("ask_person", "finish", "compare_readings", "run_program")
+        assert driver.requests()[0].tools == ("ask_person", "finish", "compare_readings", "run_program", "use")
         assert "data.csv, csv: 1 row, 2 columns" in driver.sent_text(1)
         assert '{"ok": true, "total": "42", "y": 21, "has data": true}' in driver.sent_text(2)
         assert "total = sum(numbers)" in path.read_text()

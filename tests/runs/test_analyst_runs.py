@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,9 @@ async def test_what_a_persons_own_packages_lack_is_said_as_the_one_cause_and_the
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        header = '# /// script\n# requires-python = ">=3.11"\n# dependencies = ["marimo", "pandas"]\n# ///\n\n'
+        # Something that ours do not satisfy, and small: so it has packages of its own.
+        wanted = f'"marimo", "pandas", "idna!={version("idna")}"'
+        header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{wanted}]\n# ///\n\n'
         mine = header + notebook_source("x = 1")
         (project / "first.py").write_text(mine)
         delivery = await factory.deliver(analysts_goal(factory))
