@@ -132,6 +132,8 @@ async def test_what_the_check_finds_is_repaired_and_checked_again(
                 ),
                 finish("7"),
             ),
+            # It was told that the test failed, and insists.
+            finish("7"),
             finish("7"),
             apply({"op": "edit", "cell": "total", "base_version": 1, "code": "total = 6\ntotal"}),
             finish("6"),
@@ -140,7 +142,7 @@ async def test_what_the_check_finds_is_repaired_and_checked_again(
         assert (delivery.why, delivery.status) == ("", "done")
         assert [check.has_passed for check in delivery.checks] == [True]
         assert delivery.answer == "6"
-        mending = factory.prompts()[3]
+        mending = factory.prompts()[4]
         assert "Repair what the check found" in mending
         assert "check test_total" in mending
 

@@ -270,9 +270,10 @@ class Agent:
         return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
 
     def _is_doubted(self, ending: Done) -> bool:
-        """Whether something speaks against the answer that the agent was not told before."""
+        """Whether something speaks against the answer that the agent was not told before, and it could mend that."""
         found = _value_of(ending).get(DOUBTS)
-        if not found or found == self._doubted:
+        # Whoever may not run cells, such as a writer, mends none.
+        if not found or found == self._doubted or "run" not in self._toolset:
             return False
         self._doubted = found
         return True
