@@ -52,7 +52,7 @@ async def test_a_failing_cell_is_an_error_the_model_reads_and_repairs(
 ) -> None:
     testbed.provider.script(
         CallTools((apply(create("rate = 1 / nothing", name="rate")), DONE)),
-        CallTool("look", {"what": "summary"}),
+        apply({"op": "edit", "cell": "rate", "base_version": 1, "code": "rate = 1 / (nothing + 1)"}),
         DONE,
     )
     async with opened("nothing = 0") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
