@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from cellwright.app.notebook_choice import TypedOptions, open_options
@@ -100,13 +101,20 @@ def notebook_routes(daemon: Daemon, live: RunExecutor, settings: Settings) -> AP
     questions: dict[str, _KeepQuestion] = {}
 
     @router.post("")
-    async def run(_: Steerer, said: RunNotebookBody) -> StreamingResponse:
+    async def run(_: Steerer, request: Request, said: RunNotebookBody) -> StreamingResponse:
         send, receive = anyio.create_memory_object_stream[dict[str, Any]](float("inf"))
         commanded = _CommandedRun(said=said, live=live, settings=settings, questions=questions, told=send)
+
+        async def hear_hanging_up() -> None:
+            # Sending would tell, but a cell may say nothing for hours.
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            commanded.scope.cancel()
 
         async def lines() -> AsyncGenerator[bytes]:
             # Not in a task group of this generator: it is ended from outside, between two lines.
             daemon.start_soon(commanded.run)
+            daemon.start_soon(hear_hanging_up)
             try:
                 with receive:
                     async for line in receive:
