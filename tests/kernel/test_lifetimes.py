@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from cellwright.kernel.branches.checkpoints import Checkpoint
+from cellwright.kernel.observation import CellFinishedEvent
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.process.zygote_process import beginning_zygote
@@ -209,6 +210,16 @@ async def test_the_zygote_holds_nothing_of_its_starters_environment(pool: Kernel
 async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) -> None:
     facts = await (await pool.zygote()).warm_up()
     assert {patch["state"] for patch in facts["patches"]} == {"PatchApplied"}, json.dumps(facts)
+
+
+async def test_a_notebook_that_is_cancelled_while_a_cell_runs_ends(opened: Opener) -> None:
+    # Several: which of the tasks that are cancelled together comes first is chance.
+    for _ in range(8):
+        with anyio.fail_after(60), anyio.CancelScope() as scope:
+            async with opened("x = 1", "while True:\n    pass") as notebook:
+                async for event in notebook.run("all"):
+                    if isinstance(event, CellFinishedEvent):
+                        scope.cancel()
 
 
 async def test_a_notebook_that_is_cancelled_while_its_kernel_starts_ends(opened: Opener) -> None:

@@ -14,7 +14,7 @@ import pytest
 from cellwright.server.daemon.connection import DaemonConnection, as_json, find_or_start_daemon
 from cellwright.server.daemon.launch import package_version
 from tests.cli.in_process import run_here
-from tests.server.daemon_testbed import DaemonTestbed
+from tests.server.daemon_testbed import DaemonTestbed, eventually
 
 Write = Callable[..., Path]
 
@@ -78,6 +78,18 @@ def test_whether_more_files_are_kept_than_the_limits_let_pass_is_asked_over_the_
     assert "5" in asked["question"]["reason"]
     assert (asked["result"]["held_back"] is None) == keep
     assert len(list(path.parent.glob("*.txt"))) == (5 if keep else 0)
+
+
+def test_a_command_that_hangs_up_ends_its_notebook(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
+) -> None:
+    path = write_notebook("x = 1", "while True:\n    pass")
+    told = daemon.follow_lines("POST", "/notebook-runs", _body(path))
+    assert "cell" in next(told)
+    (zygote,) = zygotes_of(daemon.version.pid)
+    assert zygote.children()
+    daemon.close()
+    eventually(lambda: not zygote.children())
 
 
 def _body(path: Path, **more: Any) -> bytes:

@@ -65,6 +65,8 @@ class CallRunner:
                 call.refuse(Observation(problem=f"Our own mistake, please report it: {type(error).__name__}: {error}"))
             finally:
                 self.current = None
+                # Cancelled with the block its notebook was opened in: whoever closes that waits for this call.
+                call.is_over.set()
         if call.observation is not None:
             self.emit(call.observation)
 
