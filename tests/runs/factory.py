@@ -28,8 +28,8 @@ MODEL = "near:one"
 
 
 def plan(*tasks: dict[str, Any], title: str = "The sum of the numbers", **more: Any) -> CallTool:
-    """A planner's answer."""
-    return CallTool("finish", {"title": title, "tasks": list(tasks), **more})
+    """A plan that is handed in instead of doing it all at once."""
+    return CallTool("plan", {"title": title, "tasks": list(tasks), **more})
 
 
 def task(id: str = "sum", **more: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from cellwright.runs.views.progress import progress_line
 from cellwright.runs.views.run_view import RunView, update_view
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
-from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory, plan, task
+from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory
 
 MANY = """\
 from pathlib import Path
@@ -31,7 +31,7 @@ BIG = 'from pathlib import Path\nPath("big.bin").write_bytes(bytes(3_000_000))\n
 
 async def delivered(factory: Factory, code: str, *limits: str) -> list[str]:
     """What stands among the caveats of a run with these limits; the report in every form, and the events, have it."""
-    factory.script(plan(task()), at_once(apply(create(code, "total")), finish("6")), finish("6"))
+    factory.script(at_once(apply(create(code, "total")), finish("6")))
     delivery = await factory.deliver(factory.goal(limits=limits))
     assert (delivery.why, delivery.status) == ("", "done")
     written = await anyio.Path(delivery.report).read_text()

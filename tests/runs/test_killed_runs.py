@@ -26,7 +26,7 @@ from tests.walled_network import PASSWORD, cut_off
 ANSWERS = (
     plan(task(checks=[{"test": "test_total", "says": "The total is 45."}])),
     apply(create("total = sum(range(10))\ntotal", "total")),
-    at_once(apply(create("def test_total():\n    assert total == 45", "check_total")), finish("45")),
+    apply(create("def test_total():\n    assert total == 45", "check_total")),
     at_once(apply(create('mo.md(f"It is {total}.")', "answer")), finish("They sum to 45.")),
 )
 POINTS = [
@@ -38,7 +38,7 @@ POINTS = [
     (CrashPoint.STEP_COMMITTED, 30),
     (CrashPoint.EFFECT_INTENDED, 2),
     (CrashPoint.CHILD_STARTING, 2),
-    (CrashPoint.CHILD_ENDED, 3),
+    (CrashPoint.CHILD_ENDED, 2),
     (CrashPoint.RUN_ENDING, 1),
     (CrashPoint.RUN_TOLD, 4),
 ]

@@ -12,7 +12,7 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.runs.execute.parallel_tasks import AGAIN, CLASH, LEAVE_OUT, independent_tasks
 from cellwright.runs.plan.plan import Plan, Task
 from cellwright.runs.views.branches import branches_of
-from cellwright.testing import Answer, CallTool, Fault
+from cellwright.testing import Answer, CallTool, Fault, Received
 from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
@@ -22,6 +22,12 @@ from tests.runs.test_killed_runs import delivered
 NUMBERS = notebook_source("import marimo as mo", "numbers = [1, 2, 9]")
 LOAD, LARGEST, AVERAGE = of("Your task: Do load"), of("Your task: Do largest"), of("Your task: Do average")
 TELLING = of("Your task: Make it readable")
+
+
+def first_asked(received: Received) -> bool:
+    return "Your task" not in str(received.body)
+
+
 PLANNED = plan(task("load"), task("largest", after=["load"]), task("average", after=["load"]))
 RUN_ALL = CallTool("run", {"cells": "all"})
 LOADED = at_once(RUN_ALL, apply(create("values = [n * 2 for n in numbers]", "load")), finish("Loaded."))
@@ -53,7 +59,7 @@ def script(
     average: Answer = AVERAGE_BUILT,
     again: Answer = AVERAGE_AGAIN,
 ) -> None:
-    testbed.provider.when(of("You plan work"), PLANNED)
+    testbed.provider.when(first_asked, PLANNED)
     testbed.provider.when(LOAD, LOADED)
     testbed.provider.when(LARGEST, largest)
     testbed.provider.when(AVERAGE, average, again)
@@ -168,7 +174,7 @@ async def test_a_notebook_that_cannot_be_forked_is_built_one_after_another_and_s
 ) -> None:
     holding = "import threading, time\nvalues = [n * 2 for n in numbers]\n"
     holding += "worker = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nworker.start()"
-    testbed.provider.when(of("You plan work"), PLANNED)
+    testbed.provider.when(first_asked, PLANNED)
     testbed.provider.when(LOAD, at_once(RUN_ALL, apply(create(holding, "load")), finish("Loaded.")))
     testbed.provider.when(LARGEST, LARGEST_BUILT)
     testbed.provider.when(AVERAGE, at_once(apply(create("mean = sum(values)", "average")), finish("It is 24.")))

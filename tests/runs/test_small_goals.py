@@ -1,28 +1,19 @@
 """One agent for a small goal: it acts at once, computes its answer and is done; or hands in a plan for a larger one."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cellwright.runs.goal.goal import Goal
+from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
 from cellwright.testing import CallTool
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
-from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, open_factory, task
+from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
 
 CELLS = (
     create("numbers = [1, 2, 3]\ntotal = sum(numbers)\ntotal", "total"),
     create("def test_total():\n    assert total == 6", "check_total"),
 )
-
-
-def small(factory: Factory, words: str = "Sum the numbers.", **more: Any) -> Goal:
-    return factory.goal(words, begins="agent", **more)
-
-
-def handed_in(*tasks: dict[str, Any], **more: Any) -> CallTool:
-    return CallTool("plan", {"title": "The sum of the numbers", "tasks": list(tasks), **more})
 
 
 @pytest.fixture
@@ -37,7 +28,7 @@ async def test_a_plain_question_takes_one_request_and_its_answer_is_computed(
 ) -> None:
     async with open_factory(testbed, sums, kernels) as factory:
         factory.script(at_once(apply(*CELLS), finish("@total[{total:.2f}] of {numbers[0]} … {numbers[2]}")))
-        delivery = await factory.deliver(small(factory))
+        delivery = await factory.deliver()
         assert (delivery.why, delivery.status) == ("", "done")
         assert delivery.answer == "@total[6.00] of 1 … 3"
         assert [(check.name, check.has_passed) for check in delivery.checks] == [("test_total", True)]
@@ -50,11 +41,11 @@ async def test_a_plan_that_is_handed_in_instead_is_agreed_to_and_built(
 ) -> None:
     async with open_factory(testbed, sums, kernels) as factory:
         factory.script(
-            handed_in(task("load"), task("sum", after=["load"]), hosts=["example.org"]),
+            plan(task("load"), task("sum", after=["load"]), hosts=["example.org"]),
             at_once(apply(create("numbers = [1, 2, 3]", "numbers")), finish("3 numbers")),
             at_once(apply(create("total = sum(numbers)\ntotal", "total")), finish("They sum to 6.")),
         )
-        await factory.start(small(factory))
+        await factory.start()
         assert "example.org" in await factory.say_yes()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 6.")
@@ -69,9 +60,15 @@ async def test_a_report_that_was_asked_for_is_written_by_a_writer_who_knows_the_
 ) -> None:
     async with open_factory(testbed, sums, kernels) as factory:
         factory.script(at_once(apply(*CELLS), finish("They sum to {total}.")), finish("The report says 6."))
-        delivery = await factory.deliver(small(factory, "Sum the numbers and write a report."))
+        delivery = await factory.deliver(factory.goal("Sum the numbers and write a report."))
         assert (delivery.status, delivery.answer) == ("done", "The report says 6.")
-        assert "They sum to 6." in factory.prompts()[1]
+        told = factory.prompts()[1]
+        assert "They sum to 6." in told
+        # Neither the sandbox nor what is installed is any of the writer's business.
+        assert "runs in a sandbox" in factory.prompts()[0]
+        assert "runs in a sandbox" not in told
+        assert "Installed: " in factory.prompts()[0]
+        assert "Installed: " not in told
 
 
 @pytest.mark.slow
@@ -86,6 +83,26 @@ async def test_after_a_repair_the_answer_is_computed_anew_and_the_repairs_words_
             at_once(apply(chance, test), finish("It is {total}.", summary="Added them.")),
             at_once(apply(mended), finish("", summary="The noise is gone now.")),
         )
-        delivery = await factory.deliver(small(factory))
+        delivery = await factory.deliver()
         assert (delivery.why, delivery.status) == ("", "done")
         assert (delivery.answer, delivery.summary) == ("It is 7.", "Added them.")
+
+
+@pytest.mark.slow
+async def test_a_run_of_the_version_before_is_planned_first_and_told_by_a_writer(
+    testbed: ModelTestbed, sums: Path, kernels: Kernels
+) -> None:
+    older = {
+        key: value
+        for key, value in goal_json(
+            Goal(words="Sum", notebook=str(sums / "sums.py"), project=str(sums), person="ada")
+        ).items()
+        if key != "begins"
+    }
+    assert parse_goal(older).begins == "planner"
+    async with open_factory(testbed, sums, kernels) as factory:
+        planned = CallTool("finish", {"title": "The sum", "tasks": [task("sum")]})
+        factory.script(planned, finish("6"), finish("They sum to 6."))
+        delivery = await factory.deliver(factory.goal(begins="planner"))
+        assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 6.")
+        assert [each.id for each in delivery.tasks] == ["sum", "tell-the-story"]

@@ -36,9 +36,7 @@ async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
         factory.script(
-            plan(task()),
             CallTool("ask_person", {"question": "Net or gross?", "options": ["net", "gross"]}),
-            finish("net"),
             finish("Net it is."),
         )
         await factory.start()
@@ -47,7 +45,7 @@ async def test_a_question_waits_for_the_person_and_their_answer_goes_on(
         await factory.runs.records.questions.answer(question.id, "net", by="ada")
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
-        assert "The person answered: net" in factory.prompts()[2]
+        assert "The person answered: net" in factory.prompts()[1]
 
 
 @pytest.mark.slow
@@ -55,11 +53,11 @@ async def test_a_plan_that_reaches_out_is_agreed_to_once_as_a_whole(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task(), hosts=["data.example.org"], packages=["tabulate"]), finish("1"), finish("1"))
+        factory.script(plan(task(), hosts=["data.example.org"], packages=["no-such-table"]), finish("1"))
         await factory.start()
         shown = await factory.say_yes()
         assert "data.example.org" in shown
-        assert "tabulate" in shown
+        assert "no-such-table" in shown
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert await factory.runs.records.questions.pending() == []
@@ -81,33 +79,40 @@ async def test_a_no_to_the_plan_ends_the_run_and_leaves_no_notebook(
 
 
 @pytest.mark.slow
-async def test_with_approve_never_a_plan_that_would_ask_is_refused(
+async def test_with_approve_never_a_plan_is_built_without_what_would_be_asked_and_the_agent_is_told(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task(), hosts=["data.example.org"]))
+        asks = {"hosts": ["data.example.org"], "packages": ["pandas", "no-such-table"]}
+        factory.script(plan(task(), **asks), finish("Done without."))
         delivery = await factory.deliver(factory.goal(approve="never"))
-        assert delivery.status == "refused"
-        assert "data.example.org" in delivery.why
-        assert len(testbed.provider.requests) == 1
+        assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "Done without.")
+        told = factory.prompts()[1]
+        assert "Connect to data.example.org port 443: nobody may be asked in this run." in told
+        assert "Install no-such-table: nobody may be asked in this run." in told
+        # What is there already needs nobody's leave.
+        assert "Install pandas" not in told
+        assert any("data.example.org" in each for each in delivery.caveats)
 
 
 @pytest.mark.slow
-async def test_with_approve_never_an_agent_is_refused_and_told_to_go_on_without_asking(
+async def test_with_approve_never_what_could_only_be_refused_is_not_offered(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
+    (testbed.home / "rules.toml").write_text('[[rule]]\naction = "run-shell"\nthen = "allow"\ncommands = ["ls **"]\n')
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(
-            plan(task()),
-            CallTool("ask_person", {"question": "Net or gross?"}),
-            CallTool("read_web_page", {"url": "https://example.org/"}),
-            finish("net"),
-            finish("Net."),
-        )
+        factory.script(CallTool("ask_person", {"question": "Net or gross?"}), finish("Net."))
         delivery = await factory.deliver(factory.goal(approve="never"))
         assert (delivery.why, delivery.status) == ("", "done")
-        assert "Nobody can be asked in this run" in factory.prompts()[2]
-        assert "Nobody is asked in this run" in factory.prompts()[3]
+        offered = str(testbed.provider.requests[0].body)
+        refused = ("ask_person", "read_web_page", "install_package", "write_file", "git_commit")
+        assert [name for name in refused if name in offered] == []
+        # A rule allows some of its calls.
+        assert "- shell: " in offered
+        assert "Nobody can be asked: take the plainest reading" in offered
+        told = factory.prompts()[1]
+        assert "There is no tool 'ask_person'" in told
+        assert "run_program" not in told
 
 
 @pytest.mark.slow
@@ -118,7 +123,6 @@ async def test_with_approve_envelope_only_the_plan_is_asked_about(
         factory.script(
             plan(task(), hosts=["data.example.org"]),
             CallTool("read_web_page", {"url": "https://example.org/"}),
-            finish("net"),
             finish("Net."),
         )
         await factory.start(factory.goal(approve="envelope"))
@@ -133,7 +137,7 @@ async def test_a_reached_budget_pauses_the_run_until_it_is_raised_and_is_raised_
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task()), finish("45"), finish("They sum to 45."))
+        factory.script(finish("They sum to 45."))
         await factory.start(factory.goal(budget_usd=Decimal("0.000001")))
         question = await factory.asked("budget")
         desk = Inbox(factory.runs.records, masker=Masker.of(salt=b"s" * 16))
@@ -159,7 +163,9 @@ async def test_a_paused_run_waits_before_its_next_step_and_goes_on(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45."))
+        factory.script(
+            plan(task("one"), task("two")), Fault("slow-first-byte", answer=finish("45")), finish("They sum to 45.")
+        )
         await factory.start()
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await steering_commands.pause(factory.runs.records, "r", ADA)
@@ -182,7 +188,6 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
             plan(task("one"), task("two", after=["one"])),
             Fault("slow-first-byte", answer=finish("first")),
             finish("third"),
-            finish("All told."),
         )
         await factory.start()
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
@@ -196,7 +201,6 @@ async def test_a_task_added_in_the_middle_is_done_and_a_dropped_one_is_not(
         assert {each.id: each.status for each in delivery.tasks} == {
             "one": "done",
             "two": "dropped",
-            "tell-the-story": "done",
             "three": "done",
         }
         assert any("A third thing" in prompt for prompt in factory.prompts())
@@ -211,7 +215,6 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(
             plan(task("one"), task("two")),
             Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
             finish("second"),
-            finish("All told."),
         )
         await factory.start()
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
@@ -219,7 +222,7 @@ async def test_dropping_the_task_at_work_stops_whoever_does_it(
         testbed.provider.release()
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
-        assert [each.status for each in delivery.tasks] == ["dropped", "done", "done"]
+        assert [each.status for each in delivery.tasks] == ["dropped", "done"]
 
 
 @pytest.mark.slow
@@ -232,7 +235,6 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
             at_once(apply(create("first = 1\nfirst", "first")), finish("1")),
             Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
             plan(task("instead"), title="Something else"),
-            finish("2"),
             finish("It is 2."),
         )
         await factory.start()
@@ -242,7 +244,7 @@ async def test_another_goal_in_the_middle_is_planned_for_and_what_was_done_stays
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
         assert (delivery.goal, delivery.title) == ("Multiply them instead.", "Something else")
-        assert [each.id for each in delivery.tasks] == ["instead", "tell-the-story"]
+        assert [each.id for each in delivery.tasks] == ["instead"]
         assert "first = 1" in factory.notebook()
         again = next(prompt for prompt in factory.prompts() if "Multiply them instead." in prompt)
         assert "done so far" in again
@@ -258,9 +260,7 @@ async def test_two_runs_on_two_notebooks_go_on_side_by_side(
         for words, answer in (("Count the apples.", "3"), ("Weigh the pears.", "4 kg")):
             testbed.provider.when(
                 of(words),
-                plan(task()),
-                Fault("slow-first-byte", answer=finish(answer)),
-                finish(f"It is {answer}."),
+                Fault("slow-first-byte", answer=finish(f"It is {answer}.")),
             )
         await factory.start(factory.goal("Count the apples."), run="apples")
         await factory.start(factory.goal("Weigh the pears.", notebook="other.py"), run="pears")
@@ -275,9 +275,8 @@ async def test_a_second_run_on_a_notebook_waits_and_says_for_which(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        first = [plan(task()), Fault("slow-first-byte", answer=finish("3")), finish("3 apples.")]
-        testbed.provider.when(of("Count the apples."), *first)
-        testbed.provider.when(of("Weigh the pears."), plan(task()), finish("4"), finish("4 kg."))
+        testbed.provider.when(of("Count the apples."), Fault("slow-first-byte", answer=finish("3 apples.")))
+        testbed.provider.when(of("Weigh the pears."), finish("4 kg."))
         await factory.start(factory.goal("Count the apples."), run="apples")
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await factory.start(factory.goal("Weigh the pears."), run="pears")
@@ -292,7 +291,6 @@ async def test_a_second_run_on_a_notebook_waits_and_says_for_which(
 async def test_a_stopped_run_hands_over_what_it_has(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     async with open_factory(testbed, project, kernels) as factory:
         factory.script(
-            plan(task()),
             apply(create("first = 1\nfirst", "first")),
             Fault("slow-first-byte", answer=CallTool("look", {"what": "summary"})),
         )
@@ -310,7 +308,7 @@ async def test_a_stopped_run_hands_over_what_it_has(testbed: ModelTestbed, proje
 async def test_stopping_a_run_stops_its_cells(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     endless = "import time\nwhile True:\n    time.sleep(0.01)"
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task()), apply(create("first = 1\nfirst", "first")), apply(create(endless, "endless")))
+        factory.script(apply(create("first = 1\nfirst", "first")), apply(create(endless, "endless")))
         await factory.start()
         live = factory.runs.notebooks
         with anyio.fail_after(120):
@@ -329,7 +327,7 @@ async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
+        factory.script(Fault("slow-first-byte", answer=finish("45")), finish("45."))
         await factory.start()
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await factory.runs.cancel("r")
@@ -342,7 +340,7 @@ async def test_a_run_that_was_to_stop_was_cancelled_and_is_resumed_goes_on(
 @pytest.mark.slow
 async def test_a_cancelled_run_can_be_resumed(testbed: ModelTestbed, project: Path, kernels: Kernels) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(plan(task()), Fault("slow-first-byte", answer=finish("45")), finish("45."))
+        factory.script(Fault("slow-first-byte", answer=finish("45")), finish("45."))
         await factory.start()
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)
         await factory.runs.cancel("r")
@@ -363,14 +361,14 @@ async def test_a_failed_task_of_an_ended_run_is_retried_in_a_run_that_goes_on_fr
         factory.script(plan(task("one"), task("two", after=["one"])), *[Fault("bad-request")] * 2)
         delivery = await factory.deliver()
         assert delivery.status == "failed"
-        assert [each.status for each in delivery.tasks] == ["failed", "planned", "planned"]
+        assert [each.status for each in delivery.tasks] == ["failed", "planned"]
         testbed.provider.forget()
-        factory.script(finish("1"), finish("2"), finish("One and two."))
+        factory.script(finish("1"), finish("2"))
         again = await factory.runs.retry("r", "one", person="ada")
         assert again != "r"
         second = await factory.delivery(again)
         assert (second.why, second.status) == ("", "done")
-        assert [each.status for each in second.tasks] == ["done", "done", "done"]
+        assert [each.status for each in second.tasks] == ["done", "done"]
 
 
 @pytest.mark.slow
@@ -382,7 +380,6 @@ async def test_a_forked_run_goes_on_from_the_old_ones_steps_and_does_nothing_twi
             plan(task()),
             apply(create("first = 1\nfirst", "first")),
             Fault("slow-first-byte", answer=finish("1")),
-            finish("It is 1."),
         )
         await factory.start()
         await testbed.provider.until(lambda server: server.silent == 1, timeout_seconds=60)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cellwright.data.files import parse_data
 from cellwright.errors import RefusedByPolicy
 from cellwright.policy.approvals import No, Yes
 from cellwright.tools.file_tools import MOST_WRITTEN_BYTES, file_tools
@@ -191,3 +192,41 @@ async def test_an_error_says_of_what_kind_it_is(
     failed = await call(where, project, name, **arguments)
     assert isinstance(failed, ToolError), failed
     assert failed.kind == kind
+
+
+async def test_data_that_was_given_is_read_at_the_path_its_profile_shows_and_nobody_is_asked(
+    where: Path, project: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere" / "weather"
+    folder.mkdir(parents=True)
+    (folder / "june.csv").write_text("day,rain\n1,0.5\n")
+    (folder / ".env").write_text("TOKEN=abc\n")
+    (folder / "out.csv").symlink_to(tmp_path / "outside.txt")
+    single = tmp_path / "elsewhere" / "one.csv"
+    single.write_text("rain\n7\n")
+    # The notebook stands in a folder of the project: what its code calls a file is not the file's path in the project.
+    notebook = project / "work" / "notebook.py"
+    given = parse_data([str(folder), str(single)], here=project, notebook=notebook, project=project)
+    files = ProjectFiles(project, given=given)
+    async with open_driver(where, file_tools(files), project=str(project), rules="") as driver:
+        await driver.begin(
+            "r",
+            ("read_file", {"path": "data/weather/june.csv"}),
+            ("read_file", {"path": "work/data/weather/june.csv"}),
+            ("read_file", {"path": "data/one.csv"}),
+            ("list_files", {"path": "data/weather"}),
+            ("search_files", {"text": "rain"}),
+            ("read_file", {"path": "data/weather/.env"}),
+            ("read_file", {"path": "data/weather/out.csv"}),
+            ("write_file", {"path": "data/one.csv", "content": "x", "overwrite": True}),
+        )
+        # Whoever was asked would be waited for.
+        *read, secret, link, written = await driver.results("r")
+    assert [result_text(each).partition("\n")[2] for each in read[:3]] == ["day,rain\n1,0.5"] * 2 + ["rain\n7"]
+    assert result_text(read[3]) == "data/weather/june.csv  15 bytes"
+    assert "data/weather/june.csv:1: day,rain" in result_text(read[4])
+    assert "data/one.csv:1: rain" in result_text(read[4])
+    assert "looks like a secret" in result_text(secret)
+    assert "leads out of the data" in result_text(link)
+    assert "is data that was given" in result_text(written)
+    assert single.read_text() == "rain\n7\n"

@@ -121,7 +121,8 @@ class Agent:
                 self._flow.read, self._flow.id, self._steering, knows_order=self._assignment.orders_heard
             )
             onlooker = Onlooker(goal=self._brief.goal, context_tokens=self._brief.role.context_tokens)
-            seen = [await provider.view(tokens, onlooker) for provider in self._context.context_providers]
+            providers = [each for each in self._context.context_providers if each.shows in self._brief.role.sees]
+            seen = [await provider.view(tokens, onlooker) for provider in providers]
             return _StepInput(orders=orders, seen=tuple(self._masked(each) for each in seen))
 
         found = await self._flow.step(f"look {self._step}", look, returns=_StepInput)

@@ -9,7 +9,7 @@ from typing import Protocol
 from cellwright.agents.catalogue import PROGRAM, others, use_tool
 from cellwright.agents.drafts import Drafts
 from cellwright.agents.prompt.context_providers import ContextProvider
-from cellwright.agents.readings import readings_tool
+from cellwright.agents.readings import ASK, readings_tool
 from cellwright.agents.repair.choices import FailureContext
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.agents.skills import Skill
@@ -85,17 +85,20 @@ class AgentContext:
         """Who makes this agent's calls: judged, recorded, masked, bounded.
 
         A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
-        there, what would be asked is refused.
+        there, what would be asked is refused, and a tool that could only be refused is not offered.
         """
         context = self if is_attended else replace(self, guard=replace(self.guard, asks=False))
         return context._caller(role, agent, is_attended=is_attended)
 
     def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:
-        toolset = self.toolset(role) if is_attended else decided_by_checks(self.toolset(role))
+        toolset = self.toolset(role)
+        if not is_attended:
+            refused = [each.name for each in toolset if each.needs and not self.guard.may_permit(each.needs)]
+            toolset = decided_by_checks(toolset).without({ASK, *refused})
         caller = self._over(toolset, role, agent)
         # Readings are tried in cells, and asked about.
-        is_asked = bool({"*", READINGS} & set(role.tools)) and TRY in caller.toolset and "ask_person" in caller.toolset
-        if READINGS not in caller.toolset and is_asked:
+        is_compared = TRY in toolset and (not is_attended or ASK in toolset)
+        if READINGS not in toolset and is_compared and {"*", READINGS} & set(role.tools):
             readings = readings_tool(caller, attended=is_attended)
             caller = self._over(Toolset([*caller.toolset, readings]), role, agent)
         made = [] if self.program is None or PROGRAM in caller.toolset else [self.program(caller)]

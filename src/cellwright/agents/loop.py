@@ -49,6 +49,7 @@ async def _until_end(agent: Agent) -> AgentReport:
 OpenAgentContext = Callable[[Flow, Assignment], AbstractAsyncContextManager[AgentContext]]
 _ASSIGNMENT: Final = TypeAdapter(Assignment)
 _REPORT: Final = TypeAdapter(AgentReport)
+_NOBODY: Final = "Nobody can be asked: take the plainest reading, and say in the answer what you took for granted."
 
 
 def agent_workflow(open_context: OpenAgentContext) -> Workflow:
@@ -86,12 +87,17 @@ async def _begin(flow: Flow, assignment: Assignment, context: AgentContext) -> A
             notes=tuple(
                 Note(name=note.name, text=mask(note.text).text, is_data=note.is_data) for note in assignment.notes
             ),
-            limits_text=context.limits_text,
+            limits_text=_limits_text(context, role, is_attended=assignment.is_attended),
             skills=tuple(skill.line for skill in context.skills),
             sees=bool(able) and all("images" in each for each in able),
         )
 
     return await flow.step("take on the assignment", fix, returns=AssignmentContext)
+
+
+def _limits_text(context: AgentContext, role: Role, *, is_attended: bool) -> str:
+    lines = [context.limits_text] if context.limits_text and "limits" in role.sees else []
+    return "\n".join(lines if is_attended else [*lines, _NOBODY])
 
 
 async def _abilities(assignment: Assignment, role: Role, context: AgentContext) -> list[Any]:

@@ -70,7 +70,7 @@ def program_tool(worker: ActionWorker, limits: ProgramLimits, caller: GuardedCal
     """The tool `run_program` over all of the caller's tools but those that ask a person or end the work."""
     signatures = program_tools(caller.toolset).signatures()
 
-    @tool(name=PROGRAM, own_steps=True)
+    @tool(name=PROGRAM, is_named=False, own_steps=True)
     async def run_program(
         calling: CallContext,
         code: Annotated[str, Field(description="Python. The value of its last expression comes back.", min_length=1)],

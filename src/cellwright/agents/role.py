@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 
@@ -20,6 +20,7 @@ from cellwright.errors import UserError
 from cellwright.models import Tier
 
 StyleName = Literal["auto", "tools", "one-call", "code"]
+Sight = Literal["notebook", "data", "packages", "limits"]
 
 FOLDER: Final = Path(".cellwright/roles")
 
@@ -44,6 +45,8 @@ class Role:
     """Read and written, in all its steps together."""
     context_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 24_000
     """What one request may hold; more is left out or shortened, least important first."""
+    sees: Annotated[tuple[Sight, ...], BeforeValidator(split_words)] = get_args(Sight)
+    """Without asking, in every step."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
 
 

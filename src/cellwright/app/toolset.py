@@ -125,10 +125,14 @@ def _locate(context: ToolContext, path: str) -> DataFile:
     if "\0" in path or not path:
         raise UserError(f"{path!r} is no path.", hint="Give one relative to the notebook.")
     target = os.path.relpath(context.notebook.path.resolve().parent / path, context.project.root)
-    found = _given(target, context.data) or context.project.locate(target)
+    given = _given(target, context.data)
+    found = given or context.project.locate(target)
     if not found.exists():
         raise UserError(f"Nothing is at {path!r}.", hint="Paths are relative to the notebook's folder.")
-    return DataFile(name=found.name, source=found, place=path, target=target, is_folder=found.is_dir())
+    is_outside = given is not None
+    return DataFile(
+        name=found.name, source=found, place=path, target=target, is_outside=is_outside, is_folder=found.is_dir()
+    )
 
 
 def _given(target: str, data: Sequence[DataFile]) -> Path | None:

@@ -22,7 +22,7 @@ from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.project_additions import Addition, roles_with, skills_of
-from cellwright.agents.prompt.context_providers import DataContext, NotebookContext, limits_text
+from cellwright.agents.prompt.context_providers import DataContext, NotebookContext, PackagesContext, limits_text
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import Role
 from cellwright.agents.skills import Skill
@@ -51,6 +51,7 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
 from cellwright.tools.actions.worker import ActionWorker
+from cellwright.tools.approval.approval_questions import read_grants
 from cellwright.tools.approval.guard import Guard
 from cellwright.tools.approval.rule_files import standing_rules
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -149,7 +150,9 @@ async def open_workspace(
         context = ToolContext(
             editor=editor,
             pool=pool,
-            project=ProjectFiles(setup.project, reveal=options.files.reveal, protected=[setup.notebook]),
+            project=ProjectFiles(
+                setup.project, reveal=options.files.reveal, protected=[setup.notebook], given=setup.data
+            ),
             kept=kept,
             network=network,
             files=options.files,
@@ -160,18 +163,19 @@ async def open_workspace(
             person=person,
         )
         data = await _data_context(context)
+        granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
         encodings = data.encodings if data is not None else dict[str, str]
         agents = AgentContext(
             models=models,
             tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
-            guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope),
+            guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope, granted=granted),
             masker=masker,
             kept=kept,
             person=person,
             drafts=options.drafts,
             roles=setup.roles,
             skills=setup.skills,
-            context_providers=[NotebookContext(editor), *([data] if data is not None else [])],
+            context_providers=[NotebookContext(editor), PackagesContext(editor), *([data] if data is not None else [])],
             limits_text=_describe_limits(context),
             survey=notebook_survey(editor, context.project, encodings),
             put_into_effect=network.grant if network is not None else None,

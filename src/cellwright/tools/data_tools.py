@@ -67,7 +67,7 @@ def data_tools(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> li
 def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
         found = await anyio.to_thread.run_sync(lambda: [locate(path) for path in arguments.paths])
-        return tuple(ReadFile(path=str(file.source)) for file in found)
+        return tuple(each for file in found for each in _to_read(file))
 
     @tool(action=action, seconds=_LOOK_SECONDS)
     async def profile(
@@ -79,6 +79,11 @@ def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
         return Done(text=text, value=text, is_untrusted=True)
 
     return profile
+
+
+def _to_read(file: DataFile) -> tuple[Action, ...]:
+    """What reading it needs leave for: data from elsewhere is there because a person gave it."""
+    return () if file.is_outside else (ReadFile(path=str(file.source)),)
 
 
 def _clean_tool(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> Tool:
@@ -94,10 +99,10 @@ def _clean_tool(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> T
 
     async def action(arguments: Any) -> tuple[Action, ...]:
         await editor.sync()
-        reading = ReadFile(path=str((await located(arguments.table)).source))
+        reading = _to_read(await located(arguments.table))
         if not arguments.keep:
-            return (reading,)
-        return (reading, *_changing(editor, (await drafted(arguments.table))[2]))
+            return reading
+        return (*reading, *_changing(editor, (await drafted(arguments.table))[2]))
 
     @tool(action=action, changes=True, find=revision_finder(editor), seconds=None)
     async def clean(

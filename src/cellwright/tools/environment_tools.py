@@ -13,7 +13,7 @@ from pydantic import Field
 
 from cellwright.errors import UserError
 from cellwright.journal.effects import EffectFinding, EffectFound, EffectNotFound
-from cellwright.kernel.environments.packages import PackageInstall, for_module, with_package
+from cellwright.kernel.environments.packages import PackageInstall, for_module, is_there, with_package
 from cellwright.kernel.environments.script_header import normal_requirement
 from cellwright.kernel.process.side_calls import ProgramEnd
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -31,13 +31,14 @@ def package_tools(editor: NotebookEditor) -> list[Tool]:
 
     async def action(arguments: Any) -> Action | None:
         wanted = requirement_for(arguments.module, arguments.requirement)
-        return None if await _has(editor, wanted) else InstallPackage(requirement=wanted)
+        is_here = await _has(editor, wanted) or is_there(wanted, await editor.notebook.live.distributions())
+        return None if is_here else InstallPackage(requirement=wanted)
 
     async def find(arguments: Any, _: CallContext) -> EffectFinding:
         wanted = requirement_for(arguments.module, arguments.requirement)
         return EffectFound(result=None) if await _has(editor, wanted) else EffectNotFound()
 
-    @tool(action=action, changes=True, find=find, seconds=None)
+    @tool(action=action, needs="install-package", changes=True, find=find, seconds=None)
     async def install_package(
         module: Annotated[str, Field(description="What could not be imported, `sklearn`.", max_length=100)] = "",
         requirement: Annotated[
@@ -104,7 +105,7 @@ def shell_tools(notebook: OpenNotebook, project: str) -> list[Tool]:
         folder = _inside(arguments.folder)
         return RunShell(command=tuple(arguments.command), folder=f"{project}/{folder}" if folder else project)
 
-    @tool(action=action, changes=True, find=cage_finder(notebook), seconds=None)
+    @tool(action=action, needs="run-shell", changes=True, find=cage_finder(notebook), seconds=None)
     async def shell(
         command: Annotated[
             list[str],

@@ -1,4 +1,4 @@
-"""File tools: list, read, search, write and edit files of the project."""
+"""File tools: list, read, search, write and edit files of the project; what was given as data is read like them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def file_tools(files: ProjectFiles, *, changed: Changed = _nothing_changed) -> l
     return [_list_tool(files, changed), _read_tool(files, changed), _search_tool(files), *_writing(files)]
 
 
-def _reading(files: ProjectFiles) -> Callable[[Any], Awaitable[Action]]:
-    async def action(arguments: Any) -> Action:
-        return ReadFile(path=str(await anyio.to_thread.run_sync(files.locate, arguments.path)))
+def _reading(files: ProjectFiles) -> Callable[[Any], Awaitable[Action | None]]:
+    async def action(arguments: Any) -> Action | None:
+        real = await anyio.to_thread.run_sync(files.locate, arguments.path)
+        return None if files.is_given(real) else ReadFile(path=str(real))
 
     return action
 
@@ -120,7 +121,7 @@ def _search(files: ProjectFiles, text: str, path: str, names: str) -> list[str]:
         anyio.from_thread.check_cancelled()
         if entry.is_folder or entry.size > _SEARCHED_BYTES or not fnmatch(entry.path.rpartition("/")[2], names):
             continue
-        content, _ = files.read(files.root / entry.path, _SEARCHED_BYTES)
+        content, _ = files.read(entry.real, _SEARCHED_BYTES)
         if b"\0" not in content[:8_192]:
             lines = content.decode("utf-8", "replace").splitlines()
             found = [number for number, line in enumerate(lines, 1) if wanted in line.casefold()]
@@ -148,7 +149,7 @@ def _writing(files: ProjectFiles) -> list[Tool]:
         now = await anyio.to_thread.run_sync(_text_of, files, arguments.path)
         return EffectFound() if now == arguments.content else EffectNotFound()
 
-    @tool(action=write_action, changes=True, find=was_written)
+    @tool(action=write_action, needs="write-file", changes=True, find=was_written)
     async def write_file(
         path: str, content: Annotated[str, Field(max_length=MOST_WRITTEN_BYTES)], overwrite: bool = False
     ) -> ToolResult:
@@ -167,7 +168,7 @@ def _writing(files: ProjectFiles) -> list[Tool]:
         is_done = arguments.new in now if arguments.old in arguments.new else arguments.old not in now
         return EffectFound() if is_done else EffectNotFound()
 
-    @tool(action=edit_action, changes=True, find=was_edited)
+    @tool(action=edit_action, needs="write-file", changes=True, find=was_edited)
     async def edit_file(path: str, old: Annotated[str, Field(min_length=1)], new: str) -> ToolResult:
         """Replace a text in a file of the project. `old` must stand there exactly once."""
         _, after = await anyio.to_thread.run_sync(_edited, files, path, old, new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
@@ -58,11 +59,13 @@ def notebook_tools(editor: NotebookEditor) -> list[Tool]:
 def _looking(editor: NotebookEditor) -> list[Tool]:
     @tool()
     async def look(
-        what: Literal["summary", "cell", "graph", "variable", "search"] = "summary",
-        name: Annotated[str, Field(description="Of the cell or variable; for `search` the words to find.")] = "",
+        what: Literal["summary", "cell", "graph", "variable", "search", "packages"] = "summary",
+        name: Annotated[
+            str, Field(description="Of the cell or variable; for `search` and `packages` what to find.")
+        ] = "",
         tokens: Annotated[int, Field(ge=50, le=20_000)] = 2_000,
     ) -> ToolResult:
-        """See the notebook: a summary, one cell whole, who depends on whom, a variable's value, or lines of code."""
+        """See the notebook: a summary, one cell whole, who depends on whom, a variable, lines of code, packages."""
         await editor.sync()
         match what:
             case "summary":
@@ -75,9 +78,16 @@ def _looking(editor: NotebookEditor) -> list[Tool]:
                 seen = await _variable(editor, name, tokens)
             case "search":
                 seen = _search(editor.notebook.document, name)
+            case "packages":
+                seen = _packages(await editor.notebook.live.distributions(), name)
         return with_news(seen, editor.pop_news())
 
     return [look]
+
+
+def _packages(there: Mapping[str, str], words: str) -> Done:
+    found = [f"{name} {version}" for name, version in sorted(there.items()) if words.casefold().strip() in name]
+    return Done(text=", ".join(found) or "None of that name is there.", value=found)
 
 
 def _shown(text: str) -> Done:
@@ -217,7 +227,7 @@ def _try_tool(editor: NotebookEditor) -> Tool:
     def action(arguments: Any) -> Action:
         return RunCode(notebook=path, code=arguments.code)
 
-    @tool(name=TRY, action=action, changes=True, find=ended_with_process, seconds=None)
+    @tool(name=TRY, action=action, is_named=False, changes=True, find=ended_with_process, seconds=None)
     async def try_code(code: str, seconds: Seconds = 120) -> ToolResult:
         """Run code in a cell that is taken out again: the notebook stays as it is."""
         return edit_result(editor, await editor.try_out(code, seconds=seconds))

@@ -1,4 +1,5 @@
-"""Files of the project as an agent may touch them: never outside, never what looks like a secret, never half written.
+"""Files of the project, and data that was given, as an agent may touch them: nothing else outside, never what looks
+like a secret, never half written.
 
 Paths are followed once and then opened part by part without following links, so nobody can swap one in between.
 """
@@ -7,14 +8,16 @@ from __future__ import annotations
 
 import errno
 import os
+import posixpath
 import secrets
 import stat
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from cellwright.data.files import DataFile
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.tools.tool import ErrorKind, ToolFailure
@@ -31,16 +34,25 @@ class ProjectEntry:
     """One file or folder."""
 
     path: str
-    """Relative to the project."""
+    """Relative to the project; of data that was given, as code calls it."""
+    real: Path
     is_folder: bool
     size: int
 
 
 class ProjectFiles:
-    """The files of one project. Everything here blocks."""
+    """The files of one project, and data from elsewhere that was `given`. Everything here blocks."""
 
-    def __init__(self, project: Path, *, reveal: Collection[str] = (), protected: Collection[Path] = ()) -> None:
+    def __init__(
+        self,
+        project: Path,
+        *,
+        reveal: Collection[str] = (),
+        protected: Collection[Path] = (),
+        given: Sequence[DataFile] = (),
+    ) -> None:
         self.root: Final = project.resolve()
+        self._given = tuple(given)
         self._reveal = tuple(reveal)
         self._protected = {path.resolve() for path in protected}
 
@@ -48,16 +60,17 @@ class ProjectFiles:
         """The real path. Raises `RefusedByPolicy` for what is outside, hidden or not to be written."""
         if "\0" in path or not path:
             raise UserError(f"{path!r} is no path.", hint="Give one relative to the project.")
+        if (data := self._locate_data(path)) is not None:
+            if to_write:
+                raise RefusedByPolicy(f"{path!r} is data that was given.", hint="Write to another file.")
+            return data
         try:
             real = (self.root / path).resolve()
         except (OSError, RuntimeError) as error:
             raise UserError(f"{path!r} cannot be followed: {error}.") from error
         if not real.is_relative_to(self.root):
             raise RefusedByPolicy(f"{path!r} is not in the project.", hint="Only its files can be used.")
-        if self._is_hidden(real.relative_to(self.root).as_posix()):
-            raise RefusedByPolicy(
-                f"{path!r} looks like a secret and is hidden.", hint="Do without it, or ask the person."
-            )
+        self._check_visible(real, path)
         if to_write and real in self._protected:
             raise RefusedByPolicy(f"{path!r} is the notebook itself.", hint="Change its cells with `apply`.")
         return real
@@ -96,12 +109,51 @@ class ProjectFiles:
             os.fsync(parent)
 
     def walk(self, folder: Path, *, depth: int = 64) -> Iterator[ProjectEntry]:
-        """Files and folders below, in order; not what is hidden, and not into what tools have made."""
-        yield from self._walk(folder, depth, set(hidden_in(self.root, self._reveal)))
+        """Files and folders below, in order; not what is hidden, and not into what tools have made.
+
+        The data that was given comes last in the project.
+        """
+        yield from self._walk(folder, depth, self._hidden_around(folder))
+        for data in self._given if folder == self.root else ():
+            if data.source.exists():
+                size = 0 if data.is_folder else data.source.stat().st_size
+                yield ProjectEntry(path=data.place, real=data.source, is_folder=data.is_folder, size=size)
+            if data.is_folder and depth > 1:
+                yield from self._walk(data.source, depth - 1, self._hidden_around(data.source))
+
+    def is_given(self, real: Path) -> bool:
+        """Whether it is data from elsewhere that the person gave: to read it needs nobody's leave."""
+        return self._data_around(real) is not None
 
     def name(self, real: Path) -> str:
         """The path as an agent writes it."""
+        if (data := self._data_around(real)) is not None:
+            return posixpath.normpath(posixpath.join(data.place, real.relative_to(data.source).as_posix()))
         return real.relative_to(self.root).as_posix()
+
+    def _locate_data(self, path: str) -> Path | None:
+        """A file of the data that was given, by what code calls it; never one that a link in it leads to."""
+        called = posixpath.normpath(path)
+        for data in self._given:
+            for place in (data.place, data.target):
+                if called == place or called.startswith(f"{place}/"):
+                    real = (data.source / posixpath.relpath(called, place)).resolve()
+                    if not real.is_relative_to(data.source):
+                        raise RefusedByPolicy(f"{path!r} leads out of the data that was given.")
+                    self._check_visible(real, path)
+                    return real
+        return None
+
+    def _data_around(self, real: Path) -> DataFile | None:
+        return next((data for data in self._given if real.is_relative_to(data.source)), None)
+
+    def _hidden_around(self, folder: Path) -> set[str]:
+        """Names of what looks like a secret."""
+        data = self._data_around(folder)
+        if data is not None and not data.is_folder:
+            return set()
+        base = self.root if data is None else data.source
+        return {self.name(base / each) for each in hidden_in(base, self._reveal)}
 
     def _walk(self, folder: Path, depth: int, hidden: set[str]) -> Iterator[ProjectEntry]:
         try:
@@ -117,21 +169,25 @@ class ProjectFiles:
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
             size = 0 if is_folder else entry.stat(follow_symlinks=False).st_size
-            yield ProjectEntry(path=name, is_folder=is_folder, size=size)
+            yield ProjectEntry(path=name, real=path, is_folder=is_folder, size=size)
             if is_folder and depth > 1 and entry.name not in _UNINTERESTING:
                 yield from self._walk(path, depth - 1, hidden)
 
-    def _is_hidden(self, name: str) -> bool:
-        parts = PurePosixPath(name)
-        hidden = set(hidden_in(self.root, self._reveal))
-        return any(str(part) in hidden for part in (parts, *parts.parents))
+    def _check_visible(self, real: Path, path: str) -> None:
+        parts, hidden = PurePosixPath(self.name(real)), self._hidden_around(real)
+        if any(str(part) in hidden for part in (parts, *parts.parents)):
+            raise RefusedByPolicy(
+                f"{path!r} looks like a secret and is hidden.", hint="Do without it, or ask the person."
+            )
 
     @contextmanager
     def _parent(self, real: Path, *, make: bool = False) -> Generator[int]:
         """The folder of a real path, reached without following a link."""
-        descriptor = os.open(self.root, _FOLDER)
+        data = self._data_around(real)
+        base = self.root if data is None else data.source if data.is_folder else data.source.parent
+        descriptor = os.open(base, _FOLDER)
         try:
-            for part in real.relative_to(self.root).parts[:-1]:
+            for part in real.relative_to(base).parts[:-1]:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=descriptor)

@@ -21,7 +21,7 @@ from cellwright.errors import Defect, UserError
 from cellwright.journal.effects import EffectFinding, EffectNotFound, EffectUnknown
 from cellwright.journal.flow import Flow
 from cellwright.journal.values import Json
-from cellwright.policy.actions import Action
+from cellwright.policy.actions import Action, Kind
 from cellwright.tools.result_images import ResultImage
 from cellwright.tools.stubs import ToolSignature, short_schema, signature_of
 
@@ -204,6 +204,10 @@ class Tool:
     """Arguments (an object) as `run` and `action` take them. Raises pydantic's `ValidationError`, or `UserError`."""
     action: MakeAction = field(default=lambda _: None, repr=False)
     """What policy is asked about."""
+    needs: Kind | None = None
+    """What no call of it does without; where nobody can be asked for that, it is not offered."""
+    is_named: bool = True
+    """If not, no error names it: it works on an agent's behalf, or is offered in one style only."""
     changes: bool = False
     """Has an effect in the world, which must happen once; otherwise it only reads."""
     find: Find = field(default=_nobody_can_tell, repr=False)
@@ -238,6 +242,8 @@ def tool(
     *,
     name: str | None = None,
     action: MakeAction = lambda _: None,
+    needs: Kind | None = None,
+    is_named: bool = True,
     changes: bool = False,
     find: Find = _nobody_can_tell,
     own_steps: bool = False,
@@ -264,6 +270,8 @@ def tool(
             run=run,
             validate=arguments.model_validate,
             action=action,
+            needs=needs,
+            is_named=is_named,
             changes=changes,
             find=find,
             own_steps=own_steps,
@@ -313,7 +321,8 @@ class Toolset:
         """The tool, or an error that names the nearest ones."""
         if name in self._tools:
             return self._tools[name]
-        near = difflib.get_close_matches(name, self._tools, n=3) or list(self._tools)
+        named = [tool.name for tool in self if tool.is_named]
+        near = difflib.get_close_matches(name, named, n=3) or named
         return ToolError(
             kind="unknown-tool", message=f"There is no tool {name[:80]!r}.", hint=f"There is: {', '.join(near)}."
         )

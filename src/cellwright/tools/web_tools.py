@@ -246,7 +246,7 @@ def web_tools(fetch: EgressFetch) -> list[Tool]:
         host, port = _host_and_port(_split(arguments.url))
         return UseNetwork(host=host, port=port, purpose=f"reading {arguments.url[:200]}")
 
-    @tool(action=action, seconds=_SECONDS)
+    @tool(action=action, needs="use-network", seconds=_SECONDS)
     async def read_web_page(
         url: Annotated[str, Field(max_length=2_000, description="https://… of one page, text or JSON.")],
     ) -> ToolResult:

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import anyio
 import anyio.to_thread
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
+from cellwright.agents.role import Sight
 from cellwright.analyst.profile import Profile, goal_words, one_line
 from cellwright.analyst.profile_text import profile_text
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
+from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook.prompt_summary import clip, estimate_tokens
 from cellwright.sandbox.spec import FilesMode, Limits
@@ -35,6 +37,10 @@ _MANY_FILES: Final = 12
 _MOST_NAMES: Final = 200
 DATA_SHARE: Final = 0.125
 """Of the tokens a role may read, so much is for its data, in every step."""
+_KNOWN_PACKAGES: Final = (
+    "pandas", "numpy", "polars", "duckdb", "pyarrow", "scipy", "scikit-learn", "statsmodels", "matplotlib", "seaborn",
+    "altair", "plotly", "openpyxl", "sqlglot", "networkx", "pillow",
+)  # fmt: skip
 _PROFILE_LIMITS: Final = ProfileLimits(most_rows=100_000, most_files=40, seconds=12)
 _PROFILE_TIMEOUT_SECONDS: Final = 75
 _MOST_GUIDES: Final = 2
@@ -71,6 +77,8 @@ _ANYBODY: Final = Onlooker()
 class ContextProvider(Protocol):
     """Something an agent sees in every step."""
 
+    shows: ClassVar[Sight]
+
     async def view(self, tokens: int, onlooker: Onlooker = ...) -> ContextView:
         """What there is to see now, within so many tokens."""
 
@@ -79,6 +87,7 @@ class ContextProvider(Protocol):
 class NotebookContext:
     """The notebook as it is now: cells, graph, outcomes."""
 
+    shows: ClassVar[Sight] = "notebook"
     editor: NotebookEditor
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
@@ -89,10 +98,31 @@ class NotebookContext:
         return ContextView(parts=(part,), news=self.editor.pop_news())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PackagesContext:
+    """The packages that are there: nobody needs to be asked for them, and they need not be tried."""
+
+    shows: ClassVar[Sight] = "packages"
+    editor: NotebookEditor
+
+    async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
+        """Those that matter by name and version, the others by their number."""
+        live = self.editor.notebook.live
+        if live.provisioner.environment is None and header_of(self.editor.notebook.document.header) is not None:
+            # Its own are not built yet; what the header names stands in the notebook.
+            return ContextView()
+        there = await live.distributions()
+        known = [f"{name} {there[name]}" for name in _KNOWN_PACKAGES if name in there]
+        more = len(there) - len(known)
+        text = f"Installed: {', '.join(known)}; {more} more, see `look` with what=packages"
+        return ContextView(parts=(PromptPart(name="packages", text=text, rank=Rank.ASSIGNMENT, weight=Weight.STRONG),))
+
+
 @dataclass(slots=True, eq=False)
 class DataContext:
     """Data, each file with what a profile says of it: no turn is spent on looking. Without a profile, first lines."""
 
+    shows: ClassVar[Sight] = "data"
     data: Sequence[DataFile]
     profiler: Profiler | None
     """None once it has failed: it would fail, and cost as much, in every step."""

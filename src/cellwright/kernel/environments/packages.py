@@ -9,13 +9,13 @@ import ast
 import importlib.metadata
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, cast
 
 import tomlkit
 import tomlkit.exceptions
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from cellwright.errors import UserError
@@ -133,6 +133,16 @@ def for_module(module: str) -> MissingPackage | None:
         # Python names the first part that is missing: the package is there, and has no such module.
         return None
     return MissingPackage(module=module, requirement=str(canonicalize_name(top)), is_known=False)
+
+
+def is_there(requirement: str, distributions: Mapping[str, str]) -> bool:
+    """Whether what is installed, name → version, is that already: it is had without installing anything."""
+    try:
+        wanted = Requirement(requirement)
+    except InvalidRequirement:
+        return False
+    version = distributions.get(str(canonicalize_name(wanted.name)))
+    return version is not None and not wanted.extras and not wanted.url and wanted.specifier.contains(version, True)
 
 
 # ── the header ──

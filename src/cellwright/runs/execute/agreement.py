@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
 from cellwright.journal.flow import Flow
+from cellwright.kernel.environments.packages import is_there
 from cellwright.policy.actions import Action, EditCells, InstallPackage, RunCode, UseNetwork
 from cellwright.policy.approvals import AgreedEnvelope, No, envelope_agreed
 from cellwright.policy.envelope import Envelope, envelope_of
@@ -46,6 +47,10 @@ class _PlanJudgement:
     """Actions, as JSON."""
 
 
+Installed = Callable[[], Awaitable[Mapping[str, str]]]
+"""The packages the notebook has, name → version."""
+
+
 def actions_of(plan: Plan, goal: Goal) -> tuple[Action, ...]:
     """What the plan will touch, as far as it says so."""
     notebook = [EditCells(notebook=goal.notebook, diff=""), RunCode(notebook=goal.notebook, code="")]
@@ -67,14 +72,19 @@ def _network(said: str) -> UseNetwork:
 
 
 async def agree(
-    flow: Flow, plan: Plan, goal: Goal, *, rules: Rules, masker: Masker, number: int
+    flow: Flow, plan: Plan, goal: Goal, *, rules: Rules, masker: Masker, installed: Installed, number: int
 ) -> AgreedPlan | RunEnd:
-    """Whether the plan may be carried out: by the rules, or because a person agrees to it; or the end."""
+    """Whether the plan may be carried out: by the rules, or because a person agrees to it; or the end.
+
+    Where nobody may be asked it is carried out without what would be asked.
+    """
     actions = actions_of(plan, goal)
 
     async def judge() -> _PlanJudgement:
         grants = tuple((await read_grants(flow.read)).values())
-        verdict = judge_plan(actions, rules, grants, run=flow.run, now=datetime.now(UTC))
+        there = await installed()
+        lacked = [one for one in actions if not isinstance(one, InstallPackage) or not is_there(one.requirement, there)]
+        verdict = judge_plan(lacked, rules, grants, run=flow.run, now=datetime.now(UTC))
         return _PlanJudgement(
             denied=tuple(f"{_line(action)}: {deny.reason}" for action, deny in verdict.denied),
             asking=tuple(action_json(action) for action, _ in verdict.asking),
@@ -82,20 +92,19 @@ async def agree(
 
     judged = await flow.step(f"judge the plan {number}", judge, returns=_PlanJudgement)
     asking = [parse_action(each) for each in judged.asking]
-    allowed = tuple(each for each in actions if not any(line.startswith(_line(each)) for line in judged.denied))
-    if not asking:
-        return AgreedPlan(envelope=None, allowed=allowed, denied=judged.denied)
+    denied = judged.denied
     if goal.approve == "never":
-        return RunEnd(
-            status="refused", why=f"Nobody may be asked, and the plan needs: {'; '.join(map(_line, asking))}."
-        )
+        denied += tuple(f"{_line(each)}: nobody may be asked in this run." for each in asking)
+    allowed = tuple(each for each in actions if not any(line.startswith(_line(each)) for line in denied))
+    if not asking or goal.approve == "never":
+        return AgreedPlan(envelope=None, allowed=allowed, denied=denied)
     envelope = _envelope(asking, rules.project, goal.budget_usd)
     reason = f"The plan {plan.title!r} needs this."
     answered = await ask_approval(flow, envelope, reason=reason, project=rules.project, masker=masker)
     if isinstance(answered.reply, No):
         why = f"{answered.by.name} said no to the plan. {answered.reply.feedback}".rstrip()
         return RunEnd(status="refused", why=why)
-    return AgreedPlan(envelope=envelope_agreed(answered), allowed=allowed, denied=judged.denied)
+    return AgreedPlan(envelope=envelope_agreed(answered), allowed=allowed, denied=denied)
 
 
 def _envelope(asking: Sequence[Action], project: str, budget: Decimal | None) -> Envelope:

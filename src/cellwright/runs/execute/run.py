@@ -153,6 +153,7 @@ class Run:
             self._goal,
             rules=self._workspace.rules,
             masker=self._workspace.context.masker,
+            installed=self._workspace.editor.notebook.live.distributions,
             number=self._round,
         )
         if isinstance(agreed, RunEnd):
@@ -378,7 +379,8 @@ class Run:
         return self._workspace.context_under(envelope, self._goal.approve)
 
     def _task_assignment(self, task: Task, *more: Note) -> Assignment:
-        notes = [Note(name="not allowed", text=line, is_data=False) for line in self._agreed.denied]
+        denied = self._agreed.denied
+        notes = [Note(name="not allowed", text="\n".join(denied), is_data=False)] if denied else []
         notes += [brief.work_so_far(self._before)] if task.id == brief.WHOLE and self._before.tasks else []
         if task.id == brief.STORY_TASK and self._goal.begins == "agent":
             notes.append(brief.answers_so_far(self._plan))

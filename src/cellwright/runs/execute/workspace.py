@@ -24,12 +24,9 @@ from cellwright.runs.deliver.delivery import CheckNotebook
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.goal.goal import Approve, Goal
-from cellwright.tools.approval.guard import Guard
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import ParallelBranch
-from cellwright.tools.tool import Done, Tool, ToolResult, tool
-
-_NOBODY = "Nobody can be asked in this run. Take the plainest reading, and say in the answer what you took for granted."
+from cellwright.tools.tool import Tool
 
 
 async def _models_answer(_: Goal) -> bool:
@@ -75,9 +72,7 @@ class Workspace:
     ) -> AgentContext:
         """The context, or that of a parallel branch, as agents find it once this was agreed to."""
         context = context or self.context
-        guard = Guard(rules=self.rules, masker=context.masker, envelope=envelope, asks=approve == "ask")
-        tools = context.tools if approve != "never" else with_tool(context.tools, _nobody_to_ask())
-        return replace(context, guard=guard, tools=tools)
+        return replace(context, guard=replace(context.guard, envelope=envelope, asks=approve == "ask"))
 
 
 OpenWorkspace = Callable[[str, Goal, Sequence[Addition]], AbstractAsyncContextManager[Workspace]]
@@ -87,15 +82,6 @@ OpenWorkspace = Callable[[str, Goal, Sequence[Addition]], AbstractAsyncContextMa
 def with_tool(tools: Sequence[Tool], other: Tool) -> list[Tool]:
     """The tools, with the one of the same name replaced."""
     return [*(each for each in tools if each.name != other.name), other]
-
-
-def _nobody_to_ask() -> Tool:
-    @tool()
-    async def ask_person(question: str) -> ToolResult:
-        """Ask the person you work for. Nobody is there in this run: you get back how to go on without."""
-        return Done(text=_NOBODY)
-
-    return ask_person
 
 
 @dataclass(slots=True)

@@ -56,7 +56,7 @@ class Goal:
     """What its notebook may use, as `--limit` takes it: `memory=2g`."""
     continues: str = ""
     """The run this one takes up."""
-    begins: Literal["planner", "agent"] = "planner"
+    begins: Literal["planner", "agent"] = "agent"
     """Who reads it first: an agent that can act and may plan; in runs of the version before, a planner who may not."""
 
     @property
@@ -75,8 +75,10 @@ def goal_json(goal: Goal) -> Any:
 
 def parse_goal(value: Any) -> Goal:
     """The goal of such an argument. Raises `UserError`."""
+    # One that does not say who reads it is of the version before: there a planner did.
+    given = {"begins": "planner"} | value if isinstance(value, dict) else value
     try:
-        return _GOAL.validate_python(value)
+        return _GOAL.validate_python(given)
     except ValidationError as error:
         hint = "It needs words, notebook, project, person."
         raise UserError(f"No goal: {first_mistake(error)}.", hint=hint) from error

@@ -18,7 +18,7 @@ import anyio.to_thread
 from cellwright.errors import Defect
 from cellwright.journal.events import AuditRecorded, Recorded
 from cellwright.journal.flow import Flow
-from cellwright.policy.actions import Action, Kind, fingerprint, fingerprint_of
+from cellwright.policy.actions import TRAITS, Action, Kind, fingerprint, fingerprint_of
 from cellwright.policy.approvals import AgreedEnvelope, Answered, No
 from cellwright.policy.audit import Actor, AuditEntry, audit_entry
 from cellwright.policy.budgets import BudgetLedger, Reached, Unpriced
@@ -79,6 +79,8 @@ class Guard:
     envelope: AgreedEnvelope | None = None
     asks: bool = True
     """If not, what would be asked is refused."""
+    granted: frozenset[Kind] = frozenset()
+    """Of what somebody has allowed something for good."""
 
     async def permit(self, flow: Flow, action: Action, who: Actor) -> ActionPermitted | ActionRefused:
         """Whether the action may happen now. Waits for a person where one must be asked, however long it takes."""
@@ -97,6 +99,12 @@ class Guard:
                 return await self._ask(flow, action, ruling)
             case _:
                 assert_never(ruling.entry.verdict)
+
+    def may_permit(self, kind: Kind) -> bool:
+        """Whether there can be an action of this kind that is not refused."""
+        if self.asks or self.envelope is not None or kind in self.granted or TRAITS[kind].default == "allow":
+            return True
+        return any(rule.says == "allow" and kind in rule.kinds for rule in self.rules.rules)
 
     async def record_result(
         self, flow: Flow, permitted: ActionPermitted, result: Literal["done", "failed", "unknown"], detail: str = ""

@@ -64,7 +64,7 @@ def _commit_tool(client: GitClient) -> Tool:
             return EffectNotFound()
         return EffectFound(result=result_json(_done(client.branch(arguments.branch), name)))
 
-    @tool(action=action, changes=True, find=find, seconds=_SECONDS)
+    @tool(action=action, needs="git-commit", changes=True, find=find, seconds=_SECONDS)
     async def git_commit(branch: Slug, message: Message, state: State, paths: Paths = []) -> ToolResult:  # noqa: B006
         """Commit what git_diff showed, on a new branch. Nothing is checked out: branch, index and files stay.
 
