@@ -203,8 +203,9 @@ async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_
         assert isinstance(done, Done)
         assert done.text.splitlines() == snapshot(
             [
-                "They differ, and nobody can be asked. The answer must say this much: "
-                "20.0 (Orders of unknown customers are left out). "
+                "They differ: only known customers gives 20.0; only all orders gives 25.0. "
+                "Nobody can be asked: take 'known customers', since it is the plainest. "
+                "The delivery says by itself: 20.0 (Orders of unknown customers are left out). "
                 "Read otherwise: Orders of unknown customers count, too: 25.0.",
                 "- known customers: 20.0",
                 "- all orders: 25.0",
@@ -290,6 +291,19 @@ def test_the_plainest_with_an_answer_is_chosen_and_the_others_are_told() -> None
         "no answer (gone); As it was in 2023: 8."
     )
     assert [reading.name for reading, _ in differing.answered] == ["all orders", "third"]
+
+
+def test_equal_results_are_told_together_and_the_goals_words_choose_before_the_order_does() -> None:
+    third = {**MEAN[0], "name": "net", "description": "Net of returned goods.", "how": "x"}
+    values = (NumberAnswer(number=7), NumberAnswer(number=7), NumberAnswer(number=8))
+    differing = compared([*MEAN, third], *values)
+    assert differing.counts() == "2 of 3 give 7 (known customers, all orders); only net gives 8"
+    taken, why = differing.taken("What is the mean order, returned goods aside?")
+    assert (taken.name, why) == ("net", "the goal says goods, returned")
+    assert differing.taken("What is the mean?")[1] == "it is the plainest"
+    told = comparison_text(differing, attended=False, goal="returned goods aside")
+    assert "take 'net', since the goal says goods, returned" in told
+    assert differing.plainest("returned goods aside").startswith("8 (Net of returned goods). Read otherwise: Orders")
 
 
 # ── what a model proposes ──

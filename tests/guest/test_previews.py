@@ -19,6 +19,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pydantic
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
@@ -26,7 +27,7 @@ from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from cellwright_guest import report_wire
-from cellwright_guest.previews import preview, preview_all
+from cellwright_guest.previews import columns, preview, preview_all
 
 mpl.use("agg")
 UNHURRIED = 60.0
@@ -88,7 +89,7 @@ id: int64, 0 … 3
 price: float64, nulls 1, 0.5 … 8
 name: str, nulls 1
 day: datetime64[us], 2024-01-01 00:00:00 … 2024-01-04 00:00:00
-first rows:
+rows:
 id | price | name | day
 0 | 0.5 | ada | 2024-01-01 00:00:00
 1 | null | bob | 2024-01-02 00:00:00
@@ -99,11 +100,46 @@ id | price | name | day
     )
 
 
-def test_a_large_frame_says_that_its_numbers_come_from_a_sample() -> None:
+def test_ranges_and_nulls_of_a_million_rows_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A busy machine must not make a sample of it.
+    monkeypatch.setattr(columns, "EXACT_SECONDS", 60)
+    big = frame(1_000_000)
+    big.loc[777_777, "id"] = -5
+    big.loc[888_888, "day"] = pd.Timestamp("1999-12-31 23:59")
+    _, _, text = seen(big)
+    assert "1,000,000 rows × 4 columns" in text
+    assert "id: int64, -5 … 999999" in text
+    assert "price: float64, nulls 250,000, 0.5 …" in text
+    assert "day: datetime64[us], 1999-12-31 23:59:00 …" in text
+    assert "sampled" not in text
+
+
+def test_where_there_is_no_time_for_all_it_says_that_a_sample_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "EXACT_SECONDS", -1)
     _, _, text = seen(frame(40_000))
-    assert "40,000 rows × 4 columns" in text
-    assert "id: int64, ≈0 … 39999" in text
-    assert "nulls≈25%" in text
+    assert "id: int64, 0 … 39999 (sampled)" in text
+    assert "price: float64, nulls 25% (sampled), 0.5 … 8 (sampled)" in text
+
+
+def test_rows_come_with_their_labels_and_names_as_code_must_write_them() -> None:
+    table = pd.DataFrame({"kind": ["b", "a", "b"], " two  spaces": [1, 2, 4]})
+    assert seen(table.groupby("kind")[" two  spaces"].sum())[2] == snapshot("""\
+2 values, Index a … b
+' two  spaces': int64, 2 … 5
+rows:
+a | 2
+b | 5\
+""")
+    assert seen(table.pivot_table(index="kind", values=" two  spaces", aggfunc=["min", "max"]))[2] == snapshot("""\
+2 rows × 2 columns, Index a … b
+(min, ' two  spaces'): int64, 1 … 2
+(max, ' two  spaces'): int64, 2 … 4
+rows:
+kind | (min, ' two  spaces') | (max, ' two  spaces')
+a | 2 | 2
+b | 1 | 4\
+""")
+    assert seen(table.describe())[2].splitlines()[-2:] == ["75% | 3", "max | 4"]
 
 
 def test_polars_arrow_and_pandas_show_the_same_facts() -> None:
@@ -112,9 +148,9 @@ def test_polars_arrow_and_pandas_show_the_same_facts() -> None:
         {"id": [0, 1, 2, 3], "price": [0.5, None, 2.25, 8.0], "name": ["ada", "bob", None, "dan"]}
     )
     arrow_table = pa.table({"id": [0, 1, 2, 3], "price": [0.5, None, 2.25, 8.0], "name": ["ada", "bob", None, "dan"]})
-    rows = [seen(table)[2].partition("first rows:")[2] for table in (pandas_frame, polars_frame, arrow_table)]
+    rows = [seen(table)[2].partition("\nrows:")[2] for table in (pandas_frame, polars_frame, arrow_table)]
     assert rows[0] == rows[1] == rows[2]
-    assert seen(polars_frame)[2].partition("\nfirst")[0] == snapshot(
+    assert seen(polars_frame)[2].partition("\nrows:")[0] == snapshot(
         """\
 4 rows × 3 columns
 id: Int64, 0 … 3
@@ -127,7 +163,7 @@ name: String, nulls 1\
 
 def test_series_and_indexes_are_series() -> None:
     assert seen(frame()["price"]) == snapshot(
-        ("series", "pandas.Series", "4 values\nprice: float64, nulls 1, 0.5 … 8\nfirst rows:\n0.5\nnull\n2.25\n8")
+        ("series", "pandas.Series", "4 values\nprice: float64, nulls 1, 0.5 … 8\nrows:\n0.5\nnull\n2.25\n8")
     )
     assert seen(pl.Series("a", [1, 2]))[0] == "series"
     assert seen(pa.chunked_array([[1, 2], [3]]))[2].startswith("3 values")
@@ -174,6 +210,7 @@ def test_polars_previews_start_no_threads_and_collect_nothing() -> None:
     program = """
 import json, os
 import polars as pl
+import pytest
 from cellwright_guest.previews import preview
 frame = pl.DataFrame({"a": range(5000), "s": ["x"] * 5000, "l": [[1, 2]] * 5000})
 lazy = frame.lazy().map_batches(lambda f: 1 / 0)
@@ -196,7 +233,7 @@ def test_a_lazy_frame_shows_its_schema_once_polars_runs_anyway() -> None:
 def test_arrays_show_type_shape_range_and_first_elements() -> None:
     assert seen(np.arange(6).reshape(2, 3)) == ("array", "numpy.ndarray", "int64 array 2 × 3: [[0, 1, 2], [3, 4, 5]]")
     text = seen(np.linspace(0, 1, 10_000).reshape(100, 100).T)[2]
-    assert text.startswith("float64 array 100 × 100, ≈0 … 1: 0, 0.010001")
+    assert text.startswith("float64 array 100 × 100, 0 … 1: 0, 0.010001")
     assert seen(np.float32(1.5)) == ("number", "numpy.float32", "np.float32(1.5)")
     assert seen(np.zeros((0, 3)))[2] == "float64 array 0 × 3"
     assert seen(np.array(5))[2] == "int64 array scalar: 5"

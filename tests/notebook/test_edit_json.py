@@ -19,6 +19,7 @@ from cellwright.notebook.edits import (
     EditCell,
     MoveCell,
     RenameCell,
+    apply_edits,
 )
 
 A, B = CellId("aaaa"), CellId("bbbb")
@@ -101,3 +102,18 @@ def test_an_empty_notebook_has_no_cells_to_name() -> None:
     with pytest.raises(UserError) as refused:
         parse_edits([{"op": "delete", "cell": "x", "base_version": 1}], Document.new())
     assert refused.value.hint == "Cells: none yet."
+
+
+def test_a_place_may_name_a_cell_that_an_earlier_edit_of_the_list_makes() -> None:
+    document = Document.new()
+    made = parse_edits(
+        [
+            {"op": "create", "code": "z = x", "name": "last"},
+            {"op": "create", "code": "x = 1", "name": "first", "before": "last"},
+            {"op": "create", "code": "y = 2", "name": "middle", "after": "first"},
+        ],
+        document,
+    )
+    after = apply_edits(document, made)
+    assert isinstance(after, Document)
+    assert [cell.name for cell in after.cells] == ["first", "middle", "last"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -242,3 +244,16 @@ def test_a_notebook_that_needs_cellwright_is_said_to_need_it() -> None:
     assert is_readable(notebook(*TOLD, ("own", "import cellwright"))) == (
         "Cell own imports cellwright: the notebook would run only where that is installed.",
     )
+
+
+def test_how_the_goal_was_read_stands_at_the_end_once_and_as_words_only() -> None:
+    document = notebook("import marimo as mo", "total = 6\ntotal")
+    said = ("8 (net {of}\n returns). Read otherwise: gross: 9.",)
+    once = apply_edits(document, tidy(document, title="Sums", readings=said))
+    assert isinstance(once, Document)
+    [cell] = [cell for cell in once.cells if cell.name == "readings"]
+    assert once.cells[-1] is cell
+    assert ast.literal_eval(cell.code.removeprefix("mo.md(").removesuffix(")")) == (
+        "**How the question was read**\n\n- 8 (net {of} returns). Read otherwise: gross: 9."
+    )
+    assert tidy(once, title="Sums", readings=said) == []

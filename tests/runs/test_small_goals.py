@@ -1,15 +1,18 @@
 """One agent for a small goal: it acts at once, computes its answer and is done; or hands in a plan for a larger one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from cellwright.notebook.files import read
 from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
 from cellwright.testing import CallTool
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
 
+PENGUINS = Path(__file__).parents[2] / "examples" / "data" / "penguins.csv"
 CELLS = (
     create("numbers = [1, 2, 3]\ntotal = sum(numbers)\ntotal", "total"),
     create("def test_total():\n    assert total == 6", "check_total"),
@@ -33,6 +36,27 @@ async def test_a_plain_question_takes_one_request_and_its_answer_is_computed(
         assert delivery.answer == "@total[6.00] of 1 … 3"
         assert [(check.name, check.has_passed) for check in delivery.checks] == [("test_total", True)]
         assert len(factory.prompts()) == 1
+
+
+@pytest.mark.slow
+async def test_a_question_about_one_file_takes_one_request_of_14_000_characters_at_most(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    """With the name of a cell that is taken: that costs no request."""
+    cells = (
+        create("import pandas as pd", "imports"),
+        create("mean = pd.read_csv(penguins_csv)['body_mass_g'].mean()\nmean", "mean of mass"),
+        create("def test_mean():\n    assert 3_000 < mean < 6_000", "check_mean"),
+    )
+    async with open_factory(testbed, project, kernels) as factory:
+        factory.script(at_once(apply(*cells), finish("@mean[{mean:.2f}]")))
+        asked = "What is the mean body mass in grams? Answer as @mean[x] with two decimals."
+        goal = factory.goal(asked, notebook="mass.py", data=(str(PENGUINS),), approve="never")
+        delivery = await factory.deliver(goal)
+        assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "@mean[4206.65]")
+        assert {"imports_2", "mean_of_mass"} <= {cell.name for cell in read(project / "mass.py").document.cells}
+        [request] = testbed.provider.requests
+        assert len(json.dumps(request.body, separators=(",", ":"), ensure_ascii=False)) <= 14_000
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -21,6 +22,7 @@ from cellwright.notebook.files import read
 from cellwright.policy.approvals import No
 from cellwright.tools.approval.guard import audit_trail
 from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.reports import cell_text, observation_text
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.tool import Done, Refusal, ToolError, Toolset, result_text
@@ -259,3 +261,23 @@ async def test_an_agent_killed_inside_apply_goes_on_with_each_edit_made_once(
     first, second = (await anyio.Path(where.parent / "results.txt").read_text()).split("\n---\n")
     assert "y: int = 2" in first
     assert "z: int = 20" in second
+
+
+async def test_an_observation_shows_nothing_twice_and_of_what_is_long_both_ends(opened: Opener) -> None:
+    first = "import pandas as pd\ntable = pd.DataFrame({'a': range(30), 'b': range(30)})\ntable"
+    second = "wide = table.assign(c=table['a'] * 2)\nprint('begin\\n' + 'line\\n' * 5_000 + 'end')"
+    async with opened(first, second) as notebook:
+        told = observation_text(await notebook.run("all"), notebook)
+        assert told.count("a: int64, 0 … 29") == 1
+        assert "  table: pandas.DataFrame, the output\n" in told
+        assert "    c: int64, 0 … 58\n" in told
+        assert "    (a, b: as in table)" in told
+        printed = told.partition("printed:")[2]
+        assert printed.strip().startswith("begin")
+        assert re.search(r"… \(\d\d,\d\d\d characters left out\) …\n(    line\n)+    end\n", printed)
+        [_, cell] = notebook.document.cells
+        whole = cell_text(notebook.outcomes[cell.id], notebook, tokens=20_000)
+        assert "left out" not in whole
+        # The cells as a line each, for one who has seen them.
+        assert "```" not in notebook.summary(is_brief=True)
+        assert "table = pd.DataFrame" not in notebook.summary(is_brief=True)

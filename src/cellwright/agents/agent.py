@@ -27,6 +27,7 @@ from cellwright.agents.prompt.context_providers import ContextView, Onlooker
 from cellwright.agents.prompt.conversation import AgentTurn, ToolCallRecord, times_repeated
 from cellwright.agents.prompt.prompt import Prompt, PromptPart, fence
 from cellwright.agents.prompt.prompt_store import KnownTexts, encode_prompt, known_after, read_pictures
+from cellwright.agents.readings import READ_AS
 from cellwright.agents.steering import SteeringInput, pause_question, read_steering, wait_for_stop
 from cellwright.journal.events import CostRecorded
 from cellwright.journal.flow import Flow
@@ -47,7 +48,9 @@ _ASK_AGAIN: Final = "ask again, and perhaps pay twice"
 _STOP: Final = "stop here"
 _CALL_SOMETHING: Final = "Nothing was done. Call a tool, or finish when the goal is reached."
 _SAME_AGAIN: Final = "You did exactly this before, with exactly this outcome. Do something else, or ask."
-_NOT_FINISHED: Final = "Not finished: a call before it in the same answer did not work. Read its result first."
+_UNFINISHED: Final = ToolError(
+    kind="conflict", message="Not finished: a call before it in the same answer did not work. Read its result first."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,9 @@ class Agent:
         self._assignment = assignment
         self._context = context
         self._brief = brief
-        self._caller: GuardedCaller = context.caller(brief.role, flow.id, is_attended=assignment.is_attended)
+        self._caller: GuardedCaller = context.caller(
+            brief.role, flow.id, is_attended=assignment.is_attended, goal=brief.goal
+        )
         self._toolset = self._caller.toolset
         self._offered = styles.offered_tools(self._toolset, brief.style)
         definitions = self._offered.definitions()
@@ -81,6 +86,7 @@ class Agent:
         self._limits = assignment.limits
         self._tokens = self._microdollars = 0
         self._artifacts: dict[str, None] = {}
+        self._readings: dict[str, None] = {}
         self._doubted: Json = None
         """What it was last told against its answer."""
         self._repaired = RepairOutcome()
@@ -120,7 +126,8 @@ class Agent:
             orders = await read_steering(
                 self._flow.read, self._flow.id, self._steering, knows_order=self._assignment.orders_heard
             )
-            onlooker = Onlooker(goal=self._brief.goal, context_tokens=self._brief.role.context_tokens)
+            context_tokens = self._brief.role.context_tokens
+            onlooker = Onlooker(goal=self._brief.goal, context_tokens=context_tokens, remembers=not is_first)
             providers = [each for each in self._context.context_providers if each.shows in self._brief.role.sees]
             seen = [await provider.view(tokens, onlooker) for provider in providers]
             return _StepInput(orders=orders, seen=tuple(self._masked(each) for each in seen))
@@ -245,13 +252,19 @@ class Agent:
         results = await self._call(actions.calls)
         did = tuple(_call_record(call, result) for call, result in zip(actions.calls, results, strict=True))
         for result in results:
-            if isinstance(result, Done) and isinstance(result.value, dict) and "artifact" in result.value:
-                self._artifacts[str(result.value["artifact"])] = None
+            value = _value_of(result) if isinstance(result, Done) else {}
+            if "artifact" in value:
+                self._artifacts[str(value["artifact"])] = None
+            if read_as := value.get(READ_AS):
+                self._readings[str(read_as)] = None
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
             return None if self._is_doubted(ending) else _finished(ending)
-        repaired = self._repaired = await self._fixer.repair(self._step, actions.calls, results)
+        # That it is not finished follows from what failed before, and is no failure of its own.
+        tried = [pair for pair in zip(actions.calls, results, strict=True) if pair[1] != _UNFINISHED]
+        calls, tried_results = [call for call, _ in tried], [result for _, result in tried]
+        repaired = self._repaired = await self._fixer.repair(self._step, calls, tried_results)
         # As what it was: why, and what came of it; all of it data, since names in it come from there.
         records = [(each.reason, _call_record(each.call, each.result)) for each in repaired.made]
         more = tuple(replace(did, text=f"{reason}\n{did.text}", is_untrusted=True) for reason, did in records)
@@ -268,7 +281,7 @@ class Agent:
         results = await self._caller.call_all(self._flow, before)
         if all(map(has_worked, results)):
             return [*results, await self._caller.call(self._flow, last)]
-        return [*results, ToolError(kind="conflict", message=_NOT_FINISHED)]
+        return [*results, _UNFINISHED]
 
     def _is_doubted(self, ending: Done) -> bool:
         """Whether something speaks against the answer that the agent was not told before, and it could mend that."""
@@ -305,6 +318,7 @@ class Agent:
             summary=end.summary or last,
             turns=len(self._turns),
             artifacts=tuple(self._artifacts),
+            readings=tuple(self._readings),
             tokens=self._tokens,
             microdollars=self._microdollars,
             failed_turns=sum(turn.has_failed for turn in self._turns),

@@ -81,16 +81,16 @@ class AgentContext:
             return all_tools
         return all_tools.only({*role.tools, *([TRY] if "apply" in role.tools else [])})
 
-    def caller(self, role: Role, agent: str, *, is_attended: bool = True) -> GuardedCaller:
+    def caller(self, role: Role, agent: str, *, is_attended: bool = True, goal: str = "") -> GuardedCaller:
         """Who makes this agent's calls: judged, recorded, masked, bounded.
 
         A role that has them gets the tools that are made of others: comparing readings, and programs. Where nobody is
         there, what would be asked is refused, and a tool that could only be refused is not offered.
         """
         context = self if is_attended else replace(self, guard=replace(self.guard, asks=False))
-        return context._caller(role, agent, is_attended=is_attended)
+        return context._caller(role, agent, is_attended=is_attended, goal=goal)
 
-    def _caller(self, role: Role, agent: str, *, is_attended: bool) -> GuardedCaller:
+    def _caller(self, role: Role, agent: str, *, is_attended: bool, goal: str) -> GuardedCaller:
         toolset = self.toolset(role)
         if not is_attended:
             refused = [each.name for each in toolset if each.needs and not self.guard.may_permit(each.needs)]
@@ -99,7 +99,7 @@ class AgentContext:
         # Readings are tried in cells, and asked about.
         is_compared = TRY in toolset and (not is_attended or ASK in toolset)
         if READINGS not in toolset and is_compared and {"*", READINGS} & set(role.tools):
-            readings = readings_tool(caller, attended=is_attended)
+            readings = readings_tool(caller, attended=is_attended, goal=goal)
             caller = self._over(Toolset([*caller.toolset, readings]), role, agent)
         made = [] if self.program is None or PROGRAM in caller.toolset else [self.program(caller)]
         made += [use_tool(caller)] if others(caller.toolset).names else []

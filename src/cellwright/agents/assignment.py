@@ -60,6 +60,8 @@ class AgentReport:
     turns: int = 0
     artifacts: tuple[str, ...] = ()
     """Documents it wrote, by name."""
+    readings: tuple[str, ...] = ()
+    """How it read the goal where that matters, and what other readings come to."""
     tokens: int = 0
     microdollars: int = 0
     """Of calls whose price is known."""

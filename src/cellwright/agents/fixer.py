@@ -186,12 +186,12 @@ class Fixer:
             case FocusedAdvice(words=words, material=material) if is_now:
                 return replace(
                     decided,
-                    words=(*decided.words, words),
+                    words=(*decided.words, *filter(None, [words])),
                     material=(*decided.material, *material)[:_MATERIAL],
                     tables=_tables(failure, context) or decided.tables,
                 )
             case FocusedAdvice(words=words) | ChangeStrategy(why=words):
-                return replace(decided, words=(*decided.words, words))
+                return replace(decided, words=(*decided.words, *filter(None, [words])))
             case AskPerson():
                 return replace(decided, asks=(*decided.asks, recovery))
             case AbandonRepair(why=why):

@@ -5,6 +5,7 @@ Also a tool: an agent names them, and gets back whether it matters which is mean
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, count
@@ -26,6 +27,9 @@ from cellwright.tools.callers import GuardedCaller
 from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import CallContext, Done, Tool, ToolCall, ToolResult, result_text, tool
 
+READ_AS: Final = "read_as"
+"""In the tool's value: how the question was read, for the delivery."""
+_WORD: Final = re.compile(r"[^\W_]{4,}")
 MOST: Final = 6
 """So many readings are worth comparing."""
 AmbiguityKind = Literal["unmatched-rows", "one-entity", "base-total", "rounding", "period", "other"]
@@ -89,15 +93,54 @@ class ReadingComparison:
         ]
         return "\n".join([head, *lines, "Which do you mean?"])
 
-    def plainest(self) -> str:
-        """What an answer must say where nobody can be asked: the plainest reading with its value, and the others."""
-        [first, *_] = self.answered
+    def groups(self) -> list[list[tuple[Reading, ReadingAnswer]]]:
+        """Those that come to the same together, in the order they were listed."""
+        groups: list[list[tuple[Reading, ReadingAnswer]]] = []
+        for tried in self.answered:
+            same = next((group for group in groups if compare_answers(group[0][1], tried[1]) != "different"), None)
+            if same is None:
+                groups.append([tried])
+            else:
+                same.append(tried)
+        return groups
+
+    def counts(self) -> str:
+        """How many give what: `3 of 4 give 12.5 (a, b, c); only d gives 13`."""
+        number = len(self.answered)
+        parts = list[str]()
+        for group in self.groups():
+            names, value = ", ".join(reading.name for reading, _ in group), answer_text(group[0][1])
+            is_one = len(group) == 1
+            parts.append(
+                f"only {names} gives {value}" if is_one else f"{len(group)} of {number} give {value} ({names})"
+            )
+        return "; ".join(parts)
+
+    def taken(self, goal: str) -> tuple[Reading, str]:
+        """The reading to take where nobody can be asked, and why: words of the goal, then that it was named first."""
+        said = set(_WORD.findall(goal.casefold()))
+        own = {
+            reading.name: said & set(_WORD.findall(f"{reading.name} {reading.description}".casefold()))
+            for reading, _ in self.answered
+        }
+        alike = set[str].intersection(*own.values())
+        [(first, _), *_] = self.answered
+        best = max((reading for reading, _ in self.answered), key=lambda reading: len(own[reading.name] - alike))
+        words = sorted(own[best.name] - alike)
+        if words and len(own[first.name] - alike) < len(words):
+            return best, f"the goal says {', '.join(words[:4])}"
+        return first, "it is the plainest"
+
+    def plainest(self, goal: str = "") -> str:
+        """What an answer must say where nobody can be asked: the reading taken with its value, and the others."""
+        taken, _ = self.taken(goal)
+        answers = {reading.name: answer for reading, answer in self.tried}
         others = "; ".join(
             f"{reading.description.rstrip('.')}: {answer_text(answer)}"
             for reading, answer in self.tried
-            if reading is not first[0]
+            if reading is not taken
         )
-        said = f"{answer_text(first[1])} ({first[0].description.rstrip('.')})."
+        said = f"{answer_text(answers[taken.name])} ({taken.description.rstrip('.')})."
         return f"{said} Read otherwise: {others}." if others else said
 
 
@@ -133,7 +176,7 @@ def in_scratch_cell(call: CallOwnTool) -> Evaluate:
 ASK: Final = "ask_person"
 
 
-def readings_tool(caller: GuardedCaller, *, attended: bool) -> Tool:
+def readings_tool(caller: GuardedCaller, *, attended: bool, goal: str = "") -> Tool:
     """The tool, trying readings through the agent's own calls. Where they differ it asks, if somebody can be asked."""
 
     async def compare(
@@ -146,20 +189,22 @@ def readings_tool(caller: GuardedCaller, *, attended: bool) -> Tool:
             return await caller.call(calling.flow, made)
 
         comparison = await compare_readings(without_doubles(readings), in_scratch_cell(call))
-        text = comparison_text(comparison, attended=attended)
+        text = comparison_text(comparison, attended=attended, goal=goal)
+        read_as = comparison.plainest(goal) if comparison.says == "different" else ""
         if attended and comparison.says == "different":
             options: Json = [reading.name for reading, _ in comparison.answered]
             said = await call(ASK, {"question": comparison.question(), "options": options})
             if not isinstance(said, Done):
                 return said
             text = f"{text}\n{result_text(said)}"
-        return Done(text=text, value=comparison_json(comparison), is_untrusted=True)
+            read_as = f"{result_text(said)}. The readings: {comparison.counts()}."
+        return Done(text=text, value=comparison_json(comparison) | {READ_AS: read_as}, is_untrusted=True)
 
     compare.__doc__ = _tool_description()
     return tool(name="compare_readings", own_steps=True, seconds=None)(compare)
 
 
-def comparison_text(comparison: ReadingComparison, *, attended: bool) -> str:
+def comparison_text(comparison: ReadingComparison, *, attended: bool, goal: str = "") -> str:
     """What the agent reads."""
     match comparison.says:
         case "same" | "rounded":
@@ -167,9 +212,11 @@ def comparison_text(comparison: ReadingComparison, *, attended: bool) -> str:
             exact = max((answer_text(answer) for _, answer in comparison.answered), key=len)
             first = f"It does not matter which is meant{but}: {exact}."
         case "different" if attended:
-            first = "They differ:"
+            first = f"They differ: {comparison.counts()}."
         case "different":
-            first = f"They differ, and nobody can be asked. The answer must say this much: {comparison.plainest()}"
+            taken, why = comparison.taken(goal)
+            first = f"They differ: {comparison.counts()}. Nobody can be asked: take {taken.name!r}, since {why}. "
+            first += f"The delivery says by itself: {comparison.plainest(goal)}"
         case "unknown":
             first = "They could not be compared, because not two of them could be tried:"
         case _:
@@ -177,7 +224,7 @@ def comparison_text(comparison: ReadingComparison, *, attended: bool) -> str:
     return "\n".join([first, *(f"- {reading.name}: {answer_text(answer)}" for reading, answer in comparison.tried)])
 
 
-def comparison_json(comparison: ReadingComparison) -> Json:
+def comparison_json(comparison: ReadingComparison) -> dict[str, Json]:
     """The same for programs."""
     return {
         "differ": comparison.says == "different",

@@ -13,6 +13,7 @@ from cellwright.errors import UserError
 from cellwright.ids import CellId
 from cellwright.notebook import edits
 from cellwright.notebook.document import DEFAULT_NAME, Document
+from cellwright.notebook.marimo_file import new_cell_id
 
 _KINDS: Final[dict[str, type[edits.Edit]]] = {
     "create": edits.CreateCell,
@@ -49,7 +50,9 @@ def parse_edits(data: object, document: Document) -> list[edits.Edit]:
     if not isinstance(data, list):
         raise UserError("Edits must be a list.", hint=_HINT)
     names = _Names(document)
-    return [_edit(item, f"Edit {number}", names) for number, item in enumerate(cast("list[object]", data), 1)]
+    for number, item in enumerate(cast("list[object]", data), 1):
+        names.made.append(_edit(item, f"Edit {number}", names))
+    return names.made
 
 
 class _Names:
@@ -57,6 +60,7 @@ class _Names:
 
     def __init__(self, document: Document) -> None:
         self._document = document
+        self.made: list[edits.Edit] = []
         self.created: set[CellId] = set()
 
     def find(self, given: str, where: str) -> CellId:
@@ -65,11 +69,24 @@ class _Names:
         named = self._document.named(given) if given != DEFAULT_NAME else ()
         if len(named) == 1:
             return named[0].id
+        if not named and (made := self._find_made(given)) is not None:
+            return made
         if named:
             ids = ", ".join(cell.id for cell in named)
             raise UserError(f"{where}: {len(named)} cells are named {given!r}.", hint=f"Name one by its id: {ids}.")
         known = ", ".join(cell.id if cell.name == DEFAULT_NAME else cell.name for cell in self._document.cells[:20])
         raise UserError(f"{where}: no cell {given!r}.", hint=f"Cells: {known or 'none yet'}.")
+
+    def _find_made(self, given: str) -> CellId | None:
+        """The cell an earlier edit of the list creates under this name; it gets its id now."""
+        for at, edit in enumerate(self.made):
+            if isinstance(edit, edits.CreateCell) and edit.name == given != DEFAULT_NAME:
+                taken = {cell.id for cell in self._document.cells} | self._document.retired.keys() | self.created
+                identity = edit.id or new_cell_id(taken)
+                self.made[at] = replace(edit, id=identity)
+                self.created.add(identity)
+                return identity
+        return None
 
 
 def _edit(data: object, where: str, names: _Names) -> edits.Edit:

@@ -20,6 +20,8 @@ from cellwright.notebook.marimo_graph import graph
 _UNITS_PER_TOKEN: Final = 6
 _UNITS_PER_ASCII: Final = 2
 _UNITS_PER_OTHER_BYTE: Final = 4
+_WORTH_CUTTING: Final = 60
+"""Fewer characters cost no more than saying that they are missing."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -57,6 +59,26 @@ def clip(text: str, tokens: int) -> str:
     return cut if estimate_tokens(cut) <= tokens else ""
 
 
+def clip_middle(text: str, tokens: int) -> str:
+    """The text, or its beginning and its end with a note of what is missing between; within `tokens`."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    end = _tail(text, tokens // 3)
+    begin = clip(text[: len(text) - len(end)], tokens - estimate_tokens(end))
+    begin, _, _ = begin.rpartition("… (")
+    missing = len(text) - len(begin) - len(end)
+    return f"{begin}… ({missing:,} characters left out) …{end}" if missing > _WORTH_CUTTING else text
+
+
+def _tail(text: str, tokens: int) -> str:
+    """The end of it, from the beginning of a line if there is one."""
+    end = text[-3 * tokens :]
+    while estimate_tokens(end) > tokens:
+        end = end[len(end) // 8 + 1 :]
+    _, newline, lines = end.partition("\n")
+    return newline + lines if newline and lines else end
+
+
 def _cut(text: str, length: int) -> str:
     return f"{text[:length]}… ({len(text) - length} more characters)"
 
@@ -84,9 +106,14 @@ class CellOutcomeText:
 
 
 def summary(
-    document: Document, outcomes: Mapping[CellId, CellOutcomeText], budget_tokens: int, focus: Collection[CellId] = ()
+    document: Document,
+    outcomes: Mapping[CellId, CellOutcomeText],
+    budget_tokens: int,
+    focus: Collection[CellId] = (),
+    *,
+    is_brief: bool = False,
 ) -> str:
-    """The notebook for a prompt, never above `budget_tokens` by `estimate_tokens`.
+    """The notebook for a prompt, never above `budget_tokens` by `estimate_tokens`; `is_brief`: only a line each.
 
     First the focused cells, then their neighbours, failed cells and the recently changed, all with code and
     outcome; then the others, in full if there is room, else a line each; last, how many were left out.
@@ -96,7 +123,7 @@ def summary(
     left = budget_tokens * 6 - units(head) - units(_left_out(len(document.cells)))
     if left < 0:
         return clip(head, max(budget_tokens, 0))
-    chosen = _choose(writer, left)
+    chosen = _choose(writer, left, is_brief=is_brief)
     left_out = len(document.cells) - len(chosen)
     text = "".join([head, *(chosen[cell] for cell in writer.ranked if cell in chosen)])
     return text + (_left_out(left_out) if left_out else "")
@@ -106,16 +133,16 @@ def _left_out(count: int) -> str:
     return f"\n({count} more cells are not shown.)"
 
 
-def _choose(writer: _CellWriter, left: int) -> dict[CellId, str]:
+def _choose(writer: _CellWriter, left: int, *, is_brief: bool) -> dict[CellId, str]:
     """The text of each cell, in so many sixths of a token, which add up exactly; cells that do not fit are missing."""
     chosen: dict[CellId, str] = {}
     for cell in writer.ranked:
-        forms = writer.forms(cell) if cell in writer.relevant else (writer.line(cell),)
+        forms = writer.forms(cell) if cell in writer.relevant and not is_brief else (writer.line(cell),)
         form = next((form for form in forms if units(form) <= left), None)
         if form is not None:
             chosen[cell] = form
             left -= units(form)
-    for cell in writer.ranked:
+    for cell in () if is_brief else writer.ranked:
         if cell in chosen and cell not in writer.relevant:
             full = writer.full(cell, _MANY_CODE_TOKENS)
             if (cost := units(full) - units(chosen[cell])) <= left:
@@ -213,8 +240,14 @@ class _CellWriter:
         lines = [f"error: {clip(outcome.error, _OUTPUT_TOKENS)}"] if outcome.error else []
         if outcome.output:
             lines.append(f"output: {clip(outcome.output, _OUTPUT_TOKENS)}")
-        variables = list(outcome.variables.items())[:_NAMES_SHOWN]
-        return lines + [f"{name} = {clip(preview, _OUTPUT_TOKENS // 4)}" for name, preview in variables]
+        told = set(outcome.output.splitlines())
+        # What the output has told already, and what an import means, is not told again.
+        others = [
+            (name, preview)
+            for name, preview in outcome.variables.items()
+            if not set(preview.splitlines()) <= told and not preview.startswith("module ")
+        ]
+        return lines + [f"{name} = {clip(preview, _OUTPUT_TOKENS // 4)}" for name, preview in others[:_NAMES_SHOWN]]
 
 
 def _names(names: Collection[str]) -> str:

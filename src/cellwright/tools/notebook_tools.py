@@ -98,7 +98,7 @@ def _shown(text: str) -> Done:
 def _whole_cell(editor: NotebookEditor, name: str, tokens: int) -> ToolResult:
     cell = find_cell(editor.notebook.document, name)
     outcome = editor.notebook.outcomes.get(cell.id)
-    became = "not run yet" if outcome is None else cell_text(outcome, editor.notebook)
+    became = "not run yet" if outcome is None else cell_text(outcome, editor.notebook, tokens=tokens)
     shown = _shown(f"{label(cell)}, version {cell.version}:\n```python\n{clip(cell.code, tokens)}\n```\n{became}")
     return replace(shown, image=None if outcome is None else image_of(outcome))
 

@@ -1,7 +1,7 @@
-"""One column of any table library, or an array, looked at through a sample whose size does not depend on theirs.
+"""One column of any table library, or an array: exactly, as long as there is time for it, else through a sample.
 
-A source knows its type, and can give values of a few short spans without touching the rest: numpy and pandas by
-views, arrow by slices, polars by the calls that start none of its threads.
+A source knows its type, and can give values of a short span without touching the rest: numpy and pandas by views,
+arrow by slices, polars by the calls that start none of its threads.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import isnan
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from cellwright_guest.previews import identity
@@ -22,6 +23,10 @@ Brief = Callable[[Any, int], str]
 SAMPLE_SPANS: Final = 8
 SPAN_ROWS: Final = 64
 SAMPLE_ROWS: Final = SAMPLE_SPANS * SPAN_ROWS
+EXACT_SECONDS: Final = 0.15
+"""So long all columns of one table are looked at whole."""
+_PIECE_ROWS: Final = 16_384
+_PIECE_NUMBERS: Final = 1 << 20
 CELL_ROOM: Final = 24
 _LARGE_CELL_BYTES: Final = 1 << 16
 _TYPE_LENGTH: Final = 40
@@ -40,8 +45,18 @@ class ColumnPreview:
     head: list[str]
 
     def line(self) -> str:
-        """`price: float64, nulls≈3%, 0.5 … 99`."""
+        """`price: float64, nulls 3, 0.5 … 99`."""
         return ", ".join(part for part in (f"{self.name}: {self.dtype}", self.nulls, self.span) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What was counted."""
+
+    seen: int
+    missing: int
+    smallest: Any = None
+    largest: Any = None
 
 
 class ColumnSource(Protocol):
@@ -50,6 +65,9 @@ class ColumnSource(Protocol):
     dtype: str
     values: Any
     """All of them, as their library holds them."""
+
+    def vector(self) -> Any:
+        """All numbers or times as a numpy array, without copying them; None where there is none."""
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Plain values of a span; None where only the head may be read."""
@@ -69,11 +87,54 @@ def spans_of(rows: int, spans: int = SAMPLE_SPANS, length: int = SPAN_ROWS) -> l
     return [(start, start + length) for start in (last * number // (spans - 1) for number in range(spans))]
 
 
-def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief) -> ColumnPreview:
-    """A column as told, from at most `SAMPLE_ROWS` of its values."""
+def describe(
+    name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief, until: float
+) -> ColumnPreview:
+    """A column as told: whole where that is done by `until`, else from at most `SAMPLE_ROWS` of its values."""
+    pieces = [(start, min(start + _PIECE_ROWS, rows)) for start in range(0, rows, _PIECE_ROWS)]
+    facts = _of_numbers(source, until) or _of_pieces(source, pieces, until) or _of_pieces(source, spans_of(rows))
+    assert facts is not None
+    nulls, span = _nulls(facts, rows), _span(facts.smallest, facts.largest)
+    sampled = " (sampled)" if facts.seen < rows else ""
+    return ColumnPreview(
+        name=name,
+        dtype=one_line(source.dtype)[:_TYPE_LENGTH],
+        nulls=nulls and nulls + sampled,
+        span=span and span + sampled,
+        head=source.head(min(head_rows, rows), brief),
+    )
+
+
+def _of_numbers(source: ColumnSource, until: float) -> _Facts | None:
+    """Of all of them, by numpy; None where it cannot, or not in time."""
+    numbers = source.vector()
+    if numbers is None or not numbers.size:
+        return None
+    is_time = numbers.dtype.kind in "mM"
+    least, most = identity.loaded("numpy", "fmin"), identity.loaded("numpy", "fmax")
+    lacks = identity.loaded("numpy", "isnat" if is_time else "isnan")
+    found, missing = list[tuple[Any, Any]](), 0
+    for start in range(0, numbers.size, _PIECE_NUMBERS):
+        if monotonic() > until:
+            return None
+        piece = numbers[start : start + _PIECE_NUMBERS]
+        found.append((least.reduce(piece), most.reduce(piece)))
+        missing += 0 if numbers.dtype.kind in "iu" else int(lacks(piece).sum())
+    if missing == numbers.size:
+        return _Facts(seen=missing, missing=missing)
+    ends = least.reduce([low for low, _ in found]), most.reduce([high for _, high in found])
+    # A time is told as its library tells it, with its zone.
+    smallest, largest = (source.values[int((numbers == end).argmax())] if is_time else end.item() for end in ends)
+    return _Facts(seen=numbers.size, missing=missing, smallest=smallest, largest=largest)
+
+
+def _of_pieces(source: ColumnSource, pieces: list[tuple[int, int]], until: float = float("inf")) -> _Facts | None:
+    """Of these spans; None if it was not done in time."""
     seen = missing = 0
     smallest = largest = None
-    for start, stop in spans_of(rows):
+    for start, stop in pieces:
+        if monotonic() > until:
+            return None
         values = source.sample(start, stop)
         counted = source.nulls(start, stop)
         seen += stop - start
@@ -82,13 +143,7 @@ def describe(name: str, source: ColumnSource, *, rows: int, head_rows: int, brie
         if ordered:
             smallest = _extreme(min, smallest, ordered)
             largest = _extreme(max, largest, ordered)
-    return ColumnPreview(
-        name=name,
-        dtype=one_line(source.dtype)[:_TYPE_LENGTH],
-        nulls=_nulls(missing, seen, rows),
-        span=_span(smallest, largest, is_whole=seen >= rows),
-        head=source.head(min(head_rows, rows), brief),
-    )
+    return _Facts(seen=seen, missing=missing, smallest=smallest, largest=largest)
 
 
 def is_missing(value: Any) -> bool:
@@ -133,10 +188,8 @@ def _extreme(choose: Callable[..., Any], found: Any, values: list[Any]) -> Any:
         return found
 
 
-def _span(smallest: Any, largest: Any, *, is_whole: bool) -> str:
-    if smallest is None or largest is None:
-        return ""
-    return f"{'' if is_whole else '≈'}{_number(smallest)} … {_number(largest)}"
+def _span(smallest: Any, largest: Any) -> str:
+    return "" if smallest is None or largest is None else f"{_number(smallest)} … {_number(largest)}"
 
 
 def plain_scalar(value: Any) -> Any:
@@ -149,10 +202,10 @@ def _number(value: Any) -> str:
     return f"{value:.6g}" if type(value) is float else str(value)
 
 
-def _nulls(missing: int, seen: int, rows: int) -> str:
-    if not missing:
+def _nulls(facts: _Facts, rows: int) -> str:
+    if not facts.missing:
         return ""
-    return f"nulls {missing:,}" if seen >= rows else f"nulls≈{100 * missing / seen:.2g}%"
+    return f"nulls {facts.missing:,}" if facts.seen >= rows else f"nulls {100 * facts.missing / facts.seen:.2g}%"
 
 
 class NumpyColumn:
@@ -162,6 +215,10 @@ class NumpyColumn:
         self.values = values
         self.dtype = str(values.dtype)
         self._is_wide = values.dtype.itemsize > _LARGE_CELL_BYTES
+
+    def vector(self) -> Any:
+        """Itself, if it holds numbers."""
+        return self.values if self.values.dtype.kind in "iuf" else None
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Values of a span as plain Python."""
@@ -186,6 +243,11 @@ class PandasColumn(NumpyColumn):
         # A slice of a sparse array walks all its stored values.
         self._is_wide = self.dtype.startswith("Sparse")
 
+    def vector(self) -> Any:
+        """What times are stored as."""
+        stored = getattr(self.values, "_ndarray", None)
+        return stored if getattr(getattr(stored, "dtype", None), "kind", "") in {"m", "M"} else None
+
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Values of a span, boxed by pandas."""
         return None if self._is_wide else list(self.values[start:stop])
@@ -199,6 +261,10 @@ class ArrowColumn:
         kind = str(values.type)
         self.dtype = dtype or kind
         self._is_number = kind.startswith(("int", "uint", "float", "double", "halffloat", "decimal"))
+
+    def vector(self) -> Any:
+        """None: with nulls it would be a copy."""
+        return None
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Numbers only: strings and lists may be of any size."""
@@ -221,6 +287,10 @@ class PolarsColumn:
         kind = series.dtype
         self.dtype = str(kind)
         self._is_ordered = kind.is_numeric() or kind.is_temporal()
+
+    def vector(self) -> Any:
+        """None: polars would start a thread to make one."""
+        return None
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Numbers and times only."""
@@ -309,13 +379,19 @@ def array_text(value: Any, kind: type, room: int, brief: Brief) -> str:
         nested: Any = value.tolist()
         left = room - len(first) - 2
         return f"{first}: " + elements([nested], 1, left, lambda item, space, depth: brief(item, space), 0)
-    column = describe("", _Flat(value), rows=int(value.size), head_rows=8, brief=brief)
+    until = monotonic() + EXACT_SECONDS
+    column = describe("", _Flat(value), rows=int(value.size), head_rows=8, brief=brief, until=until)
     facts = ", ".join(part for part in (first, column.nulls.replace("nulls", "NaN"), column.span) if part)
     return f"{facts}: {', '.join(column.head)}, …"
 
 
 class _Flat(NumpyColumn):
     """An array of any number of dimensions and strides, read through its flat iterator, which never copies it."""
+
+    def vector(self) -> Any:
+        """Its numbers in a row, where they are stored so."""
+        is_number = self.values.dtype.kind in "iuf" and self.values.flags.c_contiguous
+        return self.values.reshape(-1) if is_number else None
 
     def sample(self, start: int, stop: int) -> list[Any] | None:
         """Elements of a span."""

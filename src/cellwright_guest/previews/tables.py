@@ -1,6 +1,6 @@
-"""DataFrames, Series and relations: shape, types, nulls, ranges and first rows, from a bounded sample.
+"""DataFrames, Series and relations: shape, types, nulls, ranges and first rows with their labels.
 
-Nothing is collected, executed, scanned or copied. polars is asked only what it answers without starting threads:
+Nothing is collected, executed or copied. polars is asked only what it answers without starting threads:
 a fork of a process in which they have started hangs.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 from cellwright_guest.previews import columns, identity
@@ -17,7 +18,9 @@ from cellwright_guest.previews.plain import brief as brief_builtin
 
 _COLUMN_SHARE: Final = 0.6
 _HEAD_ROWS: Final = 5
-_NAME_LENGTH: Final = 40
+_SMALL_ROWS: Final = 20
+"""A table of no more is shown whole, if there is room."""
+_NAME_LENGTH: Final = 120
 _NUMPY_KINDS: Final = frozenset("biufcSUOV")
 
 
@@ -31,6 +34,8 @@ class TableSource:
     """Name, and where its values are; or only the name of its type."""
     note: str = ""
     is_series: bool = False
+    labels: Callable[[int], tuple[str, list[str]]] = lambda _: ("", [])
+    """What the rows' labels are called, and those of the first rows; none where rows are only numbered."""
 
     def headline(self) -> str:
         """`1,000 rows × 3 columns`."""
@@ -61,6 +66,8 @@ def text(table: TableSource, room: int, brief: columns.Brief) -> str:
     budget = int(left * _COLUMN_SHARE)
     shown: list[columns.ColumnPreview] = []
     head_rows = 2 * _HEAD_ROWS if room > 1_200 else _HEAD_ROWS
+    if table.rows is not None and table.rows <= _SMALL_ROWS:
+        head_rows = _SMALL_ROWS
     for count, (line, column) in enumerate(_described(table, head_rows, brief)):
         if budget < len(line) + 1 and count:
             lines.append(f"{ELLIPSIS} {table.width - count:,} more columns")
@@ -70,28 +77,34 @@ def text(table: TableSource, room: int, brief: columns.Brief) -> str:
         if column is not None:
             shown.append(column)
     left = room - sum(len(line) + 1 for line in lines)
-    return "\n".join(lines + _rows(shown, left))
+    if not shown or not shown[0].head:
+        return "\n".join(lines)
+    count = len(shown[0].head)
+    return "\n".join(lines + _rows(shown, left, table.labels(count), is_whole=count == table.rows))
 
 
 def _described(
     table: TableSource, head_rows: int, brief: columns.Brief
 ) -> Iterator[tuple[str, columns.ColumnPreview | None]]:
+    until = monotonic() + columns.EXACT_SECONDS
     for index in range(table.width):
         name, source = table.source(index)
         if isinstance(source, str):
             yield f"{name}: {source}", None
         else:
-            column = columns.describe(name, source, rows=table.rows or 0, head_rows=head_rows, brief=brief)
+            column = columns.describe(name, source, rows=table.rows or 0, head_rows=head_rows, brief=brief, until=until)
             yield column.line(), column
 
 
-def _rows(shown: list[columns.ColumnPreview], room: int) -> list[str]:
-    if not shown or not shown[0].head:
-        return []
-    lines = ["first rows:"] if len(shown) == 1 else ["first rows:", " | ".join(column.name for column in shown)]
+def _rows(shown: list[columns.ColumnPreview], room: int, labels: tuple[str, list[str]], *, is_whole: bool) -> list[str]:
+    heads, titles = [column.head for column in shown], [column.name for column in shown]
+    if labels[1]:
+        heads, titles = [labels[1], *heads], [labels[0], *titles]
+    first = "rows:" if is_whole else "first rows:"
+    lines = [first] if len(shown) == 1 else [first, " | ".join(titles)]
     left = room - sum(len(line) + 1 for line in lines)
     kept = 0
-    for row in zip(*(column.head for column in shown), strict=True):
+    for row in zip(*heads, strict=True):
         line = " | ".join(one_line(value) for value in row)
         left -= len(line) + 1
         if left < 0:
@@ -109,11 +122,13 @@ def _label(name: Any) -> str:
     if type(name) is tuple:
         return f"({', '.join(_label(part) for part in name[:4])})"
     shown = name if type(name) is str else columns.cell(name, _named)
-    return one_line(shown[:_NAME_LENGTH]) or "''"
+    shown = shown if len(shown) <= _NAME_LENGTH else f"{shown[:_NAME_LENGTH]}{ELLIPSIS}"
+    # Code must name it exactly so.
+    return shown if shown and shown == one_line(shown) else repr(shown)
 
 
-def _series(rows: int, name: str, source: columns.ColumnSource, note: str = "") -> tuple[str, TableSource]:
-    return "series", TableSource(rows=rows, width=1, is_series=True, source=lambda _: (name, source), note=note)
+def _series(rows: int, name: str, source: columns.ColumnSource, **more: Any) -> tuple[str, TableSource]:
+    return "series", TableSource(rows=rows, width=1, is_series=True, source=lambda _: (name, source), **more)
 
 
 # ── pandas ──
@@ -126,12 +141,11 @@ def _pandas(value: Any, kind: type) -> tuple[str, TableSource] | None:
         def source(index: int) -> tuple[str, columns.ColumnSource]:
             return _label(labels[index]), _pandas_source(value.iloc[:, index])
 
-        return "dataframe", TableSource(
-            rows=len(value), width=len(labels), source=source, note=_pandas_index(value.index)
-        )
+        shape = {"rows": len(value), "width": len(labels)}
+        return "dataframe", TableSource(**shape, source=source, **_pandas_index(value.index))
     if identity.is_kind(kind, "pandas", "Series"):
         name = _label(value.name) if value.name is not None else "values"
-        return _series(len(value), name, _pandas_source(value), _pandas_index(value.index))
+        return _series(len(value), name, _pandas_source(value), **_pandas_index(value.index))
     if identity.is_kind(kind, "pandas", "Index") and not identity.is_kind(kind, "pandas", "MultiIndex"):
         return _series(len(value), "index", _pandas_source(value))
     return None
@@ -148,11 +162,17 @@ def _pandas_source(series: Any) -> columns.ColumnSource:
     return columns.PandasColumn(values) if stored is None else columns.ArrowColumn(stored, str(dtype))
 
 
-def _pandas_index(index: Any) -> str:
+def _pandas_index(index: Any) -> dict[str, Any]:
+    """What is said of the rows' labels; nothing where they are only numbered."""
     kind = type(index).__name__
     if not len(index) or (kind == "RangeIndex" and index.start == 0 and index.step == 1):
-        return ""
-    return f"{kind} {_label(index[0])} {ELLIPSIS} {_label(index[-1])}"
+        return {}
+
+    def labels(count: int) -> tuple[str, list[str]]:
+        names = [_label(name) for name in index.names if name is not None]
+        return ", ".join(names), [_label(index[number]) for number in range(count)]
+
+    return {"note": f"{kind} {_label(index[0])} {ELLIPSIS} {_label(index[-1])}", "labels": labels}
 
 
 # ── polars ──

@@ -153,7 +153,7 @@ def code(value: Any, kind: type, room: int, other: plain.Other) -> tuple[str, st
         version = held.get("__version__")
         name = held.get("__name__")
         shown = f"module {name if type(name) is str else '?'}" + (f" {version}" if type(version) is str else "")
-        return "module", _documented(shown, held.get("__doc__"))
+        return "module", shown
     return None
 
 

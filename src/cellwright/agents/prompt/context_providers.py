@@ -69,6 +69,8 @@ class Onlooker:
     goal: str = ""
     context_tokens: int = 24_000
     """What it may read in a step."""
+    remembers: bool = False
+    """Whether what it saw and did before stands in the same prompt."""
 
 
 _ANYBODY: Final = Onlooker()
@@ -91,9 +93,9 @@ class NotebookContext:
     editor: NotebookEditor
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
-        """The notebook in words, and what people changed in it."""
+        """The notebook in words, and what people changed in it; to one who remembers it, a line for each cell."""
         await self.editor.sync()
-        summary = self.editor.notebook.summary(budget_tokens=tokens)
+        summary = self.editor.notebook.summary(budget_tokens=tokens, is_brief=onlooker.remembers)
         part = PromptPart(name="notebook", text=summary, weight=Weight.STRONG, least_tokens=_NOTEBOOK_LEAST_TOKENS)
         return ContextView(parts=(part,), news=self.editor.pop_news())
 

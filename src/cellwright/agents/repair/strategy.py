@@ -33,7 +33,6 @@ from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.tool import ToolResult
 
 _CODE_TOKENS: Final = 700
-_ERROR_TOKENS: Final = 400
 _PREVIEW_TOKENS: Final = 150
 _PREVIEWS: Final = 4
 _NAMES: Final = 12
@@ -102,8 +101,9 @@ _RESOURCE_ADVICE: Final = {
 
 def focused_advice(failure: ObservedFailure, context: FailureContext) -> FocusedAdvice:
     """What to tell a model about this failure."""
+    words = _advice_words(failure, context)
     return FocusedAdvice(
-        words=f"{_advice_words(failure, context)} {_KEEP_THE_GOAL}", material=tuple(_material(failure, context))
+        words=f"{words} {_KEEP_THE_GOAL}" if words else "", material=tuple(_material(failure, context))
     )
 
 
@@ -111,6 +111,9 @@ def _advice_words(failure: ObservedFailure, context: FailureContext) -> str:
     if encodings := _encodings(failure, context):
         named = " or ".join(f"`encoding={name!r}`" for name in encodings)
         return f"The file is not in the encoding it was read with. Its profile found another: read it with {named}."
+    if failure.error_type == "bad-arguments":
+        # The error says all there is to say.
+        return ""
     if failure.error_type == "unavailable":
         return "It was not there at that moment. Try once more; if it stays so, do without it, or say that you cannot."
     is_resource = failure.kind == "resource" and failure.subject in _RESOURCE_ADVICE
@@ -147,9 +150,8 @@ _UNDECODABLE: Final = re.compile(r"UnicodeDecodeError|codec can't decode|[Ii]nva
 def _material(failure: ObservedFailure, context: FailureContext) -> Iterator[Note]:
     cell = context.document.find(failure.cell) if failure.cell is not None else None
     if cell is not None:
+        # The error itself stands in the history, once.
         yield Note(name=f"cell {cell.id} version {cell.version}", text=clip(cell.code, _CODE_TOKENS))
-    line = f" in line {failure.line}" if failure.line is not None else ""
-    yield Note(name="error", text=f"{failure.error_type}{line}: {clip(failure.message, _ERROR_TOKENS)}")
     match failure.kind:
         case "missing-file":
             yield from _listed("files of the project, nearest first", nearest(failure.subject, context.files))

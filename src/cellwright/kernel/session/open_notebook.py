@@ -264,9 +264,10 @@ class OpenNotebook:
         """What edits would do, without doing it."""
         return foresee(self.document, edits)
 
-    def summary(self, *, budget_tokens: int = 4_000, focus: Sequence[CellId] = ()) -> str:
-        """The notebook for a prompt: cells, graph and outcomes within a budget."""
-        return summary(self.document, outcomes_for_summary(self.outcomes), budget_tokens, focus=focus)
+    def summary(self, *, budget_tokens: int = 4_000, focus: Sequence[CellId] = (), is_brief: bool = False) -> str:
+        """The notebook for a prompt: cells, graph and outcomes within a budget; in brief, a line for each cell."""
+        outcomes = outcomes_for_summary(self.outcomes)
+        return summary(self.document, outcomes, budget_tokens, focus=focus, is_brief=is_brief)
 
     async def save(self) -> SaveConflict | None:
         """Write the notebook, atomically. A file that changed since it was read is left alone: both texts come back."""

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cellwright.notebook.document import DEFAULT_NAME, Cell, CellConfig, Document
-from cellwright.notebook.edits import AtStart, CreateCell, Edit, RenameCell
-from cellwright.notebook.source_text import identifier, numbered
+from cellwright.notebook.edits import AtEnd, AtStart, CreateCell, Edit, RenameCell
+from cellwright.notebook.source_text import identifier, literal, numbered
 from cellwright.runs.deliver.cell_content import CellContent, charts_in, read_cell
 from cellwright.runs.goal.new_notebook import title_code, title_line
 from cellwright.runs.plan.plan import Plan
 
+_IMPORT: Final = "import marimo as mo"
 MOST_LINES: Final = 40
 """Longer code is hard to take in at once."""
 _MOST_NAMES: Final = 8
@@ -21,20 +22,30 @@ _RESERVED: Final = frozenset({"app", "marimo", "setup", "mo"})
 _READERS: Final = ("read_csv(", "read_parquet(", "read_excel(", "read_json(", "scan_csv(", "scan_parquet(")
 
 
-def tidy(document: Document, *, title: str | None, plan: Plan | None = None) -> list[Edit]:
-    """The edits that name every code cell nobody named, and put a title first where there is none.
+def tidy(
+    document: Document, *, title: str | None, plan: Plan | None = None, readings: Sequence[str] = ()
+) -> list[Edit]:
+    """The edits that name every code cell nobody named, put a title first where there is none, and at the end how the
+    goal was read, where that matters and is not there yet.
 
     `title` is None for a notebook that somebody else began: it gets no title it did not have. Names people gave stay,
     and cells of one function or class stay unnamed, because others may import them from the notebook.
     """
-    readings = [read_cell(cell) for cell in document.cells]
+    contents = [read_cell(cell) for cell in document.cells]
     edits: list[Edit] = []
     line = title_line(title or (plan.title if plan else "")) if title is not None else ""
-    if line and not any(reading.has_title for reading in readings):
-        edits += _title_edits(document, readings, line, title_line(plan.deliverable) if plan else "")
-    taken = {cell.name for cell in document.cells} | _names_of_definitions(readings) | _RESERVED
+    if line and not any(reading.has_title for reading in contents):
+        edits += _title_edits(document, contents, line, title_line(plan.deliverable) if plan else "")
+    taken = {cell.name for cell in document.cells} | _names_of_definitions(contents) | _RESERVED
     taken |= {edit.name for edit in edits if isinstance(edit, CreateCell)}
-    for cell, reading in zip(document.cells, readings, strict=True):
+    has_marimo = any("mo" in reading.imports for reading in contents) or any(
+        isinstance(edit, CreateCell) and edit.code == _IMPORT for edit in edits
+    )
+    if (code := _readings_code(readings)) and has_marimo and all(cell.code != code for cell in document.cells):
+        name = _free("readings", taken)
+        taken.add(name)
+        edits.append(CreateCell(code=code, name=name, config=CellConfig(hide_code=True), place=AtEnd()))
+    for cell, reading in zip(document.cells, contents, strict=True):
         if cell.name != DEFAULT_NAME or cell.is_setup or reading.is_definition or reading.is_markdown:
             continue
         name = _free(_name_for(reading), taken)
@@ -43,13 +54,21 @@ def tidy(document: Document, *, title: str | None, plan: Plan | None = None) -> 
     return edits
 
 
+def _readings_code(readings: Sequence[str]) -> str:
+    """A markdown cell, as a string without any expression in it: what readings are called comes from data."""
+    if not readings:
+        return ""
+    lines = "\n".join(f"- {' '.join(each.split())}" for each in readings)
+    return f"mo.md({literal(f'**How the question was read**{chr(10)}{chr(10)}{lines}')})"
+
+
 def _title_edits(document: Document, readings: Sequence[CellContent], line: str, below: str) -> Iterator[Edit]:
     has_marimo = any("mo" in reading.imports for reading in readings)
     if not has_marimo and any("mo" in (*reading.defines, *reading.functions) for reading in readings):
         return
     names = {cell.name for cell in document.cells} | _names_of_definitions(readings)
     if not has_marimo:
-        yield CreateCell(code="import marimo as mo", name=_free("imports", names), place=AtStart())
+        yield CreateCell(code=_IMPORT, name=_free("imports", names), place=AtStart())
     code = title_code(line, below if below != line else "")
     yield CreateCell(code=code, name=_free("title", names), config=CellConfig(hide_code=True), place=AtStart())
 

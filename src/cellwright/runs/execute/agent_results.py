@@ -29,12 +29,15 @@ class AgentResults:
     summary: str = ""
     template: str = ""
     """The answer before the notebook's values were put in."""
+    readings: tuple[str, ...] = ()
+    """How the goal was read where that matters."""
 
     def add(self, done: object, given: tuple[Limit, ...]) -> AgentReport:
         """What one handed in that was given these limits."""
         report = _REPORT.validate_python(done)
         self.tokens += report.tokens
         self.microdollars += report.microdollars
+        self.readings = (*self.readings, *(each for each in report.readings if each not in self.readings))
         # Of several at once, those count that a person has changed.
         self.limits = report.limits if report.limits != given else self.limits
         return report
@@ -101,7 +104,7 @@ def delivery_of(
         answer=used.answer,
         summary=used.summary,
         why=over.why if over else "; ".join([*unmet, *found.problems]),
-        assumptions=(*plan.assumptions, *assumptions),
+        assumptions=(*plan.assumptions, *assumptions, *used.readings),
         caveats=(*caveats, *unmet, *filter(None, [found.note])),
         tasks=tuple(DeliveredTask(id=t.id, title=t.title, status=t.status, note=t.note) for t in plan.tasks),
         checks=found.checks,

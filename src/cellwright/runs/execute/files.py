@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -50,15 +51,15 @@ def _first_text(goal: Goal) -> str:
 # ── before the check ──
 
 
-async def tidy_up(workspace: Workspace, plan: Plan, key: str, *, is_new: bool) -> None:
-    """Names, a title and a header, as far as code can give them, once for this key.
+async def tidy_up(workspace: Workspace, plan: Plan, key: str, *, is_new: bool, readings: Sequence[str] = ()) -> None:
+    """Names, a title, how the goal was read and a header, as far as code can give them, once for this key.
 
     In a notebook that was there before, nothing but a header that is there already is completed.
     """
     editor = workspace.editor
     await editor.sync()
     if is_new and editor.done(key) is None:
-        edits = tidy(editor.notebook.document, title=plan.title, plan=plan)
+        edits = tidy(editor.notebook.document, title=plan.title, plan=plan, readings=readings)
         if edits:
             await editor.apply(edits, key=key, run="none")
     if not is_new and editor.notebook.document.script_metadata is None:

@@ -309,7 +309,8 @@ class Run:
         name = f"check {self._round}.{attempt + 1}"
 
         async def work() -> CheckOutcome:
-            await tidy_up(workspace, plan, f"{self._flow.id}/{name}", is_new=self._is_new)
+            key, readings = f"{self._flow.id}/{name}", self._used.readings
+            await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
             return with_plan_checks(await self._resources.check(self._flow.run, goal), plan)
 
         return await self._flow.step(name, work, returns=CheckOutcome)

@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellwright.ids import CellId
-from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
+from cellwright.notebook.document import DEFAULT_NAME, SETUP_NAME, Cell, Document
 from cellwright.notebook.edit_json import parse_edits
 from cellwright.notebook.edits import (
     After,
@@ -27,6 +27,7 @@ from cellwright.notebook.edits import (
     created,
 )
 from cellwright.notebook.marimo_file import new_cell_id
+from cellwright.notebook.source_text import identifier, numbered
 from cellwright.policy.actions import EditCells, RunCode
 
 _SIMILAR: Final = 0.5
@@ -232,8 +233,19 @@ class CellEdit(BaseModel):
 
 
 def edits_of(edits: Sequence[CellEdit], document: Document) -> list[Edit]:
-    """The edits a model wrote, for this document. Raises `UserError`."""
-    return parse_edits([edit.model_dump(exclude_none=True) for edit in edits], document)
+    """The edits a model wrote, for this document; a new cell whose name is taken, or is none, gets the next best one.
+
+    Raises `UserError`.
+    """
+    taken, wanted = {cell.name for cell in document.cells}, list[dict[str, Any]]()
+    for edit in edits:
+        fields = edit.model_dump(exclude_none=True)
+        if edit.op == "create" and edit.name and edit.name not in {DEFAULT_NAME, SETUP_NAME}:
+            plain = edit.name if edit.name.isidentifier() else identifier(edit.name)
+            fields["name"] = numbered(plain or "cell", lambda name: name not in taken)
+            taken.add(fields["name"])
+        wanted.append(fields)
+    return parse_edits(wanted, document)
 
 
 def changes_by(edits: Sequence[CellEdit], document: Document) -> tuple[CellDiff, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -11,7 +13,7 @@ from cellwright.journal.values import Json
 from cellwright.kernel.observation import CellOutcome, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import EditRefused
-from cellwright.notebook.prompt_summary import clip
+from cellwright.notebook.prompt_summary import clip, clip_middle
 from cellwright.tools.history.moves import RESTORE_TEXTS
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.saved_notebook import EditOutcome
@@ -23,22 +25,28 @@ _CONSOLE_TOKENS: Final = 400
 _OUTPUT_TOKENS: Final = 600
 _TRACEBACK_TOKENS: Final = 400
 _CODE_TOKENS: Final = 800
+_SAME_COLUMNS: Final = 2
+_TABLE: Final = re.compile(r"[\d,]+ rows? × [\d,]+ column")
 _WORRYING: Final = frozenset({"failed", "interrupted", "cancelled", "lost"})
 
 
 def observation_text(observation: Observation, notebook: OpenNotebook) -> str:
-    """The observation as a model reads it; failed cells come first."""
+    """The observation as a model reads it; failed cells come first, and nothing is shown twice."""
     worrying = [cell for cell in observation.cells if cell.status in _WORRYING]
     others = [cell for cell in observation.cells if cell.status not in _WORRYING]
-    return "\n".join([*_head(observation), *(cell_text(cell, notebook) for cell in [*worrying, *others])])
+    known: _KnownColumns = {}
+    return "\n".join([*_head(observation), *(cell_text(cell, notebook, known) for cell in [*worrying, *others])])
 
 
-def cell_text(outcome: CellOutcome, notebook: OpenNotebook) -> str:
-    """One cell's outcome as a model reads it."""
+def cell_text(
+    outcome: CellOutcome, notebook: OpenNotebook, known: _KnownColumns | None = None, *, tokens: int = 0
+) -> str:
+    """One cell's outcome as a model reads it, each part in so many tokens; columns that are `known` are only named."""
     cell = notebook.document.find(outcome.id)
     version = f" v{cell.version}" if cell is not None else ""
     name = outcome.id if outcome.name in (outcome.id, "", "_") else f"{outcome.name} ({outcome.id})"
-    return "\n".join([f"[{name}{version}] {outcome.status} {outcome.ms:.0f} ms", *_details(outcome)])
+    details = _details(outcome, {} if known is None else known, tokens)
+    return "\n".join([f"[{name}{version}] {outcome.status} {outcome.ms:.0f} ms", *details])
 
 
 def observation_json(observation: Observation) -> dict[str, Json]:
@@ -97,22 +105,57 @@ def _problem(observation: Observation) -> str:
     return observation.problem
 
 
-def _details(outcome: CellOutcome) -> Iterator[str]:
+def _details(outcome: CellOutcome, known: _KnownColumns, tokens: int) -> Iterator[str]:
     if outcome.error is not None:
         line = f" (line {outcome.error.line})" if outcome.error.line else ""
         yield f"  {outcome.error.type}{line}: {clip(outcome.error.message, _OUTPUT_TOKENS)}"
         if outcome.error.traceback:
-            yield _block("traceback", outcome.error.traceback, _TRACEBACK_TOKENS)
+            yield _block("traceback", outcome.error.traceback, max(tokens, _TRACEBACK_TOKENS))
     if outcome.console:
-        yield _block("printed", outcome.console, _CONSOLE_TOKENS)
-    if outcome.output is not None and outcome.output.text:
-        yield _block("output", outcome.output.text, _OUTPUT_TOKENS)
+        yield _block("printed", outcome.console, max(tokens, _CONSOLE_TOKENS))
+    shown = outcome.output.text if outcome.output is not None else ""
+    if shown:
+        yield _block("output", shown, max(tokens, _OUTPUT_TOKENS))
     for variable in outcome.variables:
-        yield _block(f"{variable.name}: {variable.type}", variable.text, _OUTPUT_TOKENS)
+        title = f"{variable.name}: {variable.type}"
+        if _is_repeated(variable.text, shown):
+            known |= dict.fromkeys(_columns(variable.text), variable.name)
+            yield f"  {title}, the output"
+        else:
+            yield _block(title, _without_known(variable.text, known), _OUTPUT_TOKENS)
+            known |= {line: variable.name for line in _columns(variable.text) if line not in known}
+
+
+_KnownColumns = dict[str, str]
+"""A line that tells of a column → the table that it was told of."""
+
+
+def _is_repeated(text: str, shown: str) -> bool:
+    """Whether an output has told all of it: a variable's preview is the shorter one."""
+    return bool(shown) and set(text.splitlines()) <= set(shown.splitlines())
+
+
+def _columns(text: str) -> list[str]:
+    """The lines of a table's preview that tell of a column each."""
+    headline, *rest = text.splitlines() or [""]
+    if not _TABLE.match(headline):
+        return []
+    return list(itertools.takewhile(lambda line: not line.endswith("rows:"), rest))
+
+
+def _without_known(text: str, known: _KnownColumns) -> str:
+    """A table's preview with only those columns told that no other table before it has exactly alike."""
+    same = [line for line in _columns(text) if line in known]
+    if len(same) < _SAME_COLUMNS:
+        return text
+    tables = ", ".join(dict.fromkeys(known[line] for line in same))
+    headline, *rest = text.splitlines()
+    names = ", ".join(line.partition(": ")[0] for line in same)
+    return "\n".join([headline, *(line for line in rest if line not in same), f"({names}: as in {tables})"])
 
 
 def _block(title: str, text: str, tokens: int) -> str:
-    shown = clip(text.rstrip(), tokens)
+    shown = clip_middle(text.rstrip(), tokens)
     if "\n" not in shown:
         return f"  {title} = {shown}" if title not in {"printed", "traceback"} else f"  {title}: {shown}"
     return f"  {title}:\n" + "\n".join(f"    {line}" for line in shown.splitlines())
