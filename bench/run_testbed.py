@@ -30,7 +30,6 @@ from cellwright.models.config.keys import key_variables
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import EVENT_TYPES, StageEntered
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.plan.brief import STORY_TASK
 from cellwright.runs.views.run_view import read_view
 from cellwright.server import DaemonClient, connect
 from cellwright.server.daemon.launch import DaemonLaunch, daemon_at
@@ -81,19 +80,6 @@ def _create(code: str, name: str) -> dict[str, str]:
     return {"op": "create", "code": code, "name": name}
 
 
-PLAN: Final = CallTool(
-    "finish",
-    {
-        "title": "The sum of the numbers",
-        "tasks": [
-            {
-                "id": "sum",
-                "title": "Sum the numbers",
-                "checks": [{"test": "test_total", "says": "The total is 45."}],
-            }
-        ],
-    },
-)
 WORK: Final = CallTools(
     (
         CallTool(
@@ -103,28 +89,13 @@ WORK: Final = CallTools(
                     _create("numbers = pd.DataFrame({'number': range(10)})\nnumbers", "numbers"),
                     _create("total = int(numbers['number'].sum())\ntotal", "total"),
                     _create("def test_total():\n    assert total == 45", "check_total"),
+                    _create('mo.md(f"# The sum\\n\\nIt is {total}.")', "answer"),
                 ]
             },
         ),
-        CallTool("finish", {"summary": "Summed.", "answer": "45"}),
+        CallTool("finish", {"summary": "Summed.", "answer": "They sum to {total}."}),
     )
 )
-STORY: Final = CallTools(
-    (
-        CallTool("apply", {"edits": [_create('mo.md(f"# The sum\\n\\nIt is {total}.")', "answer")]}),
-        CallTool("finish", {"summary": "Told.", "answer": ANSWER}),
-    )
-)
-
-
-def is_planning(received: Received) -> bool:
-    """Whether a planner asks: whoever else works may change cells."""
-    return "apply" not in received.tools
-
-
-def is_telling(received: Received) -> bool:
-    """Whether whoever makes the notebook readable asks."""
-    return f"→ {STORY_TASK}:" in str(received.body["messages"])
 
 
 def speaks_of(text: str) -> Callable[[Received], bool]:
@@ -172,9 +143,7 @@ class RunTestbed:
             )
 
     def plays(self, work: Answer = WORK) -> None:
-        """From now on the model plans, works so and tells the story, for whichever run asks."""
-        self.provider.when(is_planning, PLAN, for_ever=True)
-        self.provider.when(is_telling, STORY, for_ever=True)
+        """From now on the model works so, for whichever run asks."""
         self.provider.when(lambda _: True, work, for_ever=True)
 
     def new_notebook(self) -> Path:

@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from bench.failure import BenchFailed
 from bench.interleave import interleave
 from bench.rows import Finding, Samples, compare, no_more_than, told
-from bench.run_testbed import CELLWRIGHT, MODEL, PLAN, RunTestbed
+from bench.run_testbed import CELLWRIGHT, MODEL, WORK, RunTestbed
 from bench.stage import Stage
 from cellwright.testing import Fault
 
@@ -38,7 +38,7 @@ async def first_event(stage: Stage) -> list[Finding]:
     """From the command, a process of its own, to its first line on standard output; the daemon runs already."""
     async with RunTestbed.open(stage) as testbed:
         # It thinks until its run is cancelled: nothing but beginning is measured.
-        testbed.provider.always(Fault("slow-first-byte", answer=PLAN))
+        testbed.provider.always(Fault("slow-first-byte", answer=WORK))
         marimo = stage.python.with_name("marimo")
         own, peer = await interleave(
             [lambda: first_event_ms(testbed), lambda: _ended([str(marimo), "--version"])], rounds=stage.rounds(10)

@@ -16,7 +16,7 @@ import anyio
 
 from bench.failure import BenchFailed
 from bench.rows import Finding, Samples, compare, no_more_than, told
-from bench.run_testbed import PLAN, STORY, WORK, RunTestbed, is_planning, is_telling, speaks_of
+from bench.run_testbed import WORK, RunTestbed, speaks_of
 from bench.stage import Stage
 from cellwright.journal.events import QuestionAnswered
 from cellwright.journal.names import stream_of
@@ -106,8 +106,6 @@ def findings(
 
 
 def _script(testbed: RunTestbed) -> None:
-    testbed.provider.when(is_planning, PLAN, for_ever=True)
-    testbed.provider.when(is_telling, STORY, for_ever=True)
     testbed.provider.when(speaks_of(f"The person answered: {_SAID}"), WORK, for_ever=True)
     testbed.provider.when(lambda _: True, CallTool("ask_person", {"question": "Which numbers?"}), for_ever=True)
 

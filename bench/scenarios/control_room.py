@@ -25,7 +25,7 @@ from bench.interleave import interleave
 from bench.memory import family, proportional_mb
 from bench.peer import Peer, start_peer
 from bench.rows import Finding, Samples, compare, no_more_than, slope
-from bench.run_testbed import PLAN
+from bench.run_testbed import WORK
 from bench.scenarios.fresh_kernel import CODE
 from bench.stage import Stage
 from cellwright.journal.events import Fact
@@ -61,7 +61,7 @@ async def followers(stage: Stage) -> list[Finding]:
 
 async def thinking_run(room: ControlRoom) -> str:
     """A run at work whose model thinks until the end: by itself it tells nothing more."""
-    room.testbed.provider.always(Fault("slow-first-byte", answer=PLAN))
+    room.testbed.provider.always(Fault("slow-first-byte", answer=WORK))
     run = await room.testbed.daemon.start(room.testbed.goal())
     try:
         await room.testbed.provider.until(lambda provider: provider.silent > 0, timeout_seconds=_WAIT_SECONDS)

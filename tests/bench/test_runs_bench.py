@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.failure import BenchFailed
-from bench.run_testbed import ANSWER, PLAN, WORK, RunTestbed, is_planning
+from bench.run_testbed import ANSWER, WORK, RunTestbed
 from bench.runs import first_event_ms
 from bench.runs_at_once import Door, findings
 from bench.scenarios import SCENARIOS
@@ -41,7 +41,7 @@ async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(test
     delivery = await testbed.delivery(run)
     assert (delivery.answer, [check.has_passed for check in delivery.checks]) == (ANSWER, [True])
     parts = await testbed.stage_seconds(run)
-    assert list(parts) == ["queued", "brief", "agree", "build", "check", "deliver"]
+    assert list(parts) == ["queued", "agree", "build", "check", "deliver"]
     assert all(seconds >= 0 for seconds in parts.values())
     assert parts["check"] > 0
     assert testbed.cpu_seconds() > cpu
@@ -50,7 +50,6 @@ async def test_a_run_is_delivered_and_the_journal_tells_what_each_part_took(test
 @pytest.mark.slow
 async def test_a_run_that_ends_differently_is_no_result(testbed: RunTestbed) -> None:
     testbed.provider.forget()
-    testbed.provider.when(is_planning, PLAN)
     testbed.provider.always(CallTool("finish", {"summary": "Nothing done.", "answer": "44"}))
     run = await testbed.daemon.start(testbed.goal())
     with pytest.raises(BenchFailed, match="was not delivered as it should"):

@@ -12,7 +12,6 @@ from typing import Any, Final
 import pytest
 
 from bench.peer_packages import peers_python
-from bench.run_testbed import is_planning, is_telling
 from cellwright.testing import CallTool, CallTools, ProviderServer, Say
 from eval.__main__ import chosen, main
 from eval.cellwright_worker import CellwrightWorker, open_cellwright
@@ -45,19 +44,6 @@ CHECK: Final = """
 def test_each_booking_is_there_once():
     assert bookings["booking"].is_unique
 """
-PLAN: Final = CallTool(
-    "finish",
-    {
-        "title": "Bookings",
-        "tasks": [
-            {
-                "id": "count",
-                "title": "Count the bookings",
-                "checks": [{"test": "test_each_booking_is_there_once", "says": "Each booking is there once."}],
-            }
-        ],
-    },
-)
 
 
 def create(name: str, code: str) -> dict[str, str]:
@@ -65,11 +51,9 @@ def create(name: str, code: str) -> dict[str, str]:
 
 
 def script(provider: ProviderServer, answer: str) -> None:
-    """A model that plans, reads the bookings, and ends with this answer."""
-    provider.when(is_planning, PLAN, for_ever=True)
-    story = CallTool("apply", {"edits": [create("story", 'mo.md(f"# Bookings\\n\\nThere are {len(bookings)}.")')]})
-    provider.when(is_telling, CallTools((story, finish(answer))), for_ever=True)
-    work = CallTool("apply", {"edits": [create("bookings", READ), create("check", CHECK)]})
+    """A model that reads the bookings, and ends with this answer."""
+    story = create("story", 'mo.md(f"# Bookings\\n\\nThere are {len(bookings)}.")')
+    work = CallTool("apply", {"edits": [create("bookings", READ), create("check", CHECK), story]})
     provider.when(lambda _: True, CallTools((work, finish(answer))), for_ever=True)
 
 

@@ -66,7 +66,7 @@ HOSTILE = TrialRecord(
 async def at_work(room: ControlRoom, notebook: str) -> str:
     """A run that waits for its model."""
     created = apply(create("total = 40 + 2\ntotal", "total"))
-    room.provider.script(plan(task()), created, Fault("slow-first-byte", answer=finish("42")), finish("It is 42."))
+    room.provider.script(plan(task()), created, Fault("slow-first-byte", answer=finish("It is 42.")))
     run = await room.start(notebook=notebook)
     await room.until_silent()
     return run

@@ -13,13 +13,13 @@ pytestmark = pytest.mark.slow
 """All in a real browser, which `make test-all` sees to."""
 
 CREATED = apply(create("total = 40 + 2\ntotal", "total"))
-HELD = Fault("slow-first-byte", answer=finish("42"))
+HELD = Fault("slow-first-byte", answer=finish("It is 42."))
 OFFLINE = "Cellwright does not answer."
 
 
 @pytest.mark.slow
 async def test_a_page_that_is_reloaded_mid_run_shows_everything_again(room: ControlRoom, chromium: Browser) -> None:
-    room.provider.script(plan(task()), CREATED, HELD, finish("It is 42."))
+    room.provider.script(plan(task()), CREATED, HELD)
     run = await room.start()
     async with room.person(chromium) as page:
         await see_run(page, run)
@@ -35,7 +35,7 @@ async def test_a_page_that_is_reloaded_mid_run_shows_everything_again(room: Cont
 
 @pytest.mark.slow
 async def test_a_server_killed_mid_run_comes_back_and_the_page_catches_up(room: ControlRoom, chromium: Browser) -> None:
-    room.provider.script(plan(task()), CREATED, HELD, finish("It is 42."))
+    room.provider.script(plan(task()), CREATED, HELD)
     run = await room.start()
     async with room.person(chromium) as page:
         await see_run(page, run)
@@ -57,7 +57,7 @@ async def test_a_server_killed_mid_run_comes_back_and_the_page_catches_up(room: 
 async def test_two_browsers_see_the_same_run_and_one_answer_counts_for_both(
     room: ControlRoom, chromium: Browser
 ) -> None:
-    room.provider.script(plan(task(), hosts=["data.example.org"]), CREATED, HELD, finish("It is 42."))
+    room.provider.script(plan(task(), hosts=["data.example.org"]), CREATED, HELD)
     run = await room.start(notebook="both.py")
     async with room.person(chromium) as ana, room.person(chromium) as ben:
         for page in (ana, ben):

@@ -35,7 +35,7 @@ def branch_card(page: Page, name: str) -> Locator:
 
 async def waiting(room: ControlRoom, notebook: str) -> str:
     """A run two of whose branches wait."""
-    room.provider.script(PLANNED, ASKS, Fault("slow-first-byte", answer=finish("2")), finish("It is 2."))
+    room.provider.script(PLANNED, ASKS, Fault("slow-first-byte", answer=finish("It is 2.")))
     run = await room.start(notebook=notebook)
     await room.until(run, lambda seen: bool(seen["questions"]))
     return run

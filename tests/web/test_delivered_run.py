@@ -19,7 +19,7 @@ LOST = "Links of a report open only in the downloaded file."
 
 async def delivered(room: ControlRoom, notebook: str) -> str:
     """A run that is over, with a report beside its notebook."""
-    room.provider.script(plan(task(), title="The sum"), CREATED, finish("42"), ANSWER)
+    room.provider.script(plan(task(), title="The sum"), CREATED, ANSWER)
     run = await room.start(notebook=notebook)
     seen = await room.until(run, lambda seen: seen["standing"] == "done")
     assert seen["status"] == "done", seen["delivery"]
@@ -54,7 +54,7 @@ async def test_a_delivered_run_opens_with_its_report_then_its_notebook_and_its_c
 async def test_a_run_that_is_delivered_before_ones_eyes_gains_a_report_and_nothing_else_moves(
     room: ControlRoom, chromium: Browser
 ) -> None:
-    room.provider.script(plan(task()), CREATED, Fault("slow-first-byte", answer=finish("42")), ANSWER)
+    room.provider.script(plan(task()), CREATED, Fault("slow-first-byte", answer=ANSWER))
     run = await room.start(notebook="watched.py")
     async with room.person(chromium) as page:
         await see_run(page, run)

@@ -325,7 +325,6 @@ async def test_a_models_markup_is_text_wherever_it_is_shown(room: ControlRoom, c
         CallTool("look", {}, text=MARKUP),
         Fault("slow-first-byte", answer=apply(create(f"markup = {json.dumps(MARKUP)}", "markup"))),
         finish(MARKUP, summary=MARKUP),
-        finish(MARKUP, summary=MARKUP),
     )
     asked: list[str] = []
     run = await room.start(notebook="markup.py", goal=f"Sum it. {MARKUP}")

@@ -93,7 +93,7 @@ async def test_a_key_is_kept_used_never_shown_again_and_forgotten(room: ControlR
         await page.get_by_label("API key of keyed").fill(KEY)
         await page.get_by_role("button", name="Keep it").click()
         await expect(row).to_contain_text("a key is set, kept in the")
-        room.provider.script(plan(task()), CREATED, finish("42"), finish("It is 42."))
+        room.provider.script(plan(task()), CREATED, finish("It is 42."))
         run = await room.start(notebook="keyed.py", models=["keyed:two"])
         await room.until_delivered(run)
         assert {request.credential for request in room.provider.requests} == {KEY}
@@ -128,7 +128,6 @@ async def test_a_yes_that_is_taken_back_in_the_settings_is_asked_for_again(
         read_page("data.example.org"),
         read_page("data.example.org"),
         Fault("slow-first-byte", answer=read_page("data.example.org")),
-        finish("42"),
         finish("It is 42."),
     )
     run = await room.start(notebook="asked-again.py")
@@ -204,7 +203,7 @@ async def test_why_something_would_be_asked_is_answered_as_an_agent_would_find_i
     room: ControlRoom, chromium: Browser
 ) -> None:
     room.provider.script(
-        plan(task()), read_page("evil.example.org"), read_page("data.example.org"), finish("42"), finish("It is 42.")
+        plan(task()), read_page("evil.example.org"), read_page("data.example.org"), finish("It is 42.")
     )
     async with room.person(chromium) as page:
         await go(page, "/settings/rules")

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 """All in a real browser, which `make test-all` sees to."""
 
 CREATED = apply(create("total = 40 + 2\ntotal", "total"))
-HELD = Fault("slow-first-byte", answer=finish("42"))
+HELD = Fault("slow-first-byte", answer=finish("It is 42."))
 """The agent is at work until the model is released."""
 
 
@@ -53,7 +53,7 @@ async def test_files_that_are_dropped_on_the_goal_box_become_data_of_the_run(
     (tmp_path / "numbers.csv").write_text("number\n40\n2\n")
     (tmp_path / "notes.txt").write_text("They are all there is.\n")
     reads = "from pathlib import Path\ntotal = sum(map(int, Path(numbers_csv).read_text().split()[1:]))\ntotal"
-    room.provider.script(plan(task()), apply(create(reads, "total")), finish("42"), finish("It is 42."))
+    room.provider.script(plan(task()), apply(create(reads, "total")), finish("It is 42."))
     async with room.person(chromium) as page:
         goal = page.get_by_label("Goal")
         await drop_files(page, goal, tmp_path / "numbers.csv", tmp_path / "notes.txt")
@@ -79,7 +79,7 @@ async def test_files_that_are_dropped_on_the_goal_box_become_data_of_the_run(
 async def test_a_run_at_its_cap_asks_and_goes_on_with_the_cap_a_person_raised(
     room: ControlRoom, chromium: Browser
 ) -> None:
-    room.provider.script(Fault("slow-first-byte", answer=plan(task())), CREATED, finish("42"), finish("It is 42."))
+    room.provider.script(Fault("slow-first-byte", answer=plan(task())), CREATED, finish("It is 42."))
     asked_before = len(room.provider.requests)
     async with room.person(chromium) as page:
         await page.get_by_label("Goal").fill(WORDS)
@@ -110,7 +110,7 @@ async def test_a_run_that_ended_at_its_cap_is_continued_under_a_higher_one(
     ended = await room.until_delivered(run)
     assert ended["delivery"]["status"] != "done"
     assert ended["plan"]["tasks"]
-    room.provider.script(CREATED, finish("42"), finish("It is 42."))
+    room.provider.script(CREATED, finish("It is 42."))
     async with room.person(chromium) as page:
         await see_detail(page, run)
         await page.get_by_role("button", name="Retry…").click()
@@ -171,7 +171,7 @@ async def test_that_a_run_is_about_to_pause_is_known_after_a_reload_and_in_anoth
     room: ControlRoom, chromium: Browser
 ) -> None:
     room.provider.script(
-        plan(task()), CREATED, Fault("slow-first-byte", answer=CallTool("look", {})), finish("42"), finish("It is 42.")
+        plan(task()), CREATED, Fault("slow-first-byte", answer=CallTool("look", {})), finish("It is 42.")
     )
     run = await room.start(notebook="paused.py")
     async with room.person(chromium) as ana, room.person(chromium) as ben:
@@ -232,7 +232,7 @@ async def test_a_cancelled_run_is_resumed_from_its_detail_and_delivers(room: Con
         await room.post(f"runs/{run}/cancel", {"reason": "For now."})
         await page.get_by_role("button", name="Resume", exact=True).click()
         await expect(page.get_by_text("It goes on from where it was.")).to_be_visible()
-        room.provider.script(finish("It is 42."), finish("It is 42."))
+        room.provider.script(finish("It is 42."))
         room.provider.release()
         done = await room.until_delivered(run)
         await expect(page.get_by_text("It is 42.").first).to_be_visible()
@@ -243,10 +243,9 @@ async def test_a_task_of_a_run_that_is_over_is_done_again_by_a_run_that_continue
     room: ControlRoom, chromium: Browser
 ) -> None:
     room.provider.script(plan(task(), task("story", after=["sum"])), CREATED, finish("42"), finish("A tale."))
-    room.provider.script(finish("It is 42."))
     run = await room.start(notebook="again.py")
     await room.until_delivered(run)
-    room.provider.script(finish("A better tale."), finish("It is still 42."))
+    room.provider.script(finish("A better tale."))
     async with room.person(chromium) as page:
         await see_detail(page, run)
         await page.get_by_role("button", name="Retry…").click()
@@ -257,7 +256,7 @@ async def test_a_task_of_a_run_that_is_over_is_done_again_by_a_run_that_continue
         again = run_of(page)
         done = await room.until_delivered(again)
         await show(page, "Result")
-        await expect(page.get_by_text("It is still 42.")).to_be_visible()
+        await expect(page.get_by_text("A better tale.").first).to_be_visible()
     assert again != run
     assert done["goal"]["continues"] == run
     assert {each["id"]: each["note"] for each in done["plan"]["tasks"]}["story"] == "A better tale."
@@ -270,7 +269,7 @@ async def test_a_run_is_forked_and_the_new_one_goes_on_with_its_steps(room: Cont
     async with room.person(chromium) as page:
         await see_detail(page, run)
         await room.until_silent()
-        room.provider.script(finish("42"), finish("It is 42, said the fork."))
+        room.provider.script(finish("It is 42, said the fork."))
         await page.get_by_role("button", name="Fork…").click()
         dialog = page.get_by_role("dialog", name="Fork this run")
         await expect(dialog).to_contain_text("This run is stopped")
@@ -285,7 +284,7 @@ async def test_a_run_is_forked_and_the_new_one_goes_on_with_its_steps(room: Cont
     assert forked != run
     assert (await room.get(f"runs/{run}"))["standing"] == "cancelled"
     # What was planned is not planned again.
-    planned = [request for request in room.provider.requests[asked:] if "You plan work" in str(request.body)]
+    planned = [request for request in room.provider.requests[asked:] if "plan" in request.tools]
     assert len(planned) == 1
 
 
@@ -313,7 +312,6 @@ async def test_without_the_editor_cells_chat_approvals_and_the_command_line_work
             plan(task(), hosts=["data.example.org"]),
             CREATED,
             Fault("slow-first-byte", answer=CallTool("look", {})),
-            finish("42"),
             finish("It is 42."),
         )
         async with room.person(chromium) as page:

@@ -36,7 +36,7 @@ def draft(page: Page) -> Locator:
 
 
 async def test_words_appear_while_they_are_made_and_stay_once(room: ControlRoom, chromium: Browser) -> None:
-    room.provider.script(plan(task()), WORDS_HELD, finish("42"), finish("It is 42."))
+    room.provider.script(plan(task()), WORDS_HELD, finish("It is 42."))
     run = await room.start(notebook="words.py")
     async with room.person(chromium) as page:
         await see_run(page, run)
@@ -53,7 +53,7 @@ async def test_words_appear_while_they_are_made_and_stay_once(room: ControlRoom,
 async def test_code_appears_as_it_is_written_and_coming_back_shows_no_gap_and_no_double(
     room: ControlRoom, chromium: Browser
 ) -> None:
-    room.provider.script(plan(task()), CODE_HELD, finish("42"), finish("It is 42."))
+    room.provider.script(plan(task()), CODE_HELD, finish("It is 42."))
     run = await room.start(notebook="code.py")
     async with room.person(chromium) as page:
         await see_run(page, run)

@@ -15,14 +15,13 @@ from cellwright.app.live_notebooks import notebook_id
 from cellwright.notebook.files import read
 from cellwright.testing import CallTool, Fault
 from tests.models.testbed import ModelTestbed, Warm
-from tests.runs.factory import apply, create, finish, plan, task
+from tests.runs.factory import apply, create, finish
 from tests.server.a_daemon import ASK
 from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import serve, tiny_runs
 from tests.server.http.served_runs import Works, a_project, open_works, reopened
 
 WORK = (
-    plan(task()),
     apply(create("total = 40 + 2", "total")),
     apply(create("double = total * 2", "double")),
 )
@@ -62,7 +61,7 @@ async def at_work(works: Works, *answers: Any) -> str:
 
 
 async def delivered(works: Works) -> str:
-    works.factory.script(*WORK, finish("84"), finish("It is 84."))
+    works.factory.script(*WORK, finish("It is 84."))
     run = await works.start()
     assert (await works.factory.delivery(run)).status == "done"
     return run
@@ -70,7 +69,7 @@ async def delivered(works: Works) -> str:
 
 @pytest.mark.slow
 async def test_changes_are_shown_cell_by_cell_while_the_run_is_at_work(works: Works) -> None:
-    run = await at_work(works, finish("84"), finish("84"))
+    run = await at_work(works, finish("84"))
     assert await changes(works, run) == snapshot(
         [
             {
@@ -115,7 +114,7 @@ async def test_changes_are_shown_cell_by_cell_while_the_run_is_at_work(works: Wo
 
 @pytest.mark.slow
 async def test_a_change_taken_back_at_work_is_out_of_the_notebook_and_the_agent_is_told(works: Works) -> None:
-    run = await at_work(works, CallTool("look", {}), finish("42"), finish("It is 42."))
+    run = await at_work(works, CallTool("look", {}), finish("It is 42."))
     said = await review(works, run, 2, "reject", "Nobody asked for the double.")
     assert (said["review"], said["comment"], said["name"]) == ("rejected", "Nobody asked for the double.", "double")
     assert codes(works) == ["import marimo as mo", "total = 40 + 2"]
@@ -130,7 +129,7 @@ async def test_a_change_taken_back_at_work_is_out_of_the_notebook_and_the_agent_
 
 @pytest.mark.slow
 async def test_a_cell_that_somebody_changed_since_is_not_taken_back(works: Works) -> None:
-    run = await at_work(works, finish("84"), finish("84"))
+    run = await at_work(works, finish("84"))
     path = works.factory.project / "sums.py"
     path.write_text(path.read_text().replace("total * 2", "total * 3"))
     refused = await review(works, run, 2, "reject", status=409)
@@ -143,7 +142,7 @@ async def test_a_cell_that_somebody_changed_since_is_not_taken_back(works: Works
 
 @pytest.mark.slow
 async def test_everything_a_run_at_work_did_is_undone_and_it_goes_on(works: Works) -> None:
-    run = await at_work(works, apply(create("total = 1", "total")), finish("1"), finish("It is 1."))
+    run = await at_work(works, apply(create("total = 1", "total")), finish("It is 1."))
     undone = await works.served.post(f"/runs/{run}/undo", {})
     assert (undone["turns"], undone["cells"], undone["why"]) == ([2, 1], ["removed double", "removed total"], "")
     assert codes(works) == ["import marimo as mo"]

@@ -11,7 +11,7 @@ from cellwright.agents.events import AgentSpoke
 from cellwright.journal.names import stream_of
 from cellwright.testing import CallTool, Fault
 from tests.models.testbed import Warm
-from tests.runs.factory import create, finish, plan, task
+from tests.runs.factory import create, finish
 from tests.server.http.a_follower import Told, following
 from tests.server.http.served_runs import Works, open_works
 
@@ -35,7 +35,7 @@ def has_ended(told: list[Told]) -> bool:
 
 
 async def test_an_answer_is_followed_while_it_is_made_by_several_and_after_a_reconnect(works: Works) -> None:
-    works.factory.script(plan(task()), HELD, finish("42"), finish("It is 42."))
+    works.factory.script(HELD, finish("It is 42."))
     run = await works.start()
     path = f"/runs/{run}/events"
     async with following(works.served, path), following(works.served, path) as first:
@@ -63,7 +63,7 @@ async def test_an_answer_is_followed_while_it_is_made_by_several_and_after_a_rec
 
 
 async def test_a_stop_over_http_ends_what_is_being_written(works: Works) -> None:
-    works.factory.script(plan(task()), HELD)
+    works.factory.script(HELD)
     run = await works.start()
     async with following(works.served, f"/runs/{run}/events") as follower:
         await follower.until_drafted(LAST)

@@ -11,14 +11,13 @@ import pytest
 from cellwright.notebook.files import read
 from cellwright.testing import Fault
 from tests.models.testbed import ModelTestbed, Warm
-from tests.runs.factory import apply, create, finish, plan, task
+from tests.runs.factory import apply, create, finish
 from tests.server.a_daemon import ASK
 from tests.server.daemon_testbed import a_goal
 from tests.server.http.a_served_folder import serve, tiny_runs
 from tests.server.http.served_runs import Works, a_project, open_works, reopened
 
 WORK = (
-    plan(task()),
     apply(create("items = [1]", "items_cell")),
     apply(create("items.append(2)", "more")),
 )
@@ -50,7 +49,7 @@ async def redo(works: Works, run: str, status: int = 200) -> Any:
 @pytest.mark.slow
 async def test_of_a_run_at_work_variables_come_back_by_checkpoint_and_its_agents_are_told(works: Works) -> None:
     held = Fault("slow-first-byte", answer=finish("[1, 2]"))
-    works.factory.script(*WORK, held, finish("It is [1, 2]."))
+    works.factory.script(*WORK, held)
     run = await works.start()
     await works.until_silent()
     assert await redo(works, run) == {"run": run, "cells": [], "by": None, "why": NOTHING}
@@ -79,7 +78,7 @@ async def test_of_an_ended_run_cells_come_back_in_the_file_after_a_restart_but_n
     path = project / "sums.py"
     with ModelTestbed.open(tmp_path / "testbed", warm_gateway) as testbed:
         async with reopened(testbed, project, cache) as works:
-            works.factory.script(*WORK, finish("[1, 2]"), finish("It is [1, 2]."))
+            works.factory.script(*WORK, finish("It is [1, 2]."))
             run = await works.start()
             assert (await works.factory.delivery(run)).status == "done"
             whole = codes(works)
