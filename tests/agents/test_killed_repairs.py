@@ -68,7 +68,7 @@ async def test_a_repair_that_is_killed_is_taken_up_again_and_done_once(
     assert len(testbed.provider.charged) == 2
     told = str(testbed.provider.requests[1].body["messages"])
     assert "Done for you, because it was certain: s1m1." in told
-    assert "root = 4.0" in told
+    assert "root: float = 4.0, the output" in told
     assert report(where.parent)["outcome"] == "finished"
 
 

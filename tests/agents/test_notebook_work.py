@@ -41,7 +41,7 @@ async def test_an_agent_writes_cells_reads_their_results_and_answers(
         report = await driver.work(an_assignment("Sum the numbers below ten, and double it."))
         assert (report.outcome, report.answer, report.failed_turns) == ("finished", "90", 0)
         assert "import math" in driver.sent_text(1)
-        assert "total = 45" in driver.sent_text(2)
+        assert "total: int = 45" in driver.sent_text(2)
         assert "twice 90" in driver.sent_text(3)
         assert "total = sum(range(10))" in notebook.path.read_text()
 
@@ -80,7 +80,7 @@ async def test_a_persons_edit_in_the_middle_is_kept_and_the_agent_is_told(
         async with open_driver(testbed, where, notebook=notebook) as driver:
             assert (await driver.work()).outcome == "finished"
             assert "A person changed the notebook in its file meanwhile" in driver.sent_text(2)
-            assert "z = 2001" in driver.sent_text(2)
+            assert "z: int = 2001" in driver.sent_text(2)
             assert "y = 2000" in notebook.path.read_text()
 
 

@@ -211,4 +211,4 @@ async def test_a_cell_that_fails_in_a_program_is_repaired_like_any_other(
         assert (came.outcome, came.turns) == ("finished", 2)
         assert notebook.path.read_text().count("import math") == 1
         assert "Done for you, because it was certain: s1m1." in driver.sent_text(2)
-        assert "root = 4.0" in driver.sent_text(2)
+        assert "root: float = 4.0" in driver.sent_text(2)

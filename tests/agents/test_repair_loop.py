@@ -36,7 +36,7 @@ async def test_a_second_import_of_the_same_is_dropped_without_the_model(
         assert "root = math.sqrt(16)" in text
         told = driver.sent_text(2)
         assert "Done for you, because it was certain: s1m1." in told
-        assert "root = 4.0" in told
+        assert "root: float = 4.0" in told
         assert "A global name must be defined by exactly one cell" not in told
         assert await names(driver, "mend") == ["mend 1"]
 

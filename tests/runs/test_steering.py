@@ -89,9 +89,9 @@ async def test_with_approve_never_a_plan_is_built_without_what_would_be_asked_an
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "Done without.")
         told = factory.prompts()[1]
         assert "Connect to data.example.org port 443: nobody may be asked in this run." in told
-        assert "Install no-such-table: nobody may be asked in this run." in told
+        assert "no-such-table: nobody may be asked in this run." in told
         # What is there already needs nobody's leave.
-        assert "Install pandas" not in told
+        assert "pandas: nobody" not in told
         assert any("data.example.org" in each for each in delivery.caveats)
 
 

@@ -12,6 +12,7 @@ from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
 from cellwright.journal.effects import EffectFound, EffectNotFound
+from cellwright.kernel.environments.packages import is_there
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.network import NetworkSettings
@@ -92,9 +93,9 @@ async def test_a_no_installs_nothing_and_the_agent_reads_why(opened: Opener, tmp
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
         async with open_driver(where, package_tools(editor), project=str(notebook.path.parent)) as driver:
             before = notebook.path.read_bytes()
-            await driver.begin("a", ("install_package", {"module": "sklearn"}))
+            await driver.begin("a", ("install_package", {"module": "tiny_tool"}))
             question = (await driver.asked()).question
-            assert "scikit-learn" in question.describe()
+            assert "tiny-tool" in question.describe()
             await driver.inbox.answer(question.id, No(feedback="Use numpy."), ADA, question.fingerprint)
             [refused] = await driver.results("a")
             assert isinstance(refused, Refusal)
@@ -124,3 +125,11 @@ async def test_a_rule_that_names_packages_asks_nobody_and_what_cannot_be_had_is_
             guess = await driver.call("install_package", {"module": "json"}, run="c")
             assert isinstance(guess, ToolError)
             assert guess.kind == "not-found"
+
+
+def test_a_package_is_there_only_in_a_version_that_was_asked_for() -> None:
+    there = {"scikit-learn": "1.9.1", "rich": "15.0.0b1"}
+    asked = ("scikit-learn", "Scikit_Learn>=1.4", "rich>=15.0.0a1")
+    assert [is_there(each, there) for each in asked] == [True, True, True]
+    lacked = ("scikit-learn<1.9", "sklearn", "rich[jupyter]", "rich @ https://example.org/r.whl", "no name")
+    assert [is_there(each, there) for each in lacked] == [False] * 5

@@ -39,6 +39,9 @@ def progress_line(before: RunView, event: Event) -> str:
     match event:
         case StageEntered(stage=before.stage, note=before.note):
             return ""
+        case PlanAdopted(plan=plan) if before.goal is not None and before.goal.words.startswith(plan.title):
+            # The goal itself as one task: it was just told.
+            return ""
         case GoalSet() if before.goal is not None:
             return short_line(f"new {event.line()}")
         case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord():

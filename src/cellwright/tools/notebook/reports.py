@@ -114,11 +114,13 @@ def _details(outcome: CellOutcome, known: _KnownColumns, tokens: int) -> Iterato
     if outcome.console:
         yield _block("printed", outcome.console, max(tokens, _CONSOLE_TOKENS))
     shown = outcome.output.text if outcome.output is not None else ""
-    if shown:
+    if shown and not any(variable.text == shown and "\n" not in shown for variable in outcome.variables):
         yield _block("output", shown, max(tokens, _OUTPUT_TOKENS))
     for variable in outcome.variables:
         title = f"{variable.name}: {variable.type}"
-        if _is_repeated(variable.text, shown):
+        if variable.text == shown and "\n" not in shown:
+            yield f"{_block(title, shown, max(tokens, _OUTPUT_TOKENS))}, the output"
+        elif _is_repeated(variable.text, shown):
             known |= dict.fromkeys(_columns(variable.text), variable.name)
             yield f"  {title}, the output"
         else:
