@@ -405,7 +405,7 @@ async def test_a_kernel_killed_under_a_running_cell_is_replaced_and_what_had_run
         report = await driver.report()
         assert (report.outcome, report.failed_turns) == ("finished", 1)
         assert "The kernel ended while this cell ran" in driver.sent_text(3)
-        assert "y = 42" in driver.sent_text(4)
+        assert "y: int = 42" in driver.sent_text(4)
     assert decided(where)[0] == ["kernel-lost"]
 
 

@@ -83,6 +83,7 @@ def test_a_role_is_kept_under_its_own_fields_as_it_always_was() -> None:
             "steps": 30,
             "tokens": 600000,
             "context_tokens": 9000,
+            "sees": ["notebook", "data", "packages", "limits"],
             "temperature": None,
         }
     )

@@ -397,7 +397,8 @@ async def test_an_agent_at_work_reads_advice_for_what_failed_and_more_of_it_each
     wrong = [
         CallTool("apply", {"edits": [{"op": "create", "code": f"df['price']  # {number}"}]}) for number in range(3)
     ]
-    testbed.provider.script(*wrong, DONE)
+    # It is told once that a cell failed before it may finish in spite of that.
+    testbed.provider.script(*wrong, DONE, DONE)
     async with (
         opened("import pandas as pd\ndf = pd.DataFrame({'cost': [1]})") as notebook,
         open_driver(testbed, where, notebook=notebook) as driver,

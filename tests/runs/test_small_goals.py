@@ -25,7 +25,6 @@ def sums(project: Path) -> Path:
     return project
 
 
-@pytest.mark.slow
 async def test_a_plain_question_takes_one_request_and_its_answer_is_computed(
     testbed: ModelTestbed, sums: Path, kernels: Kernels
 ) -> None:

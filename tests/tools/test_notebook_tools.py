@@ -265,7 +265,7 @@ async def test_an_agent_killed_inside_apply_goes_on_with_each_edit_made_once(
 
 async def test_an_observation_shows_nothing_twice_and_of_what_is_long_both_ends(opened: Opener) -> None:
     first = "import pandas as pd\ntable = pd.DataFrame({'a': range(30), 'b': range(30)})\ntable"
-    second = "wide = table.assign(c=table['a'] * 2)\nprint('begin\\n' + 'line\\n' * 5_000 + 'end')"
+    second = "wide = table.assign(c=table['a'] * 2)\nprint('begin\\n' + 'line\\n' * 2_000 + 'end')"
     async with opened(first, second) as notebook:
         told = observation_text(await notebook.run("all"), notebook)
         assert told.count("a: int64, 0 … 29") == 1
@@ -274,7 +274,7 @@ async def test_an_observation_shows_nothing_twice_and_of_what_is_long_both_ends(
         assert "    (a, b: as in table)" in told
         printed = told.partition("printed:")[2]
         assert printed.strip().startswith("begin")
-        assert re.search(r"… \(\d\d,\d\d\d characters left out\) …\n(    line\n)+    end\n", printed)
+        assert re.search(r"… \(\d,\d\d\d characters left out\) …\n(    line\n)+    end\n", printed)
         [_, cell] = notebook.document.cells
         whole = cell_text(notebook.outcomes[cell.id], notebook, tokens=20_000)
         assert "left out" not in whole
