@@ -14,7 +14,7 @@ from cellwright.agents.prompt.context_providers import DataContext, limits_text,
 from cellwright.data.files import DataFile
 from cellwright.journal.flow import Flow, Workflow
 from cellwright.sandbox.spec import Limits
-from cellwright.testing import CallTool, CallTools, Fault, Received
+from cellwright.testing import CallTool, CallTools, Fault, Received, Say
 from cellwright.tools.notebook.saved_notebook import EditorPoint
 from tests.agents.driver import DONE, SECRET, an_assignment, open_driver
 from tests.conftest import Opener
@@ -243,3 +243,15 @@ async def test_many_files_are_named_after_the_first_dozen(tmp_path: Path) -> Non
         (tmp_path / name).write_text("a\n1\n")
     seen = await DataContext([data_file(tmp_path / name) for name in names], None).view(2_000)
     assert "8 more files: 12.csv, 13.csv" in seen.parts[0].text
+
+
+async def test_a_model_that_only_writes_code_and_words_has_its_cells_run_and_comes_to_an_end(
+    testbed: ModelTestbed, where: Path, opened: Opener
+) -> None:
+    written = Say("I add them:\n```python\ntotal = sum(range(10))\ntotal\n```\nThat is all.")
+    testbed.provider.script(written, Say("They sum to 45."), Say("They sum to 45."))
+    async with opened("x = 1") as notebook, open_driver(testbed, where, notebook=notebook) as driver:
+        report = await driver.work()
+        assert (report.outcome, report.answer, report.turns) == ("finished", "They sum to 45.", 3)
+        assert "total = sum(range(10))\ntotal" in [cell.code for cell in notebook.document.cells]
+        assert "total: int = 45" in driver.sent_text(2)

@@ -109,6 +109,7 @@ async def test_a_run_that_is_cancelled_leaves_no_draft(testbed: ModelTestbed, wh
         await until(drafts, lambda views: "word word" in texts(views))
         await driver.journal.cancel(run)
         await until(drafts, lambda views: views == ())
+        assert await spoken(driver) == []
 
 
 async def test_words_without_a_call_are_seen_too(testbed: ModelTestbed, where: Path) -> None:
@@ -119,3 +120,4 @@ async def test_words_without_a_call_are_seen_too(testbed: ModelTestbed, where: P
         await until(drafts, lambda views: WORDS[:60] in texts(views))
         testbed.provider.release()
         await driver.report(run)
+        assert (await spoken(driver))[0] == WORDS * 2

@@ -78,3 +78,24 @@ def test_words_nothing_and_half_an_answer_are_told_apart() -> None:
     assert "was empty" in read("").note
     cut = read("It is", finish_reason="length")
     assert not cut.calls and "cut off" in cut.note
+
+
+@tool()
+async def apply(edits: list[dict[str, str]]) -> str:
+    """Change cells."""
+    return str(edits)
+
+
+def test_code_that_is_written_down_instead_of_called_becomes_cells_or_a_program() -> None:
+    said = "First:\n```python\nx = 1\n```\nThen, as a note:\n```\nno code\n```\n```py\nx + 1\n```"
+    answer = ModelResponse(parts=[TextPart(said)])
+    cells = parse_reply(answer, step=2, style="one-call", tools=Toolset([look, apply, finish]))
+    [call] = cells.calls
+    made = {"edits": [{"op": "create", "code": "x = 1"}, {"op": "create", "code": "x + 1"}]}
+    assert (call.id, call.name, call.arguments) == ("s2c1", "apply", made)
+    [call] = parse_reply(answer, step=2, style="code", tools=Toolset([run_program, finish])).calls
+    assert (call.name, call.arguments) == ("run_program", {"code": "x = 1\n\nx + 1"})
+    # Whoever can neither change cells nor run programs has only said something.
+    assert parse_reply(answer, step=2, style="tools", tools=Toolset([look, finish])) == ModelReply(said=said)
+    cut = ModelResponse(parts=[TextPart(said)], finish_reason="length")
+    assert parse_reply(cut, step=2, style="tools", tools=Toolset([apply, finish])).calls == ()

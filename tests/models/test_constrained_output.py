@@ -231,7 +231,26 @@ def test_json_in_a_fence_or_without_its_wrapper_is_understood() -> None:
     assert parts_of(spoken('{"answer": "a"}'), asked) == [TextPart("a")]
 
 
-@pytest.mark.parametrize("text", ["", "Sure!", "[]", '{"reply": 3}', '{"reply": {"answer": 1', "{}"])
+def test_prose_around_json_half_json_and_plain_words_are_understood() -> None:
+    asked = Options(tools=(WEATHER,), answer=TEXT)
+    call = '{"reply": {"tool": "weather", "arguments": {"city": "Bern"}}}'
+    around = f"I will look at {{the}} weather.\n```json\n{call}\n```\nThen I answer."
+    for text in (around, call.removesuffix("}"), call.removesuffix("}}}"), call[:-1] + "\n"):
+        [part] = parts_of(spoken(text), asked)
+        assert isinstance(part, ToolCallPart)
+        assert (part.tool_name, part.args_as_dict()) == ("weather", {"city": "Bern"})
+    assert parts_of(spoken("Sure!"), asked) == [TextPart("Sure!")]
+    code = "Like this:\n```python\nrain = {'Bern': [1]}\n```"
+    assert parts_of(spoken(code), asked) == [TextPart(code)]
+    # Of a text that is cut nothing is done.
+    for text in ('{"reply": {"tool": "weather", "arguments": {"city": "Be', '{"reply": {"answer": 12'):
+        with pytest.raises(BrokenAnswer):
+            parts_of(spoken(text), asked)
+    with pytest.raises(BrokenAnswer):
+        parts_of(spoken("Sure!"), Options(tools=(WEATHER,), answer=None))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"reply": 3}', '{"reply": {"answer": 1', "{}"])
 def test_whatever_else_a_model_says_is_broken(text: str) -> None:
     with pytest.raises(BrokenAnswer):
         parts_of(spoken(text), Options(tools=(WEATHER,), answer=TEXT))

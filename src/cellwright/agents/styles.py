@@ -6,6 +6,7 @@ Models without dependable tool calls are made to look like callers by the gatewa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -14,6 +15,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from cellwright.agents.catalogue import PROGRAM, USE, others
 from cellwright.agents.role import Role
+from cellwright.journal.values import Json
 from cellwright.models import Ability
 from cellwright.tools.notebook_tools import TRY
 from cellwright.tools.tool import ToolCall, Toolset
@@ -24,6 +26,7 @@ FINISH: Final = "finish"
 READINGS: Final = "compare_readings"
 _ALWAYS_CALLED: Final = frozenset({PROGRAM, FINISH, READINGS, USE, "plan", "ask_person"})
 """What is called, not programmed, in code mode: it waits for a person, ends the work or tells how to go on."""
+_CODE: Final = re.compile(r"```(?:python|py)[^\S\n]*\n(.*?)```", flags=re.DOTALL)
 _CUT_OFF: Final = "Your answer was cut off at the longest there may be. Say less, or do it in several steps."
 
 
@@ -79,6 +82,8 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
     said = reply_text(response)
     wanted = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if not wanted:
+        if response.finish_reason != "length" and (call := _written_call(said, step, tools)) is not None:
+            return ModelReply(said=said, calls=(call,))
         if said and response.finish_reason != "length":
             return ModelReply(said=said)
         empty = f"Your answer was empty. Call one of: {', '.join(tools.names)}."
@@ -95,6 +100,19 @@ def parse_reply(response: ModelResponse, *, step: int, style: Style, tools: Tool
         why = "one call at a time" if style == "one-call" else "nothing comes after finish"
         note = f"Not done ({why}): {left}."
     return ModelReply(said=said, calls=tuple(kept), note=note)
+
+
+def _written_call(said: str, step: int, tools: Toolset) -> ToolCall | None:
+    """Code that a model wrote down instead of calling: a program where it writes those, else cells."""
+    blocks = [block.strip("\n") for block in _CODE.findall(said) if block.strip()]
+    if not blocks or FINISH not in tools:
+        return None
+    if PROGRAM in tools:
+        return ToolCall(id=f"s{step}c1", name=PROGRAM, arguments={"code": "\n\n".join(blocks)})
+    if "apply" in tools:
+        edits: Json = [{"op": "create", "code": block} for block in blocks]
+        return ToolCall(id=f"s{step}c1", name="apply", arguments={"edits": edits})
+    return None
 
 
 def reply_text(response: ModelResponse) -> str:

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,7 @@ from cellwright.journal.records import Records
 from cellwright.kernel.environments.interpreters import PythonChoice
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
+from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.keys import key_variables
@@ -126,34 +128,21 @@ async def open_workspace(
     """
     options = options or WorkspaceOptions()
     setup = await anyio.to_thread.run_sync(_prepare, Path(path), workflow, options)
-    masker = masker_of(options.settings, options.secrets)
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
         network = await _open_network(stack, setup, records, options)
-        opening = open_notebook(
-            setup.notebook,
-            files=options.files,
-            limits=options.limits,
-            tier=setup.tier,
-            allow_uncontained=options.allow_uncontained,
-            python=options.python,
-            egress=network.egress if network is not None else None,
-            pool=pool,
-            settings=options.settings,
-            on_progress=options.on_progress,
-        )
         # The notebook with its kernel, as the workflow left it.
+        opening = _open_notebook(setup, options, pool, network)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
         worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=setup.tier))
-        kept = JournalTexts(records)
         context = ToolContext(
             editor=editor,
             pool=pool,
             project=ProjectFiles(
                 setup.project, reveal=options.files.reveal, protected=[setup.notebook], given=setup.data
             ),
-            kept=kept,
+            kept=JournalTexts(records),
             network=network,
             files=options.files,
             data=setup.data,
@@ -162,39 +151,8 @@ async def open_workspace(
             settings=options.settings,
             person=person,
         )
-        data = await _data_context(context)
-        granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
-        encodings = data.encodings if data is not None else dict[str, str]
-        agents = AgentContext(
-            models=models,
-            tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
-            guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope, granted=granted),
-            masker=masker,
-            kept=kept,
-            person=person,
-            drafts=options.drafts,
-            roles=setup.roles,
-            skills=setup.skills,
-            context_providers=[NotebookContext(editor), PackagesContext(editor), *([data] if data is not None else [])],
-            limits_text=_describe_limits(context),
-            survey=notebook_survey(editor, context.project, encodings),
-            put_into_effect=network.grant if network is not None else None,
-            program=programs(worker),
-        )
-
-        @asynccontextmanager
-        async def open_branch(name: str) -> AsyncGenerator[BranchWorkspace]:
-            async with open_parallel_branch(editor, setup.state / BRANCHES_FOLDER / name) as branch:
-                own = replace(context, editor=branch.editor)
-                yield BranchWorkspace(
-                    branch=branch,
-                    context=replace(
-                        agents,
-                        tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
-                        context_providers=[NotebookContext(branch.editor), *agents.context_providers[1:]],
-                        survey=notebook_survey(branch.editor, own.project, encodings),
-                    ),
-                )
+        agents = await _agent_context(context, setup, options, models, records)
+        agents = replace(agents, program=programs(worker))
 
         async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
             return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
@@ -206,8 +164,78 @@ async def open_workspace(
             profiler=context.profiler,
             has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
-            open_branch=open_branch,
+            open_branch=partial(_open_branch, context, setup, agents),
         )
+
+
+def _open_notebook(
+    setup: _WorkspaceSetup, options: WorkspaceOptions, pool: KernelPool, network: NetworkAccess | None
+) -> AbstractAsyncContextManager[OpenNotebook]:
+    return open_notebook(
+        setup.notebook,
+        files=options.files,
+        limits=options.limits,
+        tier=setup.tier,
+        allow_uncontained=options.allow_uncontained,
+        python=options.python,
+        egress=network.egress if network is not None else None,
+        pool=pool,
+        settings=options.settings,
+        on_progress=options.on_progress,
+    )
+
+
+async def _agent_context(
+    context: ToolContext, setup: _WorkspaceSetup, options: WorkspaceOptions, models: Models, records: Records
+) -> AgentContext:
+    """What the agents work with, but for programs."""
+    editor, network = context.editor, context.network
+    data = await _data_context(context)
+    masker = masker_of(options.settings, options.secrets)
+    granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
+    return AgentContext(
+        models=models,
+        tools=all_tools(context, skills=setup.skills, has_git=setup.has_git),
+        guard=Guard(rules=setup.rules, masker=masker, envelope=options.envelope, granted=granted),
+        masker=masker,
+        kept=context.kept,
+        person=context.person,
+        drafts=options.drafts,
+        roles=setup.roles,
+        skills=setup.skills,
+        context_providers=[
+            NotebookContext(editor),
+            PackagesContext(editor),
+            *([data] if data is not None else []),
+        ],
+        limits_text=_describe_limits(context),
+        survey=notebook_survey(editor, context.project, _encodings(data)),
+        put_into_effect=network.grant if network is not None else None,
+    )
+
+
+@asynccontextmanager
+async def _open_branch(
+    context: ToolContext, setup: _WorkspaceSetup, agents: AgentContext, name: str
+) -> AsyncGenerator[BranchWorkspace]:
+    """A parallel branch of the notebook, with the same context but for what looks at the notebook."""
+    async with open_parallel_branch(context.editor, setup.state / BRANCHES_FOLDER / name) as branch:
+        own = replace(context, editor=branch.editor)
+        others = agents.context_providers[1:]
+        data = next((each for each in others if isinstance(each, DataContext)), None)
+        yield BranchWorkspace(
+            branch=branch,
+            context=replace(
+                agents,
+                tools=all_tools(own, skills=setup.skills, has_git=setup.has_git),
+                context_providers=[NotebookContext(branch.editor), *others],
+                survey=notebook_survey(branch.editor, own.project, _encodings(data)),
+            ),
+        )
+
+
+def _encodings(data: DataContext | None) -> Callable[[], Mapping[str, str]]:
+    return data.encodings if data is not None else dict[str, str]
 
 
 def agent_context_opener(

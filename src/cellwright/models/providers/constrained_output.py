@@ -7,8 +7,10 @@ while it is still being written. The model is held to `{"reply": {"tool": …, "
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -116,6 +118,12 @@ def parts_of(response: ModelResponse, options: Options) -> list[ModelResponsePar
     """What the model's JSON says, as parts. Raises `BrokenAnswer`."""
     others = [part for part in response.parts if not isinstance(part, TextPart)]
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    if options.is_free and text.strip() and "{" not in text and "[" not in text:
+        # It said it in plain words.
+        return [*others, TextPart(text)]
+    if options.is_free and _CODE.search(text) and not any(_objects(text)):
+        # It wrote code instead of a call: whoever asked may know what to do with it.
+        return [*others, TextPart(text)]
     reply = _reply(text, was_cut=response.finish_reason == "length")
     if "answer" in reply and options.answer is not None:
         answer = reply["answer"]
@@ -151,9 +159,13 @@ class AnswerText:
 
 
 def _reply(text: str, *, was_cut: bool) -> Mapping[str, Any]:
-    text = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
+    bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    # With prose around it; or without its last brackets, but nothing of a text left out.
+    is_half = not was_cut and bare.startswith("{") and bare.endswith(('"', "}", "]"))
     try:
-        value: object = from_json(text, allow_partial="trailing-strings" if was_cut else False)
+        value: object = next(_objects(text), None) or from_json(
+            bare, allow_partial="trailing-strings" if was_cut else is_half
+        )
     except ValueError:
         raise BrokenAnswer("the answer should be JSON, but it does not parse") from None
     reply = cast("dict[str, Any]", value).get("reply", value) if isinstance(value, dict) else None
@@ -163,6 +175,22 @@ def _reply(text: str, *, was_cut: bool) -> Mapping[str, Any]:
     if was_cut and not isinstance(found.get("answer"), str):
         raise BrokenAnswer("it was cut off by max_tokens")
     return found
+
+
+_CODE: Final = re.compile(r"```(?:python|py)\b")
+_DECODER: Final = json.JSONDecoder()
+_MOST_OBJECTS: Final = 50
+
+
+def _objects(text: str) -> Iterator[Mapping[str, Any]]:
+    """The whole objects in a text that are a reply, in their order."""
+    for found in itertools.islice(re.finditer(r"\{", text), _MOST_OBJECTS):
+        try:
+            value, _ = _DECODER.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and value.keys() & {"reply", "tool", "answer"}:
+            yield cast("dict[str, Any]", value)
 
 
 def _asked(part: ModelRequestPart) -> ModelRequestPart:
