@@ -355,5 +355,5 @@ def _describe_limits(context: ToolContext) -> str:
     """What the notebook's code may use, said before it fails."""
     if context.tier == "D":
         return _UNCONTAINED
-    hosts = ["hosts that are approved; a cell that wants another fails, and leave for it is asked"]
+    hosts = ["hosts that are approved; a cell that wants another fails, and leave is asked if somebody is there"]
     return limits_text(context.limits, hosts=hosts if context.network is not None else (), files=context.files.mode)
