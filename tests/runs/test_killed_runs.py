@@ -111,10 +111,12 @@ async def test_a_run_killed_again_and_again_gets_a_little_further_each_time(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("held", [Fault("slow-first-byte", answer=ANSWERS[1]), Fault("stall", answer=ANSWERS[1])])
 async def test_a_run_killed_in_the_middle_of_a_thought_pays_for_it_once(
-    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, held: Fault
 ) -> None:
-    testbed.provider.script(ANSWERS[0], Fault("slow-first-byte", answer=ANSWERS[1]), *ANSWERS[2:])
+    """Before its first word, and between two pieces of an answer that people have begun to read."""
+    testbed.provider.script(ANSWERS[0], held, *ANSWERS[2:])
     arguments = (str(testbed.home), str(cache), str(project))
     pid = await anyio.to_thread.run_sync(killed.start, *arguments, "-", "1")
     await testbed.provider.until(lambda provider: provider.silent == 1, timeout_seconds=60)

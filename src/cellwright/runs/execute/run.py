@@ -384,7 +384,7 @@ class Run:
         notes = [Note(name="not allowed", text="\n".join(denied), is_data=False)] if denied else []
         notes += [brief.work_so_far(self._before)] if task.id == brief.WHOLE and self._before.tasks else []
         if task.id == brief.STORY_TASK and self._goal.begins == "agent":
-            notes.append(brief.answers_so_far(self._plan))
+            notes.append(brief.answers_so_far(self._plan, self._used.readings))
         if task.role == _FIXER and self._used.answer:
             notes.append(Note(name="the answer as it stands", text=self._used.template or self._used.answer))
         plan = "" if task.id == brief.WHOLE else brief.overview(self._plan, task)

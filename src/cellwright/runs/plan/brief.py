@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -136,9 +137,10 @@ def handed_in(plan: object, words: str) -> Plan:
     return with_story(made) if len(made.tasks) >= _STORY_TASKS or _REPORT.search(words) else made
 
 
-def answers_so_far(plan: Plan) -> Note:
-    """What the tasks came to, for whoever writes about it."""
+def answers_so_far(plan: Plan, readings: Sequence[str] = ()) -> Note:
+    """What the tasks came to and how the goal was read, for whoever writes about it."""
     lines = [f"- {task.title}: {task.note}" for task in plan.tasks if task.status == "done" and task.note]
+    lines += [f"- read as: {each}" for each in readings]
     return Note(name="answers of the tasks", text="\n".join(lines), is_data=True)
 
 
