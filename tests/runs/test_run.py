@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -85,9 +87,15 @@ async def test_whoever_reads_the_goal_first_sees_the_data_before_its_first_thoug
 ) -> None:
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     (project / "sales.csv").write_text(SALES)
+    # In a project such a file may be a cache as well: that it was named says that it is data.
+    with closing(sqlite3.connect(project / "kiosk.db")) as database:
+        database.execute("CREATE TABLE products (product_id INTEGER PRIMARY KEY, shelf_mark TEXT)")
+        database.execute("INSERT INTO products VALUES (1, 'A7')")
+        database.commit()
     async with open_factory(testbed, project, kernels) as factory:
         factory.script(finish("1"))
-        await factory.deliver(factory.goal(data=(str(project / "sales.csv"),)))
+        await factory.deliver(factory.goal(data=(str(project / "sales.csv"), str(project / "kiosk.db"))))
+        assert "shelf_mark" in factory.prompts()[0]
         assert "sales.csv" in factory.prompts()[0]
         assert all(column in factory.prompts()[0] for column in ("region", "month", "amount"))
         assert "Sum the numbers." in factory.prompts()[0]

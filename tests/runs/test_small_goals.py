@@ -7,7 +7,7 @@ import pytest
 
 from cellwright.notebook.files import read
 from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
-from cellwright.testing import CallTool
+from cellwright.testing import CallTool, Fault
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory, plan, task
@@ -129,3 +129,14 @@ async def test_a_run_of_the_version_before_is_planned_first_and_told_by_a_writer
         delivery = await factory.deliver(factory.goal(begins="planner"))
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "They sum to 6.")
         assert [each.id for each in delivery.tasks] == ["sum", "tell-the-story"]
+
+
+async def test_a_run_whose_only_task_fails_has_failed_and_leaves_no_notebook(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        factory.script(*[Fault("bad-request")] * 2)
+        delivery = await factory.deliver(factory.goal(notebook="new.py", approve="never"))
+        assert (delivery.status, delivery.answer, delivery.notebook) == ("failed", "", "")
+        assert [each.status for each in delivery.tasks] == ["failed"]
+        assert not (project / "new.py").exists()

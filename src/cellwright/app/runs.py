@@ -56,6 +56,7 @@ from cellwright.runs.execute.workspace import (
     Workspace,
 )
 from cellwright.runs.goal.goal import Goal, goal_json
+from cellwright.runs.goal.new_notebook import goal_data
 from cellwright.runs.plan.plan import RetryTask, edited
 from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits
@@ -296,6 +297,7 @@ class _RunHost:
             limits=Limits.parse(goal.limits) if goal.limits else common.limits,
             settings=settings,
             files=await self._files(goal),
+            named=await anyio.to_thread.run_sync(goal_data, goal),
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,

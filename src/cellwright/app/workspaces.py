@@ -104,6 +104,8 @@ class WorkspaceOptions:
     on_progress: Callable[[str], None] | None = None
     additions: Sequence[Addition] | None = None
     """Roles and skills of the project; None: those a person has accepted, see `TrustStore`."""
+    named: Sequence[DataFile] = ()
+    """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
     """Where what must outlast a process is kept; None: a folder named after the workflow and the notebook."""
 
@@ -190,7 +192,7 @@ async def _agent_context(
 ) -> AgentContext:
     """What the agents work with, but for programs."""
     editor, network = context.editor, context.network
-    data = await _data_context(context)
+    data = await _data_context(context, options.named)
     masker = masker_of(options.settings, options.secrets)
     granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
     return AgentContext(
@@ -334,17 +336,22 @@ async def _open_network(
 # ── what agents see without asking ──
 
 
-async def _data_context(context: ToolContext) -> DataContext | None:
+async def _data_context(context: ToolContext, named: Sequence[DataFile]) -> DataContext | None:
     """Data that was given, then the project's data files nearest to the notebook; none where there is no data."""
+    first = {file.source: file for file in (*named, *context.data)}
 
     def find() -> tuple[list[DataFile], list[DataFile]]:
         root, notebook = context.project.root, context.notebook.path
         own, others = (
-            [place_data(root / path, path, notebook=notebook, project=root) for path in paths]
+            [
+                place_data(root / path, path, notebook=notebook, project=root)
+                for path in paths
+                if not any((root / path).is_relative_to(source) for source in first)
+            ]
             for paths in project_files(root, context.files.reveal)
         )
         own.sort(key=lambda file: (file.place.count("/"), file.place))
-        return [*context.data, *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
+        return [*first.values(), *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
 
     data, others = await anyio.to_thread.run_sync(find)
     named = [file.place for file in others]

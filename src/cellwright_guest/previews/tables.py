@@ -111,6 +111,8 @@ def _rows(shown: list[columns.ColumnPreview], room: int, labels: tuple[str, list
             break
         lines.append(line)
         kept += 1
+    if kept < len(heads[0]):
+        lines[0] = "first rows:"
     return lines if kept else []
 
 

@@ -201,7 +201,9 @@ def _class(value: Any, other: plain.Other) -> str:
     if type(make) is FunctionType:
         inner = signature(make, other).removeprefix("__init__").replace("(self, ", "(").replace("(self)", "()")
         shown += f", made by {name.rpartition('.')[2]}{inner.removesuffix(' -> None')}"
-    return _documented(shown, identity.class_attribute(value, "__doc__"))
+    # What a library's own class is for is no news.
+    is_own = identity.module_of(value) in {"__main__", "__mp_main__", ""}
+    return _documented(shown, identity.class_attribute(value, "__doc__")) if is_own else shown
 
 
 def _documented(shown: str, document: Any) -> str:

@@ -280,6 +280,9 @@ class Run:
 
     async def check(self) -> RunEnd | None:
         """Whether the notebook stands up; what does not goes back to be repaired. None when that is settled."""
+        if self._plan.tasks and all(task.status == "failed" for task in self._plan.tasks):
+            # What they did was gone back on: there is nothing to tidy up or to check.
+            return None
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check(attempt)

@@ -45,7 +45,8 @@ def cell_text(
     cell = notebook.document.find(outcome.id)
     version = f" v{cell.version}" if cell is not None else ""
     name = outcome.id if outcome.name in (outcome.id, "", "_") else f"{outcome.name} ({outcome.id})"
-    details = _details(outcome, {} if known is None else known, tokens)
+    code = cell.code if cell is not None else ""
+    details = _details(outcome, code, {} if known is None else known, tokens)
     return "\n".join([f"[{name}{version}] {outcome.status} {outcome.ms:.0f} ms", *details])
 
 
@@ -105,7 +106,7 @@ def _problem(observation: Observation) -> str:
     return observation.problem
 
 
-def _details(outcome: CellOutcome, known: _KnownColumns, tokens: int) -> Iterator[str]:
+def _details(outcome: CellOutcome, code: str, known: _KnownColumns, tokens: int) -> Iterator[str]:
     if outcome.error is not None:
         line = f" (line {outcome.error.line})" if outcome.error.line else ""
         yield f"  {outcome.error.type}{line}: {clip(outcome.error.message, _OUTPUT_TOKENS)}"
@@ -114,9 +115,18 @@ def _details(outcome: CellOutcome, known: _KnownColumns, tokens: int) -> Iterato
     if outcome.console:
         yield _block("printed", outcome.console, max(tokens, _CONSOLE_TOKENS))
     shown = outcome.output.text if outcome.output is not None else ""
-    if shown and not any(variable.text == shown and "\n" not in shown for variable in outcome.variables):
+    is_told = any(variable.text == shown and "\n" not in shown for variable in outcome.variables)
+    if shown and not is_told and "".join(shown.split()) not in "".join(code.split()):
         yield _block("output", shown, max(tokens, _OUTPUT_TOKENS))
+    imported = [
+        f"{each.name} ({each.text.removeprefix('module ')})" for each in outcome.variables if each.kind == "module"
+    ]
+    if imported:
+        yield f"  imported: {', '.join(imported)}"
     for variable in outcome.variables:
+        if variable.kind == "module" or (variable.kind == "function" and variable.name.startswith("test_")):
+            # How a test went is told by itself.
+            continue
         title = f"{variable.name}: {variable.type}"
         if variable.text == shown and "\n" not in shown:
             yield f"{_block(title, shown, max(tokens, _OUTPUT_TOKENS))}, the output"
