@@ -40,7 +40,7 @@ POINTS = [
     (CrashPoint.CHILD_STARTING, 2),
     (CrashPoint.CHILD_ENDED, 2),
     (CrashPoint.RUN_ENDING, 1),
-    (CrashPoint.RUN_TOLD, 4),
+    (CrashPoint.RUN_TOLD, 3),
 ]
 
 

@@ -88,7 +88,7 @@ async def test_what_was_not_recorded_is_not_made_up(tmp_path: Path, project: Pat
         delivery = await deliver(runs, project)
     assert delivery.status == "failed"
     assert "talk.jsonl does not hold this request" in delivery.why
-    assert '+   "content": "planner recorded/agent:1#1"' in re.sub(r"\+ +", "+   ", delivery.why)
+    assert '+   "content": "coder recorded/agent:1#1"' in re.sub(r"\+ +", "+   ", delivery.why)
 
 
 def test_the_recording_holds_nothing_of_the_machine_it_was_made_on() -> None:

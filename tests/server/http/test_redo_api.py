@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cellwright.notebook.files import read
-from cellwright.testing import Fault
+from cellwright.testing import CallTool, Fault
 from tests.models.testbed import ModelTestbed, Warm
 from tests.runs.factory import apply, create, finish
 from tests.server.a_daemon import ASK
@@ -48,8 +48,8 @@ async def redo(works: Works, run: str, status: int = 200) -> Any:
 
 @pytest.mark.slow
 async def test_of_a_run_at_work_variables_come_back_by_checkpoint_and_its_agents_are_told(works: Works) -> None:
-    held = Fault("slow-first-byte", answer=finish("[1, 2]"))
-    works.factory.script(*WORK, held)
+    held = Fault("slow-first-byte", answer=CallTool("look", {}))
+    works.factory.script(*WORK, held, finish("It is [1, 2]."))
     run = await works.start()
     await works.until_silent()
     assert await redo(works, run) == {"run": run, "cells": [], "by": None, "why": NOTHING}

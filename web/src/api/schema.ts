@@ -1607,7 +1607,7 @@ export interface components {
             approve: "ask" | "envelope" | "never";
             /**
              * Begins
-             * @default planner
+             * @default agent
              * @enum {string}
              */
             begins: "planner" | "agent";
