@@ -32,6 +32,9 @@ from cellwright_guest.previews.time_limit import TimeUp
 from cellwright_guest.streams import encodable
 
 _STEP: Final = re.compile(r"\.(\w+)|\[([^\[\]]+)\]")
+_PARTS: Final = re.compile(r"\s*(?:'[^']*'|\"[^\"]*\"|[^,'\"]+)")
+_INDEXERS: Final = frozenset({"_LocIndexer", "_iLocIndexer", "_AtIndexer", "_iAtIndexer"})
+"""Of pandas: they take a row and a column."""
 _WIDE: Final = re.compile(r"\d{4}")
 _MESSAGE: Final = 1_000
 _MOST_TESTS: Final = 200
@@ -89,6 +92,8 @@ def _value(match: re.Match[str], names: Mapping[str, Any]) -> Any:
 
 def _key(item: str, value: Any) -> Any:
     """A number counts positions, unless the value has it as a key; quotes may stand around a key."""
+    if type(value).__name__ in _INDEXERS and len(parts := _PARTS.findall(item)) > 1:
+        return tuple(_key(part.strip(), None) for part in parts)
     if item[0] in "'\"" and item[-1] == item[0] and len(item) > 1:
         return item[1:-1]
     if re.fullmatch(r"-?\d{1,18}", item) and not (isinstance(value, dict) and item in value):

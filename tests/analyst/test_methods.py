@@ -317,3 +317,14 @@ def test_methods_are_short_cells_that_need_only_the_usual_libraries() -> None:
 def test_a_method_that_is_not_there_is_a_defect() -> None:
     with pytest.raises(Defect, match="no method 'guess'"):
         method_cells(["guess"])
+
+
+def test_what_is_said_of_groups_agrees_with_the_order_they_are_said_in() -> None:
+    # By ranks the first is higher; by medians the second.
+    table = pd.DataFrame({"g": ["a"] * 5 + ["b"] * 5, "y": [4, 4, 4, 9, 9, 0, 0, 5, 5, 5]})
+    row = difference(table, "y", "g")
+    assert row is not None
+    assert row["says"] == "y is higher where g is a (mean rank 6.2) than where it is b (mean rank 4.8)"
+    plain = difference(table.assign(y=[6, 6, 6, 9, 9, 0, 0, 5, 5, 5]), "y", "g")
+    assert plain is not None
+    assert plain["says"] == "y is higher where g is a (median 6) than where it is b (median 5)"

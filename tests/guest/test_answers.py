@@ -45,6 +45,7 @@ def error(text: str) -> str:
         ("@mean[{mean:.2f}]", "@mean[1.75]"),
         ("{frame.shape[0]} rows, {frame['two words'][a]} first", "2 rows, 1.5 first"),
         ("{by_year[2024]:,} and {by_year[West]}", "1,234,567 and 3"),
+        ("{frame.loc['a', 'two words']} {frame.loc[a, two words]:.2f} {frame.iloc[0, 0]}", "1.5 1.50 1.5"),
         ("{money} {part:.0%} {mean!r}", "12.30 25% 1.75"),
         ('{"mean": {mean}, "set": {}} and \\frac{1}{2}', '{"mean": 1.75, "set": {}} and \\frac{1}{2}'),
         ("no fields at all", "no fields at all"),

@@ -108,7 +108,7 @@ async def test_with_approve_never_what_could_only_be_refused_is_not_offered(
         refused = ("ask_person", "read_web_page", "install_package", "write_file", "git_commit")
         assert [name for name in refused if name in offered] == []
         # A rule allows some of its calls.
-        assert "- shell: " in offered
+        assert "- shell(command): " in offered
         assert "Nobody can be asked: take the plainest reading" in offered
         told = factory.prompts()[1]
         assert "There is no tool 'ask_person'" in told

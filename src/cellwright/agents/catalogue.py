@@ -24,7 +24,7 @@ CORE: Final = frozenset({"apply", "look", "finish", "plan", "compare_readings", 
 _FEW: Final = 7
 """A role with no more tools than these has them all in every request."""
 _HITS: Final = 8
-_LINE: Final = 64
+_LINE: Final = 84
 
 
 def others(toolset: Toolset) -> Toolset:
@@ -35,7 +35,7 @@ def others(toolset: Toolset) -> Toolset:
 
 def catalogue_text(listed: Toolset, *, is_programmed: bool) -> str:
     """A line for each of these."""
-    lines = [f"- {each.name}: {_line(each)}" for each in listed]
+    lines = [f"- {_line(each)}" for each in listed]
     if not lines:
         return ""
     how = "a program can call it" if is_programmed else "use(name, arguments) calls it"
@@ -74,10 +74,12 @@ def _search(known: Toolset, words: str) -> ToolResult:
     if not hits:
         named = ", ".join(known.without({TRY, PROGRAM}).names)
         return ToolError(kind="not-found", message=f"No tool {words[:80]!r}.", hint=f"There is: {named}.")
-    lines = [f"- {name}: {_line(known[name])}" for name in hits]
+    lines = [f"- {_line(known[name])}" for name in hits]
     return Done(text="\n".join(lines), value=list(lines))
 
 
 def _line(each: Tool) -> str:
-    first = each.description.partition("\n")[0]
-    return first if len(first) <= _LINE else f"{first[: _LINE - 1].rstrip()}…"
+    """What it is called with, and what it is for as far as there is room."""
+    needed = ", ".join(each.parameters.get("required", ()))
+    first = f"{each.name}({needed}): {each.description.partition('.')[0]}".partition("\n")[0]
+    return first if len(first) <= _LINE else f"{first[:_LINE].rpartition(' ')[0]} …"

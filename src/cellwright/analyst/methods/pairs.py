@@ -99,7 +99,11 @@ def difference(table: pd.DataFrame, y: str, x: str, note: str = "") -> dict[str,
     groups = [values[codes == place] for place in order]
     spreads = [np.ptp(np.percentile(group, [25, 75])) for group in groups]
     outcome = two_groups(groups[1], groups[0]) if len(groups) == 2 else many_groups(groups)
-    low, high = (f"{names[order[end]]} (median {np.median(groups[end]):,.4g})" for end in (0, -1))
+    medians = [float(np.median(group)) for group in groups]
+    # What is said must agree with the order, which is that of the ranks.
+    is_plain = medians[0] == min(medians) and medians[-1] == max(medians)
+    figures = [f"median {medians[end]:,.4g}" if is_plain else f"mean rank {ranks[order[end]]:,.4g}" for end in (0, -1)]
+    low, high = (f"{names[order[end]]} ({figures[end]})" for end in (0, -1))
     more, less = ("higher", "than") if len(groups) == 2 else ("highest", "and lowest")
     checked = [
         f"smallest group {min(len(group) for group in groups):,}",

@@ -143,8 +143,11 @@ _KnownColumns = dict[str, str]
 
 
 def _is_repeated(text: str, shown: str) -> bool:
-    """Whether an output has told all of it: a variable's preview is the shorter one."""
-    return bool(shown) and set(text.splitlines()) <= set(shown.splitlines())
+    """Whether an output has told all of it: a variable's preview is the shorter one, of a wide table by columns too."""
+    told, lines = set(shown.splitlines()), text.splitlines()
+    *columns, last = _columns(text) or [""]
+    is_wide = last.startswith("…") and {lines[0], *columns} <= told
+    return bool(shown) and (is_wide or set(lines) <= told)
 
 
 def _columns(text: str) -> list[str]:
