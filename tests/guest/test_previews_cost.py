@@ -1,4 +1,4 @@
-"""A preview touches a fixed amount of data, however much there is. Counted, not timed."""
+"""A preview takes a fixed amount of memory, however much data there is. Counted, not timed."""
 
 import tracemalloc
 from collections.abc import Callable

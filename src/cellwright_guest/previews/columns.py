@@ -25,8 +25,8 @@ SPAN_ROWS: Final = 64
 SAMPLE_ROWS: Final = SAMPLE_SPANS * SPAN_ROWS
 EXACT_SECONDS: Final = 0.15
 """So long all columns of one table are looked at whole."""
-_PIECE_ROWS: Final = 16_384
-_PIECE_NUMBERS: Final = 1 << 20
+_PIECE_ROWS: Final = 4_096
+_PIECE_NUMBERS: Final = 1 << 18
 CELL_ROOM: Final = 24
 _LARGE_CELL_BYTES: Final = 1 << 16
 _TYPE_LENGTH: Final = 40
