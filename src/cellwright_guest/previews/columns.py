@@ -6,7 +6,7 @@ arrow by slices, polars by the calls that start none of its threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -91,7 +91,7 @@ def describe(
     name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief, until: float
 ) -> ColumnPreview:
     """A column as told: whole where that is done by `until`, else from at most `SAMPLE_ROWS` of its values."""
-    pieces = [(start, min(start + _PIECE_ROWS, rows)) for start in range(0, rows, _PIECE_ROWS)]
+    pieces = ((start, min(start + _PIECE_ROWS, rows)) for start in range(0, rows, _PIECE_ROWS))
     facts = _of_numbers(source, until) or _of_pieces(source, pieces, until) or _of_pieces(source, spans_of(rows))
     assert facts is not None
     nulls, span = _nulls(facts, rows), _span(facts.smallest, facts.largest)
@@ -128,7 +128,7 @@ def _of_numbers(source: ColumnSource, until: float) -> _Facts | None:
     return _Facts(seen=numbers.size, missing=missing, smallest=smallest, largest=largest)
 
 
-def _of_pieces(source: ColumnSource, pieces: list[tuple[int, int]], until: float = float("inf")) -> _Facts | None:
+def _of_pieces(source: ColumnSource, pieces: Iterable[tuple[int, int]], until: float = float("inf")) -> _Facts | None:
     """Of these spans; None if it was not done in time."""
     seen = missing = 0
     smallest = largest = None
