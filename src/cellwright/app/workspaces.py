@@ -354,8 +354,8 @@ async def _data_context(context: ToolContext, named: Sequence[DataFile]) -> Data
         return [*first.values(), *own[:_MAX_PROFILED_FILES]], [*own[_MAX_PROFILED_FILES:], *others]
 
     data, others = await anyio.to_thread.run_sync(find)
-    named = [file.place for file in others]
-    return DataContext(data, context.profiler, others=named) if data or others else None
+    names = [file.place for file in others]
+    return DataContext(data, context.profiler, others=names) if data or others else None
 
 
 def _describe_limits(context: ToolContext) -> str:
