@@ -220,6 +220,7 @@ async def test_a_notebook_that_is_cancelled_while_a_cell_runs_ends(opened: Opene
                 async for event in notebook.run("all"):
                     if isinstance(event, CellFinishedEvent):
                         scope.cancel()
+        assert scope.cancelled_caught
 
 
 async def test_a_notebook_that_is_cancelled_while_its_kernel_starts_ends(opened: Opener) -> None:
