@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from inline_snapshot import snapshot
 
 from cellwright.errors import UserError
-from cellwright.tools.stubs import ToolSignature, stubs
+from cellwright.tools.stubs import ToolSignature, short_schema, stubs
 
 APPLY = ToolSignature(
     name="apply",
@@ -103,3 +103,27 @@ def test_any_schema_and_any_words_give_valid_python(parameter: object, returns: 
     (function,) = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef)]
     assert function.name == "look"
     assert all(isinstance(node, statements) for node in tree.body)
+
+
+def test_a_schema_in_a_request_has_no_bounds_and_refers_to_no_shape_that_is_used_once() -> None:
+    once = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 9}}, "additionalProperties": False}
+    itself = {"type": "object", "properties": {"then": {"$ref": "#/$defs/Itself"}}}
+    shape = {
+        "type": "object",
+        "properties": {
+            "bird": {"$ref": "#/$defs/Bird", "description": "one"},
+            "first": {"$ref": "#/$defs/Itself"},
+            "default": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+        },
+        "additionalProperties": False,
+        "$defs": {"Bird": once, "Itself": itself, "Alone": {"properties": {"more": {"$ref": "#/$defs/Alone"}}}},
+    }
+    assert short_schema(shape) == {
+        "type": "object",
+        "properties": {
+            "bird": {"type": "object", "properties": {"name": {"type": "string"}}, "description": "one"},
+            "first": {"$ref": "#/$defs/Itself"},
+            "default": {"type": "integer"},
+        },
+        "$defs": {"Itself": itself},
+    }

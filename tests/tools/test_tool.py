@@ -99,10 +99,10 @@ async def count() -> Any:
 ''')
 
 
-def test_a_provider_gets_the_same_schema() -> None:
+def test_a_provider_gets_the_schema_without_what_it_need_not_know() -> None:
     [definition] = Toolset([count]).definitions()
     assert (definition.name, definition.description) == ("count", "Count.")
-    assert definition.parameters_json_schema == count.parameters
+    assert {**definition.parameters_json_schema, "additionalProperties": False} == count.parameters
 
 
 @pytest.mark.parametrize(

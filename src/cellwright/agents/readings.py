@@ -34,12 +34,12 @@ MOST: Final = 6
 """So many readings are worth comparing."""
 AmbiguityKind = Literal["unmatched-rows", "one-entity", "base-total", "rounding", "period", "other"]
 CHECKLIST: Final[dict[AmbiguityKind, str]] = {
-    "unmatched-rows": "Rows of a join without a partner: left out, or kept with nothing?",
-    "one-entity": "What counts as one: a row, an id, a name, a visit? Are there duplicates?",
-    "base-total": "A share of which total: all rows, those with a value, those in the group?",
-    "rounding": "Rounded or exact, and rounded before or after summing?",
-    "period": "Which year or period: calendar or fiscal, of the event or of the record, both ends in?",
-    "other": "Anything else in the question that two careful people could take differently.",
+    "unmatched-rows": "rows of a join without a partner",
+    "one-entity": "a row, an id, a name or a visit; duplicates",
+    "base-total": "a share of all rows, of those with a value, of those in the group",
+    "rounding": "before or after summing",
+    "period": "calendar or fiscal, of the event or of the record",
+    "other": "whatever else",
 }
 """The ways in which questions about data can be read twice."""
 
@@ -49,11 +49,11 @@ class Reading(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(min_length=1, max_length=60, description="Short, for example `unmatched customers left out`.")
+    name: str = Field(min_length=1, max_length=60, description="Short: `unmatched customers left out`.")
     kind: AmbiguityKind
     description: str = Field(min_length=1, max_length=400, description="What is taken how, for the person.")
     how: str = Field(
-        min_length=1, max_length=2_000, description="Python over the notebook's variables; ends with the expression."
+        min_length=1, max_length=2_000, description="Python over the notebook's variables; ends with an expression."
     )
 
 
@@ -233,8 +233,8 @@ def comparison_json(comparison: ReadingComparison) -> dict[str, Json]:
 
 
 def _tool_description() -> str:
-    asks = "\n".join(f"- {kind}: {ask}" for kind, ask in CHECKLIST.items())
+    asks = "; ".join(f"{kind} ({ask})" for kind, ask in CHECKLIST.items())
     return (
-        "Try several readings of the question and see whether its answer depends on them. Use it before you answer "
-        f"where two careful people could differ. The plainest reading comes first.\n\n{asks}"
+        "Try several readings of the question and see whether its answer depends on them, where two careful people "
+        f"could differ. The plainest comes first. Kinds: {asks}."
     )

@@ -160,15 +160,13 @@ def _apply_tool(editor: NotebookEditor) -> Tool:
         edits: Annotated[list[CellEdit], Field(min_length=1, max_length=100)],
         run: Annotated[
             Literal["affected", "all", "stale", "none"],
-            Field(description="affected: the changed cells and all that depends on them."),
+            Field(description="affected: what changed and what depends on it."),
         ] = "affected",
         seconds: Seconds = 120,
     ) -> ToolResult:
         """Change cells and run what follows from it, in one call. All edits are made or none.
 
-        You get back each cell that ran with its errors, output and variables, and how the tests went. A cell that
-        somebody changed since you read it is not overwritten: you get its new text. Other code for a cell that failed
-        is tried in a branch first: if it fails there, the notebook stays as it was.
+        You get back each cell that ran with its errors, output and variables, and how the tests went.
         """
         applied = await editor.apply(
             lambda document: edits_of(edits, document), key=calling.key, run=run, seconds=seconds, tries_repairs=True

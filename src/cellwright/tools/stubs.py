@@ -17,6 +17,7 @@ from cellwright.errors import UserError
 
 _SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _DEEPEST = 12
+_DEFINED: Final = "#/$defs/"
 
 Schema = Mapping[str, Any]
 
@@ -255,19 +256,30 @@ _UNTOLD: Final = frozenset(
 )
 
 
-def short_schema(schema: Any, *, is_names: bool = False) -> Any:
+def short_schema(schema: Schema) -> Any:
     """What a model needs to write a call: every request carries it. A bound is told when it is passed."""
+    text, definitions = json.dumps(schema, default=str), mapping(schema.get("$defs"))
+    # A shape that is referred to once stands where it is used; it cannot have itself among its parts.
+    once = {name: shape for name, shape in definitions.items() if text.count(f'"{_DEFINED}{name}"') == 1}
+    kept = {name: shape for name, shape in definitions.items() if name not in once}
+    bare = {name: value for name, value in schema.items() if name != "$defs"}
+    return _shortened({**bare, "$defs": kept} if kept else bare, once)
+
+
+def _shortened(schema: Any, once: Schema, *, is_names: bool = False) -> Any:
     match schema:
         case {"anyOf": [dict() as only, {"type": "null"}], **more} if not is_names:
             # What may be null may be left out.
-            return short_schema({**only, **more})
+            return _shortened({**only, **more}, once)
+        case {"$ref": str() as place, **more} if not is_names and place.removeprefix(_DEFINED) in once:
+            return _shortened({**once[place.removeprefix(_DEFINED)], **more}, once)
         case dict():
             return {
-                name: short_schema(value, is_names=name in ("properties", "$defs") and not is_names)
+                name: _shortened(value, once, is_names=name in ("properties", "$defs") and not is_names)
                 for name, value in schema.items()
-                if is_names or name not in _UNTOLD
+                if is_names or (name not in _UNTOLD and (name, value) != ("additionalProperties", False))
             }
         case list():
-            return [short_schema(value) for value in schema]
+            return [_shortened(value, once) for value in schema]
         case _:
             return schema

@@ -52,30 +52,26 @@ class _PlanPart(BaseModel):
 
 
 class _Check(_PlanPart):
-    test: Annotated[str, Field(description="Name of the test function: test_ and small letters.")]
-    says: Annotated[str, Field(description="What holds, in one sentence.")]
+    test: Annotated[str, Field(description="test_…, a function's name.")]
+    says: Annotated[str, Field(description="What holds.")]
 
 
 class _Alternative(_PlanPart):
-    name: Annotated[str, Field(description="A few words that tell it from the others.", max_length=60)]
+    name: Annotated[str, Field(description="A few words.", max_length=60)]
     todo: str = ""
 
 
 class _Task(_PlanPart):
-    id: Annotated[str, Field(description="Short: small letters, digits, dashes.")]
+    id: Annotated[str, Field(description="Small letters, digits, dashes.")]
     title: str
-    todo: Annotated[str, Field(description="What to do, with the names of files and columns you saw.")] = ""
-    after: Annotated[
-        list[str], Field(description="Ids of tasks it needs. The others may be built at the same time.")
-    ] = []
+    todo: Annotated[str, Field(description="With the names of files and columns.")] = ""
+    after: Annotated[list[str], Field(description="Ids of tasks it needs.")] = []
     checks: list[_Check] = []
     alternatives: Annotated[
         list[_Alternative],
-        Field(max_length=MOST_ALTERNATIVES, description="2 to 5 ways or hypotheses to be tried and compared; or none."),
+        Field(max_length=MOST_ALTERNATIVES, description="2 to 5 ways to be tried and compared; or none."),
     ] = []
-    person_decides: Annotated[
-        bool, Field(description="Which alternative is kept is a matter of taste or risk: the person is asked.")
-    ] = False
+    person_decides: Annotated[bool, Field(description="Ask the person which alternative is kept.")] = False
 
 
 _TASKS: Final = TypeAdapter(tuple[Task, ...])
@@ -99,12 +95,12 @@ def plan_tool() -> Tool:
 
     @tool()
     async def plan(
-        title: Annotated[str, Field(description="The notebook's title.", min_length=1, max_length=200)],
+        title: Annotated[str, Field(min_length=1, max_length=200)],
         tasks: Annotated[list[_Task], Field(min_length=1, max_length=MOST_TASKS)],
-        deliverable: Annotated[str, Field(description="What the person will hold in their hands.")] = "",
+        deliverable: Annotated[str, Field(description="What the person gets.")] = "",
         assumptions: Annotated[list[str], Field(description="What you take for granted.")] = [],  # noqa: B006
-        hosts: Annotated[list[str], Field(description="Hosts the code will fetch from, `host` or `host:port`.")] = [],  # noqa: B006
-        packages: Annotated[list[str], Field(description="Packages that must be installed.")] = [],  # noqa: B006
+        hosts: Annotated[list[str], Field(description="That the code will fetch from.")] = [],  # noqa: B006
+        packages: Annotated[list[str], Field(description="To be installed.")] = [],  # noqa: B006
     ) -> ToolResult:
         """Have the goal done as several tasks, each by an agent of its own; nothing comes after this.
 

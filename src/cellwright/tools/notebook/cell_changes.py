@@ -213,20 +213,20 @@ def label(cell: Cell) -> str:
 
 _MOST_SECONDS: Final = 3_600
 
-Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="Deadline; what still runs then is interrupted.")]
+Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS, description="Deadline.")]
 
 
 class CellEdit(BaseModel):
-    """One edit. `create` takes code, and name and a place if wanted; all others take cell and base_version."""
+    """`create` takes code, and name and a place if wanted; all others take cell and base_version."""
 
     model_config = ConfigDict(extra="forbid")
 
     op: Literal["create", "edit", "delete", "move", "rename", "configure"]
-    cell: Annotated[str | None, Field(description="Id or name of an existing cell.")] = None
-    base_version: Annotated[int | None, Field(description="The cell's version you have read.")] = None
+    cell: Annotated[str | None, Field(description="Id or name.")] = None
+    base_version: Annotated[int | None, Field(description="Its version.")] = None
     code: str | None = None
     name: str | None = None
-    after: Annotated[str | None, Field(description="Place it behind this cell.")] = None
+    after: Annotated[str | None, Field(description="A cell.")] = None
     before: str | None = None
     at: Literal["start", "end"] | None = None
     config: Annotated[dict[str, bool] | None, Field(description="hide_code, disabled")] = None
