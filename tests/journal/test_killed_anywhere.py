@@ -140,7 +140,7 @@ def test_a_run_killed_on_postgres_gives_the_same_result(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(len(REST), often=2)
+@pytest.mark.sampled(len(REST), often=4)
 @pytest.mark.parametrize(("point", "visit"), REST)
 def test_a_run_killed_anywhere_gives_the_same_result(
     warm: Warm, where: str, tmp_path: Path, undisturbed: dict[str, Any], point: CrashPoint, visit: int

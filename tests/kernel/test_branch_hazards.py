@@ -227,7 +227,7 @@ async def test_two_branches_at_once_say_what_a_plain_run_says_and_leave_the_pare
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(len(CASES | HEAVY), often=6)
+@pytest.mark.sampled(len(CASES | HEAVY), often=10)
 @pytest.mark.parametrize("ground", CASES | HEAVY, indirect=True)
 async def test_the_same_holds_again_and_again(ground: Ground) -> None:
     branches, plain = await said(ground, repeats=REPEATS)

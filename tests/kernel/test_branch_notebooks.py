@@ -140,7 +140,7 @@ async def test_a_notebook_tried_and_committed_cell_by_cell_is_what_a_plain_run_m
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(len(NOTEBOOKS), often=9)
+@pytest.mark.sampled(len(NOTEBOOKS), often=14)
 @pytest.mark.parametrize("name", sorted(NOTEBOOKS.keys() - set(FEW)))
 async def test_every_other_notebook_is_too(opened: Opener, name: str, tmp_path: Path) -> None:
     plain, tried = await both_ways(opened, name, tmp_path)
