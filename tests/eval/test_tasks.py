@@ -13,7 +13,7 @@ from eval.task import Kind, Task, read_tasks
 from eval.worker import print_of
 
 TASKS = read_tasks()
-REMADE = {"duckdb", "xlsx"}
+REMADE = {".duckdb", ".xlsx"}
 """Formats that write down when they were made."""
 
 
@@ -43,7 +43,7 @@ def test_a_tasks_data_is_made_the_same_each_time_and_nothing_else_is_made(task: 
         task.make(folder)
     assert sorted(path.name for path in first.iterdir()) == sorted(task.data)
     assert task.right(first) == task.right(second)
-    if not any(name.endswith(tuple(REMADE)) for name in task.data):
+    if not any(path.suffix in REMADE for path in first.rglob("*")):
         assert print_of(first, task.data) == print_of(second, task.data)
 
 
