@@ -45,6 +45,35 @@ def test_a_notebook_is_run_by_the_daemon_that_is_up(
     assert psutil.Process().children() == here
 
 
+def test_a_notebook_is_verified_by_the_daemon_that_is_up_and_its_proof_is_kept(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write, tmp_path: Path
+) -> None:
+    path, out = write_notebook("x = 1", "def test_x():\n    assert x == 1"), tmp_path / "proof.json"
+    here = psutil.Process().children()
+    words = ("notebook", "verify", str(path), "--out", str(out), "--json")
+    view = json.loads(run_here(testbed.home, *words).stdout)
+    assert [(check["name"], check["outcome"]) for check in view["checks"]] == [("test_x", "passed")]
+    assert json.loads(out.read_bytes()) == view["proof"]
+    assert zygotes_of(daemon.version.pid)
+    assert psutil.Process().children() == here
+    assert json.loads(run_here(testbed.home, "notebook", "proof", str(path), "--json").stdout)["sound"]
+
+
+def test_why_a_notebook_is_not_verified_is_told_as_without_a_daemon(
+    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
+) -> None:
+    path = write_notebook("1 / 0")
+    words = ("notebook", "verify", str(path))
+    by_daemon = run_here(testbed.home, *words, code=1)
+    daemon.ask("POST", "/daemon/stop", as_json({"when": "now"}))
+    eventually(lambda: not psutil.pid_exists(daemon.version.pid))
+    alone = run_here(testbed.home, *words, code=1)
+    assert "not verified" in alone.stdout
+    assert by_daemon.stdout == alone.stdout
+    assert "hint: " in alone.stderr
+    assert {*by_daemon.stderr.splitlines()} == {*alone.stderr.splitlines()}
+
+
 def test_what_is_wrong_with_the_request_is_told_as_without_a_daemon(
     daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
 ) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import secrets
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -19,7 +22,7 @@ from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify.fresh_environment import fresh_environments
 from cellwright.runs.verify.judge import SOURCE_NOTES, Machine
-from cellwright.runs.verify.proof import ProofStore, Signer
+from cellwright.runs.verify.proof import ProofStore, Signer, fingerprint, to_json
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
@@ -76,6 +79,34 @@ async def verify_notebook(
         return outcome, None
     store, signed = ProofStore(home=settings.home), outcome.signed
     return outcome, await anyio.to_thread.run_sync(lambda: store.put(signed, path.resolve(), options.data))
+
+
+def verification_result(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]:
+    """What was found as `--json` shows it; only the hints of its reasons are still `Hint`s."""
+    report = result.report
+    reasons = result.reasons if isinstance(result, NotVerified) else ()
+    signed = result.signed if isinstance(result, Verified) else None
+    return {
+        "verified": signed is not None,
+        "reasons": [{"kind": reason.kind, "text": reason.text, "hint": reason.hint} for reason in reasons],
+        "cells": [
+            {"id": cell.cell, "label": cell.label, "status": cell.status, "same": cell.is_same} for cell in report.cells
+        ],
+        "checks": [dataclasses.asdict(check) for check in report.checks],
+        "lint": [dataclasses.asdict(finding) for finding in report.findings],
+        "data": [dataclasses.asdict(data) for data in report.data],
+        "environment": {
+            "has_header": report.has_header,
+            "packages": dict(report.packages),
+            "python": report.python,
+            "source": report.source,
+            "note": SOURCE_NOTES.get(report.source, ""),
+        },
+        "tier": report.tier,
+        "proof": json.loads(to_json(signed)) if signed is not None else None,
+        "fingerprint": fingerprint(signed.key) if signed is not None else None,
+        "stored": str(stored) if stored is not None else None,
+    }
 
 
 def check_outcome(outcome: Verified | NotVerified, proof: Path | None) -> CheckOutcome:

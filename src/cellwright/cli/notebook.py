@@ -13,6 +13,7 @@ from cellwright.cli.notebook_options import NotebookChoice
 from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
+from cellwright.cli.render.verification import show_verification
 from cellwright.errors import UserError
 from cellwright.kernel.process.zygote_process import beginning_zygote
 from cellwright.settings import Settings
@@ -69,13 +70,15 @@ def verify(
         allow_uncontained=allow_uncontained,
         python=python,
     )
-    # A notebook with a header gets interpreters of its own, which need nothing of what a zygote imports.
-    with beginning_zygote(Settings.read().cache / "zygote", is_warm=not _has_header(file)) as begun:
+    if out is not None and out.resolve() == file.resolve():
+        raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
+    view = _verify(file, choice, seconds=timeout, is_strict=strict)
+    if out is not None and view["proof"] is not None:
         from cellwright.cli import notebook_proofs
 
-        given_so = {"seconds": timeout, "is_strict": strict, "out": out, "as_json": as_json}
-        verified = notebook_proofs.verify_now(file, choice.read(), begun, **given_so)
-    raise typer.Exit(0 if verified else 1)
+        notebook_proofs.write_proof(out, view["proof"])
+    console.result(view, as_json, show_verification)
+    raise typer.Exit(0 if view["verified"] else 1)
 
 
 @app.command()
@@ -97,7 +100,7 @@ def _run(file: Path, chosen: NotebookChoice, *edits: object) -> dict[str, Any]:
     """What came of it; in words where somebody can act on it."""
     settings = Settings.read()
     result = None
-    if not edits and (settings.home / "daemon.sock").exists():
+    if not edits and _may_have_daemon(settings):
         from cellwright.cli import notebook_daemon
 
         result = notebook_daemon.run_in_daemon(file, chosen, settings)
@@ -109,6 +112,28 @@ def _run(file: Path, chosen: NotebookChoice, *edits: object) -> dict[str, Any]:
     if held_back := result["held_back"]:
         held_back["hint"] = hint_text(held_back["hint"])
     return result
+
+
+def _verify(file: Path, chosen: NotebookChoice, *, seconds: float, is_strict: bool) -> dict[str, Any]:
+    settings = Settings.read()
+    view = None
+    if _may_have_daemon(settings):
+        from cellwright.cli import notebook_daemon
+
+        view = notebook_daemon.verify_in_daemon(file, chosen, settings, seconds=seconds, is_strict=is_strict)
+    if view is None:
+        # A notebook with a header gets interpreters of its own, which need nothing of what a zygote imports.
+        with beginning_zygote(settings.cache / "zygote", is_warm=not _has_header(file)) as begun:
+            from cellwright.cli import notebook_proofs
+
+            view = notebook_proofs.verify_here(file, chosen.read(), begun, seconds=seconds, is_strict=is_strict)
+    for reason in view["reasons"]:
+        reason["hint"] = hint_text(reason["hint"])
+    return view
+
+
+def _may_have_daemon(settings: Settings) -> bool:
+    return (settings.home / "daemon.sock").exists()
 
 
 def _has_header(file: Path) -> bool:

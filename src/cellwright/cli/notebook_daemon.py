@@ -1,4 +1,4 @@
-"""A notebook run by the daemon that is up: its zygote is warm, and this process loads next to nothing."""
+"""A notebook run or verified by the daemon that is up: its zygote is warm, and this process loads next to nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import anyio
 from cellwright.cli.notebook_options import NotebookChoice
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable
-from cellwright.remedies import parse_remedy
+from cellwright.remedies import Hint, parse_remedy
 from cellwright.server.daemon.connection import DaemonConnection, as_json, find_daemon, read_error
 from cellwright.server.daemon.launch import DaemonLaunch
 from cellwright.settings import Settings
@@ -21,6 +21,36 @@ from cellwright.settings import Settings
 
 def run_in_daemon(file: Path, chosen: NotebookChoice, settings: Settings) -> dict[str, Any] | None:
     """What came of it; None if no daemon of this version is up, and nothing was done."""
+    result = _asked("/notebook-runs", _body(file, chosen, settings, may_ask=console.is_interactive()), chosen, settings)
+    if result is not None and (held_back := result["held_back"]):
+        held_back["hint"] = _read_hint(held_back["hint"])
+    return result
+
+
+def verify_in_daemon(
+    file: Path, chosen: NotebookChoice, settings: Settings, *, seconds: float, is_strict: bool
+) -> dict[str, Any] | None:
+    """What a check from scratch found; None if no daemon of this version is up, and nothing was done."""
+    body = _body(file, chosen, settings, seconds=seconds, is_strict=is_strict)
+    result = _asked("/notebook-verifications", body, chosen, settings)
+    for reason in result["reasons"] if result is not None else ():
+        reason["hint"] = _read_hint(reason["hint"])
+    return result
+
+
+def _body(file: Path, chosen: NotebookChoice, settings: Settings, **more: Any) -> bytes:
+    words = chosen.words()
+    if chosen.project is not None:
+        words["project"] = str(chosen.project.absolute())
+    given = {"path": str(file.absolute()), "here": str(Path.cwd()), "connection": dict(settings.connection.variables)}
+    return as_json({**words, **given, **more}) or b""
+
+
+def _read_hint(hint: Any) -> Hint:
+    return parse_remedy(hint) or hint
+
+
+def _asked(route: str, body: bytes, chosen: NotebookChoice, settings: Settings) -> dict[str, Any] | None:
     launch = DaemonLaunch()
     try:
         found = find_daemon(settings, launch)
@@ -32,25 +62,17 @@ def run_in_daemon(file: Path, chosen: NotebookChoice, settings: Settings) -> dic
     with closing(found):
         if not isinstance(found, DaemonConnection) or found.version.version != launch.version:
             return None
-        return _followed(found, file, chosen, settings)
+        return _followed(found, route, body, chosen, settings)
 
 
-def _followed(daemon: DaemonConnection, file: Path, chosen: NotebookChoice, settings: Settings) -> dict[str, Any]:
-    words = chosen.words()
-    if chosen.project is not None:
-        words["project"] = str(chosen.project.absolute())
-    body = {
-        **words,
-        "path": str(file.absolute()),
-        "here": str(Path.cwd()),
-        "may_ask": console.is_interactive(),
-        "connection": dict(settings.connection.variables),
-    }
+def _followed(
+    daemon: DaemonConnection, route: str, body: bytes, chosen: NotebookChoice, settings: Settings
+) -> dict[str, Any]:
     try:
-        for line in daemon.follow_lines("POST", "/notebook-runs", as_json(body) or b""):
+        for line in daemon.follow_lines("POST", route, body):
             match line:
                 case {"result": result}:
-                    return _worded(result)
+                    return result
                 case {"problem": problem}:
                     raise read_error(json.dumps(problem).encode(), "")
                 case {"note": text}:
@@ -79,9 +101,3 @@ def _answer(question: dict[str, Any], settings: Settings) -> None:
         raise _ended()
     with closing(daemon):
         daemon.ask("POST", f"/notebook-runs/questions/{question['id']}", as_json({"keep": keep}))
-
-
-def _worded(result: dict[str, Any]) -> dict[str, Any]:
-    if held_back := result["held_back"]:
-        held_back["hint"] = parse_remedy(held_back["hint"]) or held_back["hint"]
-    return result

@@ -10,14 +10,13 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-from rich.text import Text
 
 from cellwright.app import Files, open_pool
 from cellwright.app.notebooks import kernel_options
-from cellwright.app.verification import verify_notebook
+from cellwright.app.verification import verification_result, verify_notebook
 from cellwright.cli.notebook_options import NotebookOptions
 from cellwright.cli.render import console
-from cellwright.cli.render.remedies import hint_text
+from cellwright.cli.render.verification import say
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import our_interpreter
@@ -28,8 +27,7 @@ from cellwright.notebook.atomic_write import write_atomically
 from cellwright.notebook.files import NotebookFile, read
 from cellwright.runs.verify.fresh_environment import fresh_packages
 from cellwright.runs.verify.input_files import FileLocations
-from cellwright.runs.verify.judge import SOURCE_NOTES
-from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, fingerprint, parse, to_json
+from cellwright.runs.verify.proof import ProofStore, Signer, StoredProof, parse, to_json
 from cellwright.runs.verify.proof_status import ProofStatus, proof_status
 from cellwright.runs.verify.verification import NotVerified, Verified, tools_here
 from cellwright.sandbox.spec import Limits
@@ -41,91 +39,29 @@ _CHANGES = 30
 # ── verify ──
 
 
-def verify_now(
-    path: Path,
-    options: NotebookOptions,
-    begun: ZygoteProcess,
-    *,
-    seconds: float,
-    is_strict: bool,
-    out: Path | None,
-    as_json: bool,
-) -> bool:
-    """Verify, keep the proof, show what was found; whether it is verified."""
+def verify_here(
+    path: Path, options: NotebookOptions, begun: ZygoteProcess, *, seconds: float, is_strict: bool
+) -> dict[str, Any]:
+    """Verify in this process, on the zygote that was begun, and keep the proof; what was found."""
     settings = Settings.read()
-    if out is not None and out.resolve() == path.resolve():
-        raise UserError("--out names the notebook itself.", hint="A proof never goes into the notebook.")
 
     async def verified() -> tuple[Verified | NotVerified, Path | None]:
         given: dict[str, Any] = {**options, "seconds": seconds, "is_strict": is_strict, "on_progress": console.note}
         async with open_pool(settings, begun) as pool:
             return await verify_notebook(path, settings=settings, pool=pool, **given)
 
-    result, stored = anyio.run(verified)
-    if isinstance(result, Verified) and out is not None:
-        _write(out, to_json(result.signed))
-    console.result(_view(result, stored), as_json, _show)
-    return isinstance(result, Verified)
+    return verification_result(*anyio.run(verified))
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_proof(path: Path, proof: Any) -> None:
+    """Put a proof where a person wants it, as it is stored. Raises `Unavailable`."""
     try:
-        write_atomically(path, content)
+        write_atomically(path, to_json(parse(json.dumps(proof).encode(), "the proof")))
     except OSError as error:
         raise Unavailable(
             f"The proof could not be written to {str(path)!r}: {error.strerror}.",
             hint="It is stored all the same: `cellwright notebook proof` finds it. Name another --out.",
         ) from error
-
-
-def _view(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]:
-    report = result.report
-    reasons = result.reasons if isinstance(result, NotVerified) else ()
-    return {
-        "verified": isinstance(result, Verified),
-        "reasons": [{"kind": reason.kind, "text": reason.text, "hint": hint_text(reason.hint)} for reason in reasons],
-        "cells": [
-            {"id": cell.cell, "label": cell.label, "status": cell.status, "same": cell.is_same} for cell in report.cells
-        ],
-        "checks": [dataclasses.asdict(check) for check in report.checks],
-        "lint": [dataclasses.asdict(finding) for finding in report.findings],
-        "data": [dataclasses.asdict(data) for data in report.data],
-        "environment": {
-            "has_header": report.has_header,
-            "packages": dict(report.packages),
-            "python": report.python,
-            "source": report.source,
-        },
-        "tier": report.tier,
-        "proof": json.loads(to_json(result.signed)) if isinstance(result, Verified) else None,
-        "stored": str(stored) if stored is not None else None,
-    }
-
-
-def _show(view: Mapping[str, Any]) -> None:
-    for reason in view["reasons"]:
-        _say("✗", reason["text"], "red")
-        if reason["hint"]:
-            console.people.print(Text(f"  hint: {reason['hint']}", style="cyan"), soft_wrap=True)
-    for check in view["checks"]:
-        is_good = check["outcome"] in ("passed", "skipped")
-        _say("✓" if is_good else "✗", f"check {check['name']}: {check['outcome']}", "green" if is_good else "red")
-    for finding in view["lint"]:
-        if finding["severity"] == "formatting":
-            _say("!", f"line {finding['line']}: {finding['message']} ({finding['code']})", "yellow")
-    if view["verified"]:
-        header = view["environment"]["has_header"]
-        packages = f"{len(view['environment']['packages'])} packages"
-        names = [one["path"] for one in view["data"]]
-        _say("✓", view["proof"]["proof"]["determinism"], "green")
-        source = f"{packages} from its header" if header else f"no header: Cellwright's own {packages}"
-        _say("✓", f"Python {view['environment']['python']}; {source}", "green")
-        if note := SOURCE_NOTES.get(view["environment"]["source"], ""):
-            _say("!", note, "yellow")
-        _say("✓", f"data: {', '.join(names[:10]) or 'none'}{' …' if len(names) > 10 else ''}", "green")
-        _say("✓", f"verified, and signed with key {fingerprint(view['proof']['key'])}", "bold green")
-    else:
-        _say("✗", "not verified", "bold red")
 
 
 # ── proof ──
@@ -214,17 +150,13 @@ def _show_status(view: Mapping[str, Any]) -> None:
             words = f"The proof is signed with a key that is not ours: {view['key']}."
             console.error(CellwrightError(words, hint=f"Ask whoever made it for their key's print. {_VERIFY}"))
         case _:
-            _say("✓", f"signed with our key {view['key']} on {view['made_at']}", "green")
+            say("✓", f"signed with our key {view['key']} on {view['made_at']}", "green")
     for change in view["changes"][:_CHANGES]:
-        _say("✗", f"{change['about']}: {change['text']}", "red")
+        say("✗", f"{change['about']}: {change['text']}", "red")
     if len(view["changes"]) > _CHANGES:
-        _say("✗", f"and {len(view['changes']) - _CHANGES} more changes; --json lists all", "red")
+        say("✗", f"and {len(view['changes']) - _CHANGES} more changes; --json lists all", "red")
     if view["sound"]:
-        _say("✓", "nothing has changed since", "bold green")
+        say("✓", "nothing has changed since", "bold green")
 
 
 _VERIFY = "`cellwright notebook verify` makes one."
-
-
-def _say(mark: str, text: str, style: str) -> None:
-    console.results.print(Text.assemble((mark, style), " ", text), soft_wrap=True)

@@ -25,8 +25,8 @@ When = Literal["now", "idle"]
 Words = Annotated[str, StringConstraints(max_length=8_000)]
 
 
-class RunNotebookBody(RequestModel):
-    """A notebook to be run from top to bottom, with its options as they were typed."""
+class NotebookBody(RequestModel):
+    """A notebook, with options as they were typed."""
 
     path: Words
     """Absolute."""
@@ -40,12 +40,25 @@ class RunNotebookBody(RequestModel):
     tier: Tier | None = None
     allow_uncontained: bool = False
     python: Literal["header", "ours"] = "header"
-    may_ask: bool = False
-    """Whether a person is there who can say whether more changed files are kept than the limits let pass."""
     connection: dict[Annotated[str, StringConstraints(min_length=1, max_length=200)], Words] = Field(
         default={}, repr=False
     )
     """Proxies, certificates and indexes in force where the command was given."""
+
+
+class RunNotebookBody(NotebookBody):
+    """A notebook to be run from top to bottom."""
+
+    may_ask: bool = False
+    """Whether a person is there who can say whether more changed files are kept than the limits let pass."""
+
+
+class VerifyNotebookBody(NotebookBody):
+    """A notebook to be run twice from scratch, judged, and proven if all is well."""
+
+    seconds: Annotated[float, Field(gt=0)] = 600
+    """How long each of the two runs may take."""
+    is_strict: bool = False
 
 
 class KeepChangesBody(RequestModel):

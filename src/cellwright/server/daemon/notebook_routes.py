@@ -1,4 +1,4 @@
-"""Running one notebook for a command, on the daemon's warm zygote: told line by line as it goes.
+"""Running or verifying one notebook for a command, on the daemon's warm zygote: told line by line as it goes.
 
 Each line is a JSON object with one name: `note`, `cell`, `question`, and last `result` or `problem`. Whoever hangs up
 ends it.
@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from anyio.streams.memory import MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from cellwright.app.notebook_choice import TypedOptions, open_options
 from cellwright.app.notebook_runs import run_notebook
+from cellwright.app.verification import verification_result, verify_notebook
 from cellwright.errors import CellwrightError
-from cellwright.remedies import Remedy, remedy_json
+from cellwright.remedies import Hint, Remedy, remedy_json
 from cellwright.sandbox.host.file_changes import UnkeptChanges
 from cellwright.server.daemon.daemon import Daemon
-from cellwright.server.daemon.messages import KeepChangesBody, RunNotebookBody
+from cellwright.server.daemon.messages import KeepChangesBody, NotebookBody, RunNotebookBody, VerifyNotebookBody
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.auth.dependencies import Steerer
 from cellwright.server.http.errors import ResourceNotFound
@@ -42,38 +43,53 @@ class _KeepQuestion:
     keep: bool = False
 
 
+Line = dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CommandedRun:
+class _Commanded:
     """One notebook that a command waits for."""
 
-    said: RunNotebookBody
     live: RunExecutor
     settings: Settings
     questions: dict[str, _KeepQuestion]
-    told: MemoryObjectSendStream[dict[str, Any]]
+    told: MemoryObjectSendStream[Line]
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
-    async def run(self) -> None:
+    async def follow(self, work: Callable[[], Awaitable[Line]]) -> None:
         """Until it is over, or whoever waits has hung up."""
         with self.told, self.scope:
             try:
-                self._tell(result=_plain(await self._result()))
+                self._tell(result=await work())
             except CellwrightError as error:
                 self._tell(problem=json.loads(bytes(error_response(error, str).body)))
 
-    async def _result(self) -> dict[str, Any]:
-        said = self.said
-        typed = said.model_dump(exclude={"path", "may_ask", "connection"})
-        settings = await anyio.to_thread.run_sync(self.settings.for_command, said.connection)
-        return await run_notebook(
+    async def run(self, said: RunNotebookBody) -> Line:
+        """All cells from top to bottom."""
+        result = await run_notebook(
             Path(said.path),
             self._tell_cell,
-            pool=self.live.pool,
-            settings=settings,
-            on_progress=self._tell_note,
             ask_to_keep=self._ask if said.may_ask else None,
-            **open_options(TypedOptions(**typed)),
+            **await self._options(said, {"may_ask"}),
         )
+        if held_back := result["held_back"]:
+            held_back["hint"] = _plain(held_back["hint"])
+        return result
+
+    async def verify(self, said: VerifyNotebookBody) -> Line:
+        """Twice from scratch, and a proof that is kept if all is well."""
+        options = await self._options(said, {"seconds", "is_strict"})
+        outcome = await verify_notebook(Path(said.path), seconds=said.seconds, is_strict=said.is_strict, **options)
+        result = verification_result(*outcome)
+        for reason in result["reasons"]:
+            reason["hint"] = _plain(reason["hint"])
+        return result
+
+    async def _options(self, said: NotebookBody, own: set[str]) -> dict[str, Any]:
+        typed = said.model_dump(exclude={"path", "connection", *own})
+        settings = await anyio.to_thread.run_sync(self.settings.for_command, said.connection)
+        options = open_options(TypedOptions(**typed))
+        return {"pool": self.live.pool, "settings": settings, "on_progress": self._tell_note, **options}
 
     def _tell_note(self, text: str) -> None:
         self._tell(note=text)
@@ -97,34 +113,24 @@ class _CommandedRun:
 
 def notebook_routes(daemon: Daemon, live: RunExecutor, settings: Settings) -> APIRouter:
     """For commands that would otherwise warm up a zygote of their own."""
-    router = APIRouter(prefix="/notebook-runs")
+    router = APIRouter()
     questions: dict[str, _KeepQuestion] = {}
 
-    @router.post("")
+    def commanded() -> tuple[_Commanded, MemoryObjectReceiveStream[Line]]:
+        send, receive = anyio.create_memory_object_stream[Line](float("inf"))
+        return _Commanded(live=live, settings=settings, questions=questions, told=send), receive
+
+    @router.post("/notebook-runs")
     async def run(_: Steerer, request: Request, said: RunNotebookBody) -> StreamingResponse:
-        send, receive = anyio.create_memory_object_stream[dict[str, Any]](float("inf"))
-        commanded = _CommandedRun(said=said, live=live, settings=settings, questions=questions, told=send)
+        begun, told = commanded()
+        return _streamed(daemon, request, begun, told, lambda: begun.run(said))
 
-        async def hear_hanging_up() -> None:
-            # Sending would tell, but a cell may say nothing for hours.
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            commanded.scope.cancel()
+    @router.post("/notebook-verifications")
+    async def verify(_: Steerer, request: Request, said: VerifyNotebookBody) -> StreamingResponse:
+        begun, told = commanded()
+        return _streamed(daemon, request, begun, told, lambda: begun.verify(said))
 
-        async def lines() -> AsyncGenerator[bytes]:
-            # Not in a task group of this generator: it is ended from outside, between two lines.
-            daemon.start_soon(commanded.run)
-            daemon.start_soon(hear_hanging_up)
-            try:
-                with receive:
-                    async for line in receive:
-                        yield json.dumps(line).encode() + b"\n"
-            finally:
-                commanded.scope.cancel()
-
-        return StreamingResponse(lines(), media_type="application/x-ndjson")
-
-    @router.post("/questions/{question}", status_code=204)
+    @router.post("/notebook-runs/questions/{question}", status_code=204)
     async def answer(_: Steerer, question: str, said: KeepChangesBody) -> None:
         if (found := questions.get(question)) is None:
             raise ResourceNotFound("Nobody asks that any more.")
@@ -134,9 +140,33 @@ def notebook_routes(daemon: Daemon, live: RunExecutor, settings: Settings) -> AP
     return router
 
 
-def _plain(result: dict[str, Any]) -> dict[str, Any]:
-    """The result with its hint as JSON: a remedy is put in words by whoever shows it."""
-    held_back = result["held_back"]
-    if held_back is not None and isinstance(hint := held_back["hint"], Remedy):
-        held_back["hint"] = remedy_json(hint)
-    return result
+def _streamed(
+    daemon: Daemon,
+    request: Request,
+    begun: _Commanded,
+    told: MemoryObjectReceiveStream[Line],
+    work: Callable[[], Awaitable[Line]],
+) -> StreamingResponse:
+    async def hear_hanging_up() -> None:
+        # Sending would tell, but a cell may say nothing for hours.
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        begun.scope.cancel()
+
+    async def lines() -> AsyncGenerator[bytes]:
+        # Not in a task group of this generator: it is ended from outside, between two lines.
+        daemon.start_soon(lambda: begun.follow(work))
+        daemon.start_soon(hear_hanging_up)
+        try:
+            with told:
+                async for line in told:
+                    yield json.dumps(line).encode() + b"\n"
+        finally:
+            begun.scope.cancel()
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+
+def _plain(hint: Hint) -> Any:
+    """A hint as JSON: a remedy is put in words by whoever shows it."""
+    return remedy_json(hint) if isinstance(hint, Remedy) else hint
