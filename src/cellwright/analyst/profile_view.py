@@ -19,6 +19,7 @@ _MAX_SHOWN_LENGTH: Final = 40
 _MAX_NAME_LENGTH: Final = 120
 _SEVERITY: Final = {"problem": 0, "warning": 1, "note": 2}
 _LARGE: Final = 1e15
+_LEVELLED: Final = {"spaces": "stripped", "case": "in one case", "zeros": "without leading zeros"}
 
 
 def column_cells(column: ColumnProfile, rows: int) -> tuple[str, str, str, str, str]:
@@ -73,7 +74,8 @@ def join_words(join: Join) -> str:
     left = f"{shown(join.left)}.{literal(join.left_column)}"
     right = f"{shown(join.right)}.{literal(join.right_column)}"
     covered = f"{join.left_coverage:.0%} of the left values found on the right, {join.right_coverage:.0%} of the right"
-    return f"{left} = {right}: {join.relation}, {covered} on the left"
+    needs = f" once {' and '.join(_LEVELLED[need] for need in join.needs)}" if join.needs else ""
+    return f"{left} = {right}{needs}: {join.relation}, {covered} on the left"
 
 
 def by_severity(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:

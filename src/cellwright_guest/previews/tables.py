@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from os.path import commonprefix
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -126,8 +125,13 @@ def _in_common(texts: list[str]) -> tuple[int, int]:
     least, most = min(texts), max(texts)
     if least == most:
         return 0, 0
-    start = len(commonprefix([least, most]))
-    return start, len(commonprefix([text[start:][::-1] for text in texts]))
+    start = _same_start(least, most)
+    rests = [text[start:][::-1] for text in texts]
+    return start, _same_start(min(rests), max(rests))
+
+
+def _same_start(one: str, other: str) -> int:
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _row(cells: tuple[str, ...], same: list[tuple[int, int]]) -> str:
@@ -144,8 +148,10 @@ def _cut(text: str, longest: int, start: int, end: int) -> str:
     half = (longest - len(own)) // 2
     if len(text) <= longest or half < 3:
         return columns.cut_middle(text, longest)
-    return columns.cut_middle(text[:start], longest - len(own) - min(half, end)) + own + (
-        columns.cut_middle(text[len(text) - end :], max(half, longest - len(own) - start))
+    return (
+        columns.cut_middle(text[:start], longest - len(own) - min(half, end))
+        + own
+        + (columns.cut_middle(text[len(text) - end :], max(half, longest - len(own) - start)))
     )
 
 
