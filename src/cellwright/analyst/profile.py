@@ -58,7 +58,8 @@ def with_paths(profile: records.Profile, rename: Callable[[str], str]) -> record
 
     def renamed(table: records.TableProfile) -> records.TableProfile:
         reading = replace(table.reading, path=rename(table.reading.path))
-        return replace(table, reading=reading, files=tuple(map(rename, table.files)))
+        shared = (replace(each, file=rename(each.file), other=rename(each.other)) for each in table.shared)
+        return replace(table, reading=reading, files=tuple(map(rename, table.files)), shared=tuple(shared))
 
     def reshaped(shape: records.FileShape) -> records.FileShape:
         reading = replace(shape.reading, path=rename(shape.reading.path))
@@ -128,7 +129,8 @@ def _check_profile(profile: records.Profile) -> None:
         raise _unsound("a join is between tables that are not there")
     read = (path for table in profile.tables for path in (table.reading.path, *table.files))
     shaped = (path for shape in profile.shapes for path in (shape.reading.path, *shape.files))
-    for path in (*read, *shaped, *profile.others, *(skipped.path for skipped in profile.skipped)):
+    shared = (path for table in profile.tables for each in table.shared for path in (each.file, each.other))
+    for path in (*read, *shaped, *shared, *profile.others, *(skipped.path for skipped in profile.skipped)):
         is_long = len(path) > _MAX_PATH_LENGTH
         if not path or is_long or "\0" in path or path.startswith("/") or ".." in PurePosixPath(path).parts:
             raise _unsound("a path in it leads elsewhere")

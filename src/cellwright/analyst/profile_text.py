@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from cellwright.analyst import profile_view
+from cellwright.analyst.file_differences import difference_lines
 from cellwright.analyst.file_groups import FileGroup, RankedGroups, key_joins, rank_groups
 from cellwright.analyst.folder_text import FEW_FILES, folder_tree
 from cellwright.analyst.profile import (
@@ -154,7 +155,7 @@ def group_text(group: FileGroup, detail: Detail, words: Sequence[str] = ()) -> s
         return f"{profile_view.shown(group.reading.path)}{part}{more}, {group.reading.format}: {size}"
     if detail == Detail.LINE or group.table is None:
         line = reading_line(group.reading, group.table)
-        return f"{line}{more}: {size}: {_names(group.columns)}"
+        return "\n".join([f"{line}{more}: {size}: {_names(group.columns)}", *difference_lines(group)])
     return _table_text(group, group.table, detail, words)
 
 
@@ -163,13 +164,14 @@ def _table_text(group: FileGroup, table: TableProfile, detail: Detail, words: Se
     if group.is_one_looked_at:
         counted = "" if group.is_counted else "about "
         of_all = f"{len(group.files):,} files of one shape, {counted}{profile_view.many(group.rows, 'row')} in all"
-        lines.append(f"  One of {of_all}; what follows is of this one alone")
+        many, looked = (f"{len(table.files):,}", "these") if table.files else ("One", "this one")
+        lines.append(f"  {many} of {of_all}; what follows is of {looked} alone")
     lines += [f"  {fact}" for fact in profile_view.fact_words(table)]
     chosen = _described(table, detail, words)
     lines += [f"  - {column_text(column, table, detail)}" for column in chosen]
     if rest := [column for column in table.columns if column not in chosen]:
         lines.append(f"  - and {_names(rest)}")
-    return "\n".join([*lines, *_oddities(table, detail)])
+    return "\n".join([*lines, *_oddities(table, detail), *difference_lines(group)])
 
 
 def _described(table: TableProfile, detail: Detail, words: Sequence[str]) -> Sequence[ColumnProfile]:

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Join, Oddity, TableProfile, one_line
+from cellwright.analyst.profile import ColumnProfile, Join, Oddity, SharedRows, TableProfile, one_line
 from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -53,9 +53,16 @@ def fact_words(table: TableProfile) -> list[str]:
         keys = " or ".join(" + ".join(map(literal, key)) for key in table.keys[:3])
         facts.append(f"Each row is named by {keys}")
     facts += [time_words(column) for column in table.columns if column.name == table.time_column and column.times]
+    facts += [f"In {shown(shared.file)} {shared_words(shared)}" for shared in table.shared]
     facts += [repeat.says for repeat in table.repeats[:6]]
     facts += [f"Empty in the same rows: {', '.join(map(literal, group))}" for group in table.missing_together[:4]]
     return facts
+
+
+def shared_words(shared: SharedRows) -> str:
+    """How much of a file stands in another."""
+    rows = "all rows" if shared.rows == shared.of else f"{shared.rows:,} of {many(shared.of, 'row')}"
+    return f"{rows} are those of {shown(shared.other)}"
 
 
 def time_words(column: ColumnProfile) -> str:

@@ -82,6 +82,7 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
         missing_together=missing_together(columns),
         time_column=time_column(columns),
         files=table.files,
+        shared=table.shared,
         decimal=exact.decimal,
         thousands=exact.thousands,
     )

@@ -233,6 +233,16 @@ class Repeat(_Record, frozen=True, kw_only=True):
     says: str
 
 
+class SharedRows(_Record, frozen=True, kw_only=True):
+    """Rows of a file that stand, value for value, in another one too."""
+
+    file: str
+    other: str
+    rows: Count
+    of: Count
+    """Different rows of `file`."""
+
+
 class TableProfile(_Record, frozen=True, kw_only=True):
     """One table."""
 
@@ -260,6 +270,8 @@ class TableProfile(_Record, frozen=True, kw_only=True):
     """The column that says when, where one does."""
     files: tuple[str, ...] = ()
     """Where several files of one shape were read as one table: all of them."""
+    shared: Annotated[tuple[SharedRows, ...], msgspec.Meta(max_length=1_000)] = ()
+    """Files of it at least half of which stands in another file."""
     decimal: Mark = "."
     """What `pandas.read_csv` is told, so that columns with the proof `read` are numbers; `thousands` likewise."""
     thousands: Mark = ""
