@@ -199,8 +199,10 @@ def test_codes_with_leading_zeros_stay_text() -> None:
 
 def test_a_sheet_with_amounts_as_text_is_read_as_told() -> None:
     book = openpyxl.Workbook()
+    sheet = book.create_sheet("paid", 0)
     for row in (["code", "amount", "paid"], ["007", "1,234.50", "$1.50"], ["008", "2.25", "$2.00"], ["009", "3", "$3"]):
-        book.active.append(row)
+        sheet.append(row)
+    book.remove(book["Sheet"])
     book.save("book.xlsx")
     frame = assert_as_told("book.xlsx")
     assert [list(frame[name]) for name in ("code", "amount", "paid")] == [

@@ -6,7 +6,7 @@ whoever shows them escapes them. Sentences have no control characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -88,6 +88,12 @@ def with_remarks(
         notes=(*profile.notes, *notes),
         others=(*profile.others, *others),
     )
+
+
+def with_others(profile: records.Profile, paths: Collection[str]) -> records.Profile:
+    """The profile without a word on why these files are no tables: what they are is told elsewhere."""
+    skipped = tuple(each for each in profile.skipped if each.path not in paths)
+    return replace(profile, skipped=skipped, others=tuple(dict.fromkeys([*profile.others, *paths])))
 
 
 def one_line(text: str, longest: int = _MAX_SENTENCE_LENGTH) -> str:

@@ -36,6 +36,8 @@ _FEW_SKIPPED: Final = 3
 _TREE_SHARE: Final = 0.3
 _TAIL_SHARE: Final = 0.25
 _CLOSE_SHARE: Final = 0.6
+_IN_COLUMNS: Final = frozenset({"constant", "all-null", "dates-as-text"})
+"""Oddities that a column's own line says."""
 _READ_ANYWAY: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"decimal-comma", "numbers-as-text"}),
     "digits": frozenset({"decimal-comma", "numbers-as-text", "currency-text", "percent-text"}),
@@ -200,7 +202,7 @@ def _oddities(table: TableProfile, detail: Detail) -> list[str]:
     oddities = [
         oddity
         for oddity in profile_view.by_severity(table.oddities)
-        if oddity.kind not in _READ_ANYWAY.get(proofs.get(oddity.column, ""), ())
+        if oddity.kind not in _IN_COLUMNS and oddity.kind not in _READ_ANYWAY.get(proofs.get(oddity.column, ""), ())
     ]
     lines = [f"  ! {profile_view.oddity_words(oddity)}" for oddity in oddities[:most]]
     return [*lines, f"  ! and {len(oddities) - most:,} more oddities"] if len(oddities) > most else lines

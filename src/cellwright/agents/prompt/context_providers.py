@@ -15,12 +15,11 @@ from typing import ClassVar, Final, Protocol
 
 import anyio
 import anyio.to_thread
-from msgspec import structs
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
 from cellwright.agents.role import Sight
 from cellwright.analyst.data_search import rebase, secrets_among
-from cellwright.analyst.profile import Profile, goal_words, one_line
+from cellwright.analyst.profile import Profile, goal_words, one_line, with_others
 from cellwright.analyst.profile_text import profile_text
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
@@ -159,8 +158,7 @@ class DataContext:
         if profile is not None:
             texts = await anyio.to_thread.run_sync(self._texts, profile)
             previews += texts.values()
-            unread = tuple(each for each in profile.skipped if each.path not in texts)
-            profile = structs.replace(profile, skipped=unread, others=(*profile.others, *texts))
+            profile = with_others(profile, texts)
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
         if rest:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
