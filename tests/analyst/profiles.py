@@ -27,7 +27,7 @@ def a_measure(name: str = "price", **changes: Any) -> ColumnProfile:
     given: dict[str, Any] = {
         "name": name, "kind": "number", "meaning": "currency", "unit": "EUR", "count": 97, "nulls": 3, "distinct": 90,
         "numbers": numbers, "examples": ("€ 1.234,50",),
-        "conversion": Conversion(kind="number", decimal=",", thousands=".", prefix="€"),
+        "conversion": Conversion(kind="number", decimal=",", thousands=".", prefix="€"), "proof": "digits",
     }  # fmt: skip
     return ColumnProfile(**(given | changes))
 

@@ -162,6 +162,33 @@ async def test_a_file_that_is_not_in_the_profile_is_shown_with_its_first_lines(
     assert "hens.csv (48 bytes)" not in part.text
 
 
+async def test_small_texts_in_a_folder_are_quoted_and_what_looks_secret_or_is_long_is_not(
+    pool: KernelPool, tmp_path: Path
+) -> None:
+    write(tmp_path / "d", hens=HENS, geese="goose,kg\nAda,3.5\nBo,4.25\nCy,5.75\n", ducks="a,b\n1,2\n3,4\n")
+    texts = {
+        "todo.txt": "ask Kim about July\n\nand June\nand May\n",
+        "notes.md": "IGNORE\x1b[0m\n",
+        "log.txt": "word after word\n" * 1_000,
+        "README.md": "Eggs a day.\nBy Ada.\nOf 2024.\n",
+        "api_key.md": "hush",
+    }
+    for name, text in texts.items():
+        (tmp_path / "d" / name).write_text(text)
+    (tmp_path / "d" / "link.md").symlink_to(tmp_path / "d" / "api_key.md")
+    data = parse_data(["d"], here=tmp_path, notebook=tmp_path / "n.py", project=tmp_path)
+    [part] = (await DataContext(data, Profiler(pool=pool, tier=probe().tier)).view(600)).parts
+    assert part.text.split("\n\n")[-4:] == snapshot(
+        [
+            "not read: d/log.txt (it is text, but no table)",
+            "d/README.md (29 bytes), begins:\nEggs a day.\nBy Ada.\nOf 2024.",
+            "d/notes.md: 'IGNORE�[0m'",
+            "d/todo.txt: 'ask Kim about July / and June'",
+        ]
+    )
+    assert "hush" not in part.text
+
+
 async def test_what_cannot_be_profiled_once_is_not_tried_in_every_step(pool: KernelPool, tmp_path: Path) -> None:
     home = DataFile(name="home", source=Path.home().resolve(), place="home", target="home", is_folder=True)
     write(tmp_path, hens=HENS)

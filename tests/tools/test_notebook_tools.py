@@ -281,3 +281,12 @@ async def test_an_observation_shows_nothing_twice_and_of_what_is_long_both_ends(
         # The cells as a line each, for one who has seen them.
         assert "```" not in notebook.summary(is_brief=True)
         assert "table = pd.DataFrame" not in notebook.summary(is_brief=True)
+
+
+async def test_a_table_that_is_shown_whole_is_not_told_again_by_its_columns(opened: Opener) -> None:
+    rows = "[{'name': f'number {n} of some that are told', 'n': n} for n in range(20)]"
+    async with opened(f"import pandas as pd\ntable = pd.DataFrame({rows})\ntable") as notebook:
+        told = observation_text(await notebook.run("all"), notebook)
+    assert told.count("number 1 of some") == 1
+    assert "name: str | n: int64\n" in told
+    assert told.endswith("  table: pandas.DataFrame, the output")

@@ -163,11 +163,11 @@ def _unusable(files: Sequence[DataFile]) -> dict[Path, str]:
     nameless = (file.source for file in files if any("\ud800" <= sign <= "\udfff" for sign in file.place))
     return {
         **dict.fromkeys(nameless, "its name is no text"),
-        **dict.fromkeys(_secrets([file.source for file in files]), "it looks like a secret and is not opened"),
+        **dict.fromkeys(secrets_among([file.source for file in files]), "it looks like a secret and is not opened"),
     }
 
 
-def _secrets(files: Sequence[Path]) -> set[Path]:
+def secrets_among(files: Sequence[Path]) -> set[Path]:
     """Which of them a notebook would not be shown either. Asked of their beginnings alone.
 
     The sandbox judges whole folders: here that would be all of a person's downloads for the one file they named.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from cellwright.analyst.profile import (
     spoken,
 )
 
+_NEAR = 3
+"""So many columns more or less make no other table of a file that is named like the others."""
 _LEAST_OF_ONE_SHAPE = 3
 """Two alike are two sides of a comparison more often than parts of one table."""
 
@@ -40,6 +43,13 @@ class FileGroup:
     """A close look: at all of them if it has their files, else at the one that stands for them."""
     names: frozenset[str] = frozenset()
     """Tables of the profile that are in it."""
+    others: tuple[TableProfile, ...] = ()
+    """Tables of files that `table` is not about: of its shape, read differently, or with a few other columns."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files, also those of another shape."""
+        return tuple(dict.fromkeys([*self.files, *(path for each in self.others for path in _paths(each))]))
 
     @property
     def is_one_looked_at(self) -> bool:
@@ -113,12 +123,14 @@ def _of_tables(profile: Profile, words: Sequence[str]) -> list[tuple[FileGroup, 
     alike: dict[Hashable, list[TableProfile]] = {}
     for table in profile.tables:
         if table.reading.path not in shaped:
-            alike.setdefault(_shape(table), []).append(table)
-    parted = [
-        part
-        for tables in alike.values()
-        for part in ([tables] if len(tables) >= _LEAST_OF_ONE_SHAPE else [[table] for table in tables])
-    ]
+            alike.setdefault(_columns(table), []).append(table)
+    parted = _with_near_fits(
+        [
+            part
+            for tables in alike.values()
+            for part in ([tables] if _count(tables) >= _LEAST_OF_ONE_SHAPE else [[table] for table in tables])
+        ]
+    )
     said = [[_said(table, words) for table in part] for part in parted]
     return [(_together(part, words_of, words), _united(words_of)) for part, words_of in zip(parted, said, strict=True)]
 
@@ -126,6 +138,43 @@ def _of_tables(profile: Profile, words: Sequence[str]) -> list[tuple[FileGroup, 
 def _shape(table: TableProfile) -> Hashable:
     reading = replace(table.reading, path="", width=0, skip_last=0)
     return reading, tuple(column.name for column in table.columns)
+
+
+def _columns(table: TableProfile) -> Hashable:
+    return table.reading.format, table.reading.part, tuple(column.name for column in table.columns)
+
+
+def _paths(table: TableProfile) -> tuple[str, ...]:
+    return table.files or (table.reading.path,)
+
+
+def _count(tables: Sequence[TableProfile]) -> int:
+    return sum(len(_paths(table)) for table in tables)
+
+
+def _with_near_fits(parts: Sequence[list[TableProfile]]) -> list[list[TableProfile]]:
+    """A file that is named like those of a group, and has nearly their columns, is told with them."""
+    found = {part[0].name: list(part) for part in parts}
+    for [table] in (part for part in parts if len(part) == 1):
+        near = (part for part in found.values() if _count(part) > 1 and part[0] is not table and _fits(table, part[0]))
+        if not table.files and (best := max(near, key=_count, default=None)) is not None:
+            best.append(table)
+            del found[table.name]
+    return list(found.values())
+
+
+def _fits(table: TableProfile, main: TableProfile) -> bool:
+    if (table.reading.format, _series(table)) != (main.reading.format, _series(main)):
+        return False
+    own, theirs = ([column.name for column in each.columns] for each in (table, main))
+    kinds, their_kinds = ([column.kind for column in each.columns] for each in (table, main))
+    lacks, has = {*theirs} - {*own}, {*own} - {*theirs}
+    is_near = max(len(lacks), len(has)) <= _NEAR and 2 * len(lacks) <= len(theirs)
+    return is_near or (kinds == their_kinds and len(has) <= _NEAR)
+
+
+def _series(table: TableProfile) -> str:
+    return re.sub(r"[0-9]+", "*", table.reading.path)
 
 
 def _said(table: TableProfile, words: Sequence[str]) -> SpokenWords:
@@ -139,15 +188,17 @@ def _said(table: TableProfile, words: Sequence[str]) -> SpokenWords:
 
 def _together(tables: Sequence[TableProfile], said: Sequence[SpokenWords], words: Sequence[str]) -> FileGroup:
     scores = score_files(words, said)
-    table = tables[max(range(len(tables)), key=lambda at: scores[at])]
+    table = tables[max(range(len(tables)), key=lambda at: (scores[at], len(tables[at].files)))]
+    same = [each for each in tables if _shape(each) == _shape(table)]
     return FileGroup(
         reading=table.reading,
         columns=tuple(ShapeColumn(name=column.name, kind=column.kind) for column in table.columns),
-        files=tuple(path for each in tables for path in each.files or (each.reading.path,)),
-        rows=sum(each.rows for each in tables),
-        is_counted=all(each.is_counted for each in tables),
+        files=tuple(path for each in same for path in _paths(each)),
+        rows=sum(each.rows for each in same),
+        is_counted=all(each.is_counted for each in same),
         table=table,
         names=frozenset(each.name for each in tables),
+        others=tuple(each for each in tables if each is not table),
     )
 
 

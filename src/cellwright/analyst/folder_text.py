@@ -52,7 +52,7 @@ def folder_tree(profile: Profile, ranked: RankedGroups, *, tokens: int) -> str:
     shapes = {
         path: number for number, group in enumerate(ranked.groups) if len(group.files) > 1 for path in group.files
     }
-    tables = [path for group in ranked.groups for path in group.files]
+    tables = [path for group in ranked.groups for path in group.paths]
     every = list(dict.fromkeys([*tables, *(each.path for each in profile.skipped), *profile.others]))
     if len(every) <= FEW_FILES:
         return ""

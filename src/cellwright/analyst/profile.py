@@ -6,7 +6,7 @@ whoever shows them escapes them. Sentences have no control characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -58,7 +58,8 @@ def with_paths(profile: records.Profile, rename: Callable[[str], str]) -> record
 
     def renamed(table: records.TableProfile) -> records.TableProfile:
         reading = replace(table.reading, path=rename(table.reading.path))
-        return replace(table, reading=reading, files=tuple(map(rename, table.files)))
+        shared = (replace(each, file=rename(each.file), other=rename(each.other)) for each in table.shared)
+        return replace(table, reading=reading, files=tuple(map(rename, table.files)), shared=tuple(shared))
 
     def reshaped(shape: records.FileShape) -> records.FileShape:
         reading = replace(shape.reading, path=rename(shape.reading.path))
@@ -87,6 +88,12 @@ def with_remarks(
         notes=(*profile.notes, *notes),
         others=(*profile.others, *others),
     )
+
+
+def with_others(profile: records.Profile, paths: Collection[str]) -> records.Profile:
+    """The profile without a word on why these files are no tables: what they are is told elsewhere."""
+    skipped = tuple(each for each in profile.skipped if each.path not in paths)
+    return replace(profile, skipped=skipped, others=tuple(dict.fromkeys([*profile.others, *paths])))
 
 
 def one_line(text: str, longest: int = _MAX_SENTENCE_LENGTH) -> str:
@@ -128,7 +135,8 @@ def _check_profile(profile: records.Profile) -> None:
         raise _unsound("a join is between tables that are not there")
     read = (path for table in profile.tables for path in (table.reading.path, *table.files))
     shaped = (path for shape in profile.shapes for path in (shape.reading.path, *shape.files))
-    for path in (*read, *shaped, *profile.others, *(skipped.path for skipped in profile.skipped)):
+    shared = (path for table in profile.tables for each in table.shared for path in (each.file, each.other))
+    for path in (*read, *shaped, *shared, *profile.others, *(skipped.path for skipped in profile.skipped)):
         is_long = len(path) > _MAX_PATH_LENGTH
         if not path or is_long or "\0" in path or path.startswith("/") or ".." in PurePosixPath(path).parts:
             raise _unsound("a path in it leads elsewhere")

@@ -11,23 +11,21 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
-from msgspec.structs import replace
-
 from cellwright.analyst import profile_view
+from cellwright.analyst.file_differences import difference_lines
 from cellwright.analyst.file_groups import FileGroup, RankedGroups, key_joins, rank_groups
 from cellwright.analyst.folder_text import FEW_FILES, folder_tree
 from cellwright.analyst.profile import (
     ColumnProfile,
-    Format,
     Join,
     Profile,
-    ReadOptions,
     ShapeColumn,
     TableProfile,
     spoken,
 )
+from cellwright.analyst.read_lines import digits_code, parsed_dates, read_line, reading_line
 from cellwright.notebook.prompt_summary import clip, estimate_tokens
-from cellwright.notebook.source_text import literal, sql_name
+from cellwright.notebook.source_text import literal
 
 _FEW_ODDITIES: Final = 5
 _MANY_ODDITIES: Final = 24
@@ -38,6 +36,14 @@ _FEW_SKIPPED: Final = 3
 _TREE_SHARE: Final = 0.3
 _TAIL_SHARE: Final = 0.25
 _CLOSE_SHARE: Final = 0.6
+_IN_COLUMNS: Final = frozenset({"constant", "all-null", "dates-as-text"})
+"""Oddities that a column's own line says."""
+_READ_ANYWAY: Final[dict[str, frozenset[str]]] = {
+    "read": frozenset({"decimal-comma", "numbers-as-text"}),
+    "digits": frozenset({"decimal-comma", "numbers-as-text", "currency-text", "percent-text"}),
+    "text": frozenset({"leading-zeros"}),
+}
+"""Oddities that the line of code, or that of the column, takes care of."""
 
 
 class Detail(IntEnum):
@@ -150,8 +156,8 @@ def group_text(group: FileGroup, detail: Detail, words: Sequence[str] = ()) -> s
         part = f" {profile_view.quoted(group.reading.part)}" if group.reading.part else ""
         return f"{profile_view.shown(group.reading.path)}{part}{more}, {group.reading.format}: {size}"
     if detail == Detail.LINE or group.table is None:
-        decimal = _decimal(group.table.columns if group.table is not None else ())
-        return f"{reading_line(group.reading, decimal=decimal)}{more}: {size}: {_names(group.columns)}"
+        line = reading_line(group.reading, group.table)
+        return "\n".join([f"{line}{more}: {size}: {_names(group.columns)}", *difference_lines(group)])
     return _table_text(group, group.table, detail, words)
 
 
@@ -160,13 +166,14 @@ def _table_text(group: FileGroup, table: TableProfile, detail: Detail, words: Se
     if group.is_one_looked_at:
         counted = "" if group.is_counted else "about "
         of_all = f"{len(group.files):,} files of one shape, {counted}{profile_view.many(group.rows, 'row')} in all"
-        lines.append(f"  One of {of_all}; what follows is of this one alone")
+        many, looked = (f"{len(table.files):,}", "these") if table.files else ("One", "this one")
+        lines.append(f"  {many} of {of_all}; what follows is of {looked} alone")
     lines += [f"  {fact}" for fact in profile_view.fact_words(table)]
     chosen = _described(table, detail, words)
-    lines += [f"  - {column_text(column, table.looked_at, detail)}" for column in chosen]
+    lines += [f"  - {column_text(column, table, detail)}" for column in chosen]
     if rest := [column for column in table.columns if column not in chosen]:
         lines.append(f"  - and {_names(rest)}")
-    return "\n".join([*lines, *_oddities(table, detail)])
+    return "\n".join([*lines, *_oddities(table, detail), *difference_lines(group)])
 
 
 def _described(table: TableProfile, detail: Detail, words: Sequence[str]) -> Sequence[ColumnProfile]:
@@ -191,25 +198,32 @@ def _names(columns: Sequence[ColumnProfile] | Sequence[ShapeColumn]) -> str:
 
 def _oddities(table: TableProfile, detail: Detail) -> list[str]:
     most = _MANY_ODDITIES if detail == Detail.ALL else _FEW_ODDITIES
-    oddities = profile_view.by_severity(table.oddities)
+    proofs = {column.name: column.proof for column in table.columns}
+    oddities = [
+        oddity
+        for oddity in profile_view.by_severity(table.oddities)
+        if oddity.kind not in _IN_COLUMNS and oddity.kind not in _READ_ANYWAY.get(proofs.get(oddity.column, ""), ())
+    ]
     lines = [f"  ! {profile_view.oddity_words(oddity)}" for oddity in oddities[:most]]
     return [*lines, f"  ! and {len(oddities) - most:,} more oddities"] if len(oddities) > most else lines
 
 
-def column_text(column: ColumnProfile, rows: int, detail: Detail) -> str:
+def column_text(column: ColumnProfile, table: TableProfile, detail: Detail) -> str:
     """One column in one line."""
+    rows = table.looked_at
     parts = [f"{literal(column.name)}: {profile_view.what_words(column)}"]
-    if values := profile_view.value_words(column, rows):
+    # What time covers is said of the table.
+    if column.name != table.time_column and (values := profile_view.value_words(column, rows)):
         parts.append(values)
     if column.nulls:
         pattern = f", {column.null_pattern}" if column.null_pattern and detail == Detail.ALL else ""
         parts.append(f"{profile_view.share(column.nulls, rows)} missing{pattern}")
     if detail == Detail.ALL:
-        parts += _more(column)
+        parts += _more(column, table)
     return "; ".join(parts)
 
 
-def _more(column: ColumnProfile) -> list[str]:
+def _more(column: ColumnProfile, table: TableProfile) -> list[str]:
     """What somebody who writes code with it wants to know too."""
     parts: list[str] = []
     if column.numbers is not None and column.meaning in {"measure", "currency"}:
@@ -219,18 +233,21 @@ def _more(column: ColumnProfile) -> list[str]:
         parts.append(f"{column.distinct:,} distinct")
     if column.texts is not None and column.meaning == "text" and column.examples:
         parts.append(f"such as {profile_view.quoted(column.examples[0])}")
-    if column.times is not None and column.times.missing_steps:
+    if column.times is not None and column.times.missing_steps and column.name != table.time_column:
         parts.append(profile_view.time_words(column).partition(", ")[2])
-    if words := _conversion_words(column):
+    if words := _conversion_words(column, table):
         parts.append(words)
     return parts
 
 
-def _conversion_words(column: ColumnProfile) -> str:
-    """How its text becomes values, with an example of the text."""
+def _conversion_words(column: ColumnProfile, table: TableProfile) -> str:
+    """How its text becomes values, with an example of the text; nothing where it is read as they are."""
     conversion = column.conversion
-    if conversion.kind == "none":
+    like = f" such as {profile_view.quoted(column.examples[0])}" if column.examples else ""
+    if conversion.kind == "none" or (column.proof == "read" and (column.times is None or parsed_dates(table))):
         return ""
+    if column.proof == "digits" and not table.sampling:
+        return f"text{like}: {digits_code(column)}"
     settings = {
         "decimal": conversion.decimal if conversion.decimal != "." else "",
         "thousands": conversion.thousands,
@@ -240,75 +257,4 @@ def _conversion_words(column: ColumnProfile) -> str:
         "null words": ", ".join(conversion.null_words),
     }
     rules = "; ".join(f"{name} {profile_view.quoted(value)}" for name, value in settings.items() if value)
-    like = f" such as {profile_view.quoted(column.examples[0])}" if column.examples else ""
     return f"text{like}{f' ({rules})' if rules else ''}" if rules or conversion.kind == "date" else ""
-
-
-# ── how to read it ──
-
-_READ_LINES: Final[dict[Format, str]] = {
-    "parquet": "pd.read_parquet({path})",
-    "feather": "pd.read_feather({path})",
-    "json": "pd.read_json({path})",
-    "jsonl": "pd.read_json({path}, lines=True)",
-    "sqlite": "pd.read_sql({query}, sqlite3.connect({path}))",
-    "duckdb": "duckdb.connect({path}, read_only=True).sql({query}).df()",
-}
-
-
-def read_line(table: TableProfile) -> str:
-    """A line of pandas that reads a table; of several files of one shape, the one that reads the first."""
-    path = table.files[0] if table.files else table.reading.path
-    return reading_line(replace(table.reading, path=path), decimal=_decimal(table.columns))
-
-
-def reading_line(reading: ReadOptions, *, decimal: str = ".") -> str:
-    """A line of pandas that reads what these options describe."""
-    path = literal(reading.path)
-    match reading.format:
-        case "csv":
-            return f"pd.read_csv({', '.join([path, *_csv_words(reading, decimal)])})"
-        case "excel":
-            sheet = [f"sheet_name={literal(reading.part)}"] if reading.part else []
-            return f"pd.read_excel({', '.join([path, *sheet, *_place_words(reading)])})"
-        case "json" if reading.part:
-            return f"pd.DataFrame(json.loads(pathlib.Path({path}).read_text())[{literal(reading.part)}])"
-        case other:
-            query = literal(f"SELECT * FROM {sql_name(reading.part)}")
-            return _READ_LINES[other].format(path=path, query=query)
-
-
-def _decimal(columns: Sequence[ColumnProfile]) -> str:
-    return "," if any(column.conversion.decimal == "," for column in columns) else "."
-
-
-def _csv_words(reading: ReadOptions, decimal: str) -> list[str]:
-    words = [f"sep={literal(reading.delimiter)}"] if reading.delimiter != "," else []
-    if reading.encoding.lower() not in {"utf-8", "ascii"}:
-        words.append(f"encoding={literal(reading.encoding)}")
-    if decimal != ".":
-        words.append(f"decimal={literal(decimal)}")
-    return [*words, *_place_words(reading)]
-
-
-def _place_words(reading: ReadOptions) -> Iterator[str]:
-    names = f"[{', '.join(map(literal, reading.names))}]" if len(reading.names) <= _FEW_NAMES else ""
-    return place_options(reading, names=names, width=reading.width, skip_last=reading.skip_last)
-
-
-def place_options(reading: ReadOptions, *, names: str, width: int, skip_last: int) -> Iterator[str]:
-    """Arguments by which pandas finds a table in its text or sheet; `names` is code of those no line gives."""
-    if reading.quote != '"':
-        yield f"quotechar={literal(reading.quote)}" if reading.quote else "quoting=3"
-    if reading.skip_first:
-        yield f"skiprows={reading.skip_first}"
-    if not reading.header_rows:
-        yield "header=None"
-        yield from [f"names={names}"] if reading.names and names else []
-    if width:
-        yield f"usecols=range({reading.first_column}, {reading.first_column + width})"
-    if reading.skips_spaces:
-        yield "skipinitialspace=True"
-    if skip_last:
-        yield f"skipfooter={skip_last}"
-        yield from ['engine="python"'] if reading.format == "csv" else []

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Join, Oddity, TableProfile, one_line
+from cellwright.analyst.profile import ColumnProfile, Join, Oddity, SharedRows, TableProfile, one_line
 from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -19,6 +19,7 @@ _MAX_SHOWN_LENGTH: Final = 40
 _MAX_NAME_LENGTH: Final = 120
 _SEVERITY: Final = {"problem": 0, "warning": 1, "note": 2}
 _LARGE: Final = 1e15
+_LEVELLED: Final = {"spaces": "stripped", "case": "in one case", "zeros": "without leading zeros"}
 
 
 def column_cells(column: ColumnProfile, rows: int) -> tuple[str, str, str, str, str]:
@@ -52,9 +53,16 @@ def fact_words(table: TableProfile) -> list[str]:
         keys = " or ".join(" + ".join(map(literal, key)) for key in table.keys[:3])
         facts.append(f"Each row is named by {keys}")
     facts += [time_words(column) for column in table.columns if column.name == table.time_column and column.times]
+    facts += [f"In {shown(shared.file)} {shared_words(shared)}" for shared in table.shared]
     facts += [repeat.says for repeat in table.repeats[:6]]
     facts += [f"Empty in the same rows: {', '.join(map(literal, group))}" for group in table.missing_together[:4]]
     return facts
+
+
+def shared_words(shared: SharedRows) -> str:
+    """How much of a file stands in another."""
+    rows = "all rows" if shared.rows == shared.of else f"{shared.rows:,} of {many(shared.of, 'row')}"
+    return f"{rows} are those of {shown(shared.other)}"
 
 
 def time_words(column: ColumnProfile) -> str:
@@ -73,7 +81,8 @@ def join_words(join: Join) -> str:
     left = f"{shown(join.left)}.{literal(join.left_column)}"
     right = f"{shown(join.right)}.{literal(join.right_column)}"
     covered = f"{join.left_coverage:.0%} of the left values found on the right, {join.right_coverage:.0%} of the right"
-    return f"{left} = {right}: {join.relation}, {covered} on the left"
+    needs = f" once {' and '.join(_LEVELLED[need] for need in join.needs)}" if join.needs else ""
+    return f"{left} = {right}{needs}: {join.relation}, {covered} on the left"
 
 
 def by_severity(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:

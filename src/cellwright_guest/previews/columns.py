@@ -6,6 +6,7 @@ arrow by slices, polars by the calls that start none of its threads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +16,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from cellwright_guest.previews import identity
-from cellwright_guest.previews.plain import elements, one_line, string
+from cellwright_guest.previews.plain import ELLIPSIS, elements, one_line
 
 Brief = Callable[[Any, int], str]
 """(value, room) → text of one cell, never raising."""
@@ -28,9 +29,13 @@ EXACT_SECONDS: Final = 0.15
 _PIECE_ROWS: Final = 4_096
 _PIECE_NUMBERS: Final = 1 << 18
 CELL_ROOM: Final = 24
+"""Characters that every value of a row has; a text has more where the row has room for it."""
+_LONGEST_CELL: Final = 120
 _LARGE_CELL_BYTES: Final = 1 << 16
 _TYPE_LENGTH: Final = 40
 _ORDERED: Final = frozenset({int, float, Decimal, date, datetime, timedelta})
+_NOT_TEXT: Final = frozenset({"null", "nan", "NaN", "None", "True", "False"})
+_LIKE_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$")
 _UNIT_MICROSECONDS: Final = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
 
 
@@ -44,9 +49,13 @@ class ColumnPreview:
     span: str
     head: list[str]
 
+    def title(self) -> str:
+        """`price: float64`: what values that are all shown do not say themselves."""
+        return f"{self.name}: {self.dtype}"
+
     def line(self) -> str:
         """`price: float64, nulls 3, 0.5 … 99`."""
-        return ", ".join(part for part in (f"{self.name}: {self.dtype}", self.nulls, self.span) if part)
+        return ", ".join(part for part in (self.title(), self.nulls, self.span) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +174,24 @@ def cell(value: Any, brief: Brief) -> str:
     if kind is float:
         return f"{value:.6g}"
     if kind is str:
-        return value if len(value) <= CELL_ROOM else string(value, CELL_ROOM + 22)
+        return _bare(cut_middle(value, _LONGEST_CELL))
     if kind in {datetime, date, timedelta, Decimal} or kind.__name__ in {"Timestamp", "Timedelta", "Period"}:
         return str(value)[:CELL_ROOM]
     return brief(value, CELL_ROOM)
+
+
+def cut_middle(text: str, longest: int) -> str:
+    """The text, or both its ends: what tells values apart stands at one of them."""
+    if len(text) <= longest:
+        return text
+    end = (longest - 1) // 2
+    return f"{text[: longest - 1 - end]}{ELLIPSIS}{text[-end:]}"
+
+
+def _bare(text: str) -> str:
+    """Text as it is; in quotes where it would pass for a number or nothing, or loses blanks when it is read."""
+    is_plain = text and text == one_line(text) and text not in _NOT_TEXT
+    return text if is_plain and not _LIKE_NUMBER.match(text) else repr(text)
 
 
 def has_order(value: Any) -> bool:
@@ -317,12 +340,7 @@ def arrow_scalar(scalar: Any, brief: Brief) -> str:
         return "null"
     kind = type(scalar)
     if hasattr(kind, "as_buffer"):
-        data = scalar.as_buffer()
-        start = data.slice(0, min(data.size, 4 * CELL_ROOM)).to_pybytes()
-        shown: Any = start.decode("utf-8", "replace") if "String" in kind.__name__ else start
-        return (
-            cell(shown, brief) if data.size <= len(start) else f"{brief(shown[:12], CELL_ROOM)}…({data.size:,} bytes)"
-        )
+        return _arrow_text(scalar.as_buffer(), "String" in kind.__name__, brief)
     if kind.__name__ == "DictionaryScalar":
         return arrow_scalar(scalar.value, brief)
     if "List" in kind.__name__ or kind.__name__ in {"StructScalar", "MapScalar", "UnionScalar"}:
@@ -331,6 +349,17 @@ def arrow_scalar(scalar: Any, brief: Brief) -> str:
     if unit is not None:
         return _arrow_time(scalar, str(unit))
     return cell(scalar.as_py(), brief)
+
+
+def _arrow_text(data: Any, is_text: bool, brief: Brief) -> str:
+    """Of long ones only both ends are copied."""
+    most = 4 * _LONGEST_CELL
+    is_whole = data.size <= most
+    start = data.slice(0, data.size if is_whole else most).to_pybytes()
+    if not is_text:
+        return cell(start, brief) if is_whole else f"{brief(start[:12], CELL_ROOM)}{ELLIPSIS}({data.size:,} bytes)"
+    end = b"" if is_whole else data.slice(data.size - most // 2, most // 2).to_pybytes()
+    return cell((start + end).decode("utf-8", "replace"), brief)
 
 
 def _arrow_nested(scalar: Any, brief: Brief) -> str:

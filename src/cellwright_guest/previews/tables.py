@@ -6,6 +6,7 @@ a fork of a process in which they have started hangs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ _COLUMN_SHARE: Final = 0.6
 _HEAD_ROWS: Final = 5
 _SMALL_ROWS: Final = 20
 """A table of no more is shown whole, if there is room."""
+_SMALL_WIDTH: Final = 40
+_ROW_ROOM: Final = 120
+"""Characters of a row that are never too many."""
 _NAME_LENGTH: Final = 120
 _NUMPY_KINDS: Final = frozenset("biufcSUOV")
 
@@ -60,14 +64,21 @@ def table_of(value: Any, kind: type, packages: set[str]) -> tuple[str, TableSour
 
 
 def text(table: TableSource, room: int, brief: columns.Brief) -> str:
-    """The whole preview."""
-    lines = [table.headline()]
-    left = room - len(lines[0])
-    budget = int(left * _COLUMN_SHARE)
-    shown: list[columns.ColumnPreview] = []
+    """The whole preview: all rows of a small table, else a line for each column and the first rows."""
+    headline = table.headline()
+    if table.rows and table.rows <= _SMALL_ROWS and table.width <= _SMALL_WIDTH:
+        shown = [column for _, column in _described(table, table.rows, brief) if column is not None]
+        rows = _rows([column.title() for column in shown], shown, table.labels(table.rows)) if shown else []
+        if rows and len(headline) + len("\nrows:") + sum(len(line) + 1 for line in rows) <= room:
+            return "\n".join([headline, "rows:", *rows])
+    return "\n".join(_begun(table, headline, room, brief))
+
+
+def _begun(table: TableSource, headline: str, room: int, brief: columns.Brief) -> list[str]:
+    """A line for each column, as many as there is room for, and the first rows."""
+    lines, shown = [headline], list[columns.ColumnPreview]()
+    budget = int((room - len(headline)) * _COLUMN_SHARE)
     head_rows = 2 * _HEAD_ROWS if room > 1_200 else _HEAD_ROWS
-    if table.rows is not None and table.rows <= _SMALL_ROWS:
-        head_rows = _SMALL_ROWS
     for count, (line, column) in enumerate(_described(table, head_rows, brief)):
         if budget < len(line) + 1 and count:
             lines.append(f"{ELLIPSIS} {table.width - count:,} more columns")
@@ -76,11 +87,13 @@ def text(table: TableSource, room: int, brief: columns.Brief) -> str:
         budget -= len(line) + 1
         if column is not None:
             shown.append(column)
-    left = room - sum(len(line) + 1 for line in lines)
     if not shown or not shown[0].head:
-        return "\n".join(lines)
-    count = len(shown[0].head)
-    return "\n".join(lines + _rows(shown, left, table.labels(count), is_whole=count == table.rows))
+        return lines
+    titles, *rows = _rows([column.name for column in shown], shown, table.labels(len(shown[0].head)))
+    first = ["first rows:"] if len(shown) == 1 else ["first rows:", titles]
+    left = room - sum(len(line) + 1 for line in [*lines, *first])
+    kept = sum(end <= left for end in itertools.accumulate(len(row) + 1 for row in rows))
+    return [*lines, *first, *rows[:kept]] if kept else lines
 
 
 def _described(
@@ -96,24 +109,50 @@ def _described(
             yield column.line(), column
 
 
-def _rows(shown: list[columns.ColumnPreview], room: int, labels: tuple[str, list[str]], *, is_whole: bool) -> list[str]:
-    heads, titles = [column.head for column in shown], [column.name for column in shown]
+def _rows(titles: list[str], shown: list[columns.ColumnPreview], labels: tuple[str, list[str]]) -> list[str]:
+    """A line of titles and a line for each row, with their labels."""
+    heads = [column.head for column in shown]
     if labels[1]:
         heads, titles = [labels[1], *heads], [labels[0], *titles]
-    first = "rows:" if is_whole else "first rows:"
-    lines = [first] if len(shown) == 1 else [first, " | ".join(titles)]
-    left = room - sum(len(line) + 1 for line in lines)
-    kept = 0
-    for row in zip(*heads, strict=True):
-        line = " | ".join(one_line(value) for value in row)
-        left -= len(line) + 1
-        if left < 0:
-            break
-        lines.append(line)
-        kept += 1
-    if kept < len(heads[0]):
-        lines[0] = "first rows:"
-    return lines if kept else []
+    # Blanks inside quotes stay as they are.
+    cells = [[value if value.isprintable() else one_line(value) for value in head] for head in heads]
+    same = [_in_common(head) for head in cells]
+    return [" | ".join(titles), *(_row(row, same) for row in zip(*cells, strict=True))]
+
+
+def _in_common(texts: list[str]) -> tuple[int, int]:
+    """How many characters all of them begin and end with."""
+    least, most = min(texts), max(texts)
+    if least == most:
+        return 0, 0
+    start = _same_start(least, most)
+    rests = [text[start:][::-1] for text in texts]
+    return start, _same_start(min(rests), max(rests))
+
+
+def _same_start(one: str, other: str) -> int:
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _row(cells: tuple[str, ...], same: list[tuple[int, int]]) -> str:
+    """One line; where it is long, its longest values are cut, none shorter than `CELL_ROOM`."""
+    longest, room = max(map(len, cells)), max(_ROW_ROOM, columns.CELL_ROOM * len(cells))
+    while longest > columns.CELL_ROOM and sum(min(len(each), longest) for each in cells) > room:
+        longest -= 1
+    return " | ".join(_cut(each, longest, *ends) for each, ends in zip(cells, same, strict=True))
+
+
+def _cut(text: str, longest: int, start: int, end: int) -> str:
+    """Both ends of it, and what tells it from the others of its column, if that is short enough."""
+    own = text[start : len(text) - end]
+    half = (longest - len(own)) // 2
+    if len(text) <= longest or half < 3:
+        return columns.cut_middle(text, longest)
+    return (
+        columns.cut_middle(text[:start], longest - len(own) - min(half, end))
+        + own
+        + (columns.cut_middle(text[len(text) - end :], max(half, longest - len(own) - start)))
+    )
 
 
 def _named(value: Any, room: int) -> str:

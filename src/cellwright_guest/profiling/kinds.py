@@ -259,6 +259,7 @@ def _number(text: _TextColumn, texts: Any, read: NumberText) -> TypedColumn | No
         conversion=read.conversion,
         unit=read.unit,
         is_ambiguous=read.is_ambiguous,
+        is_plain=read.is_plain,
         unfit=text.unfit(fits),
     )
     result.oddities += writing.of_numbers(result, read) + writing.mixed_types(result, "numbers")

@@ -143,6 +143,8 @@ class NumberText:
     has_decimals: bool = False
     is_ambiguous: bool = False
     """`1.234` may be a thousand or one: nothing in the column decides it."""
+    is_plain: bool = False
+    """Every one that fits is written as Python writes numbers."""
     units: tuple[tuple[str, int], ...] = ()
     """Units that stand behind or before the numbers, with how many rows have them; the commonest first."""
 
@@ -186,6 +188,7 @@ def _plain_numbers(texts: Any, plain: Mask, sample: Sequence[str]) -> NumberText
         fits=plain,
         conversion=Conversion(kind="number"),
         has_decimals=has_decimals,
+        is_plain=True,
         is_ambiguous=has_decimals and all(re.fullmatch(r"[1-9]\d{0,2}(\.\d{3})*", text) for text in sample),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from cellwright_guest.profiling.column_relations import find_repeats, missing_together, null_patterns
 from cellwright_guest.profiling.columns import StudiedColumn, study
+from cellwright_guest.profiling.exact_reading import find_exact_reading
 from cellwright_guest.profiling.joins import find_joins, find_keys
 from cellwright_guest.profiling.kinds import Hints, type_column
 from cellwright_guest.profiling.meanings import words_of
@@ -52,6 +53,8 @@ def profile_tables(
 
 def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[StudiedColumn]]:
     typed = type_columns(table)
+    mixed = {oddity.column for oddity in table.oddities if oddity.kind == "mixed-types"}
+    exact = find_exact_reading(typed, is_text=table.reading.format in ("csv", "excel"), mixed=mixed)
     headers = find_repeated_headers(typed)
     totals, oddities = find_totals(typed, ignored=headers, is_sampled=bool(table.sampling))
     ignored = headers | totals
@@ -70,8 +73,8 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
         sampling=table.sampling,
         bytes=table.bytes,
         columns=tuple(
-            msgspec.structs.replace(one.column, null_pattern=cut(patterns.get(one.column.name, ""), 200))
-            for one in columns
+            msgspec.structs.replace(one.column, null_pattern=cut(patterns.get(one.column.name, ""), 200), proof=proof)
+            for one, proof in zip(columns, exact.proofs, strict=True)
         ),
         oddities=_in_order(table, oddities),
         keys=find_keys(columns, ignored),
@@ -79,6 +82,9 @@ def _study_table(table: RawTable, today: date) -> tuple[TableProfile, list[Studi
         missing_together=missing_together(columns),
         time_column=time_column(columns),
         files=table.files,
+        shared=table.shared,
+        decimal=exact.decimal,
+        thousands=exact.thousands,
     )
     return told, columns
 

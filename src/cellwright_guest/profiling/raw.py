@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from cellwright_guest.profiling.records import LONGEST_VALUE, Oddity, ReadOptions
+from cellwright_guest.profiling.records import LONGEST_VALUE, Oddity, ReadOptions, SharedRows
 from cellwright_guest.profiling.wording import cut
 
 _UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
@@ -94,3 +94,4 @@ class RawTable:
     oddities: list[Oddity] = field(default_factory=list[Oddity])
     """What was noticed while reading: encoding, ragged rows, repeated headers, footnotes, duplicate names …"""
     files: tuple[str, ...] = ()
+    shared: tuple[SharedRows, ...] = ()

@@ -31,6 +31,10 @@ OddityKind = Literal[
     "encoding-guessed", "not-read",
 ]  # fmt: skip
 
+Proof = Literal["", "read", "digits", "text"]
+"""What gives exactly the values that are told, tried on each. read: pandas' own reading, told the table's marks, and of
+dates which they are. digits: taking off all but digits, the decimal mark and a minus. text: pandas would take the text
+for numbers unless it is told. Empty: none of these, or nothing is needed."""
 Relation = Literal["one-to-one", "many-to-one", "one-to-many", "many-to-many"]
 Severity = Literal["note", "warning", "problem"]
 
@@ -92,6 +96,9 @@ class ReadOptions(_Record, frozen=True, kw_only=True):
     """Where the table begins in a sheet that has empty columns on its left; only together with `width`."""
     skips_spaces: bool = False
     """Spaces after a delimiter are no part of the value (`skipinitialspace`)."""
+    is_nested: bool = False
+    """Rows of JSON hold objects, whose parts are columns `outer.inner` (`pandas.json_normalize(…, max_level=1)`), or
+    there is but one row, which is no list."""
 
 
 class Conversion(_Record, frozen=True, kw_only=True):
@@ -194,6 +201,7 @@ class ColumnProfile(_Record, frozen=True, kw_only=True):
     meaning_why: str = ""
     """In a few words."""
     conversion: Conversion = Conversion()
+    proof: Proof = ""
     count: Count = 0
     """Values that are there, of the rows looked at, once null words are taken out."""
     nulls: Count = 0
@@ -225,6 +233,16 @@ class Repeat(_Record, frozen=True, kw_only=True):
     says: str
 
 
+class SharedRows(_Record, frozen=True, kw_only=True):
+    """Rows of a file that stand, value for value, in another one too."""
+
+    file: str
+    other: str
+    rows: Count
+    of: Count
+    """Different rows of `file`."""
+
+
 class TableProfile(_Record, frozen=True, kw_only=True):
     """One table."""
 
@@ -252,6 +270,11 @@ class TableProfile(_Record, frozen=True, kw_only=True):
     """The column that says when, where one does."""
     files: tuple[str, ...] = ()
     """Where several files of one shape were read as one table: all of them."""
+    shared: Annotated[tuple[SharedRows, ...], msgspec.Meta(max_length=1_000)] = ()
+    """Files of it at least half of which stands in another file."""
+    decimal: Mark = "."
+    """What `pandas.read_csv` is told, so that columns with the proof `read` are numbers; `thousands` likewise."""
+    thousands: Mark = ""
 
 
 class Join(_Record, frozen=True, kw_only=True):

@@ -44,6 +44,8 @@ class TypedColumn:
     is_text_format: bool = False
     is_stored_as_text: bool = False
     has_leading_zeros: bool = False
+    is_plain: bool = False
+    """Numbers as Python writes them."""
     is_ambiguous: bool = False
     """A point may divide thousands or decimals: nothing in the column decides it."""
     oddities: list[Oddity] = field(default_factory=list[Oddity])

@@ -393,3 +393,12 @@ def test_what_takes_too_long_is_estimated(written: Any) -> None:
 def test_reading_again_gives_the_same(written: Any) -> None:
     path = written(large(300_000))
     assert rows_of(read_one(path, most_rows=700)) == rows_of(read_one(path, most_rows=700))
+
+
+def test_a_note_of_words_is_no_table_and_a_list_with_numbers_is(tmp_path: Path) -> None:
+    note, weights = tmp_path / "todo.txt", tmp_path / "weights.txt"
+    note.write_text("ask Kim about July\n\nand June\nand May\n")
+    weights.write_text("hen weight\nAda 1.5\nBo 2.5\n")
+    tables, skipped, _ = read_tables(ProfileRequest(paths=(str(note), str(weights))))
+    assert [[column.name for column in table.columns] for table in tables] == [["hen", "weight"]]
+    assert [each.why for each in skipped] == ["it is text, but no table"]

@@ -18,7 +18,8 @@ import anyio.to_thread
 
 from cellwright.agents.prompt.prompt import PromptPart, Rank, Weight
 from cellwright.agents.role import Sight
-from cellwright.analyst.profile import Profile, goal_words, one_line
+from cellwright.analyst.data_search import rebase, secrets_among
+from cellwright.analyst.profile import Profile, goal_words, one_line, with_others
 from cellwright.analyst.profile_text import profile_text
 from cellwright.data.files import DataFile
 from cellwright.errors import CellwrightError
@@ -44,6 +45,14 @@ _KNOWN_PACKAGES: Final = (
 _PROFILE_LIMITS: Final = ProfileLimits(most_rows=100_000, most_files=40, seconds=12)
 _PROFILE_TIMEOUT_SECONDS: Final = 75
 _MOST_GUIDES: Final = 2
+_MOST_NOTES: Final = 4
+_NOTE_BYTES: Final = 4_096
+_NOTE_LINES: Final = 2
+_NOTE_CHARACTERS: Final = 160
+_TEXTS: Final = frozenset({".txt", ".md", ".rst"})
+_PRIVATE: Final = re.compile(r"passw|secret|token|credential|private|(?:^|[^a-z])keys?(?:[^a-z]|$)", re.IGNORECASE)
+"""A file of such a name is not quoted unasked."""
+_TEXT_REASONS: Final = frozenset({"it is text, but no table", "it is a document, no table"})
 _GUIDE: Final = re.compile(
     r"(?:^|/)[^/.]*(?:read_?me|code_?book|dictionary|metadata|description)[^/]*\.(?:md|txt|rst)$", re.IGNORECASE
 )
@@ -147,14 +156,16 @@ class DataContext:
         bare = [file for file in self.data if file.place not in known]
         previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
         if profile is not None:
-            previews += await anyio.to_thread.run_sync(self._guides, profile)
+            texts = await anyio.to_thread.run_sync(self._texts, profile)
+            previews += texts.values()
+            profile = with_others(profile, texts)
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
         if rest:
             previews.append(f"{len(rest)} more files: {', '.join(map(one_line, rest[:50]))}")
         begun = clip("\n\n".join(previews), room // 2 if profile else room)
         left = room - estimate_tokens(begun) - 1
-        texts = [profile_text(profile, tokens=left, goal=onlooker.goal)] if profile else []
-        text = "\n\n".join([*texts, begun] if begun else texts)
+        told = profile_text(profile, tokens=left, goal=onlooker.goal) if profile else ""
+        text = "\n\n".join(filter(None, (told, begun)))
         return ContextView(parts=(PromptPart(name="data", text=text, rank=Rank.ASSIGNMENT, least_tokens=100),))
 
     def encodings(self) -> dict[str, str]:
@@ -167,17 +178,32 @@ class DataContext:
         texts = ((reading.encoding, files) for reading, files in read if reading.format == "csv")
         return {path: encoding for encoding, files in texts if encoding != "utf-8" for path in files}
 
-    def _guides(self, profile: Profile) -> list[str]:
-        """The beginnings of files in the folders that say what the others are. Blocking."""
-        found = [path for path in (*profile.others, *(each.path for each in profile.skipped)) if _GUIDE.search(path)]
-        folders = [file for file in self.data if file.is_folder]
-        told: list[str] = []
-        for path in found[:_MOST_GUIDES]:
-            for folder in folders:
-                if path.startswith(f"{folder.place}/"):
-                    inside = path.removeprefix(f"{folder.place}/")
-                    told.append(f"{one_line(path)}{preview_file(folder.source, inside).removeprefix(inside)}")
-        return told
+    def _texts(self, profile: Profile) -> dict[str, str]:
+        """The beginnings of small texts in the folders, by their paths: of those that say what the others are more.
+
+        Blocking.
+        """
+        unread = (each.path for each in profile.skipped if each.why in _TEXT_REASONS)
+        found = {path: source for path in (*profile.others, *unread) if (source := self._source(path)) is not None}
+        secrets = secrets_among([*found.values()])
+        open_to_all = {path: source for path, source in found.items() if source not in secrets}
+        guides = [path for path in open_to_all if _GUIDE.search(path)][:_MOST_GUIDES]
+        told = {
+            path: f"{one_line(path)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
+            for path, source in open_to_all.items()
+            if path in guides
+        }
+        notes = {path: source for path, source in open_to_all.items() if path not in guides}
+        small = {path: first_lines(source) for path, source in islice(notes.items(), _MOST_NOTES)}
+        return told | {path: f"{one_line(path)}: {lines}" for path, lines in small.items() if lines}
+
+    def _source(self, path: str) -> Path | None:
+        """Where a text in one of the folders lies on this machine; None: it is no text that may be told."""
+        if PurePosixPath(path).suffix.lower() not in _TEXTS or _PRIVATE.search(path):
+            return None
+        places = {file.place: str(file.source) for file in self.data if file.is_folder}
+        source = rebase(path, places)
+        return None if source is None else Path(source)
 
     async def _profile(self, goal: str) -> Profile | None:
         """As the files are now; an agent neither waits long for it nor fails without."""
@@ -221,6 +247,15 @@ def preview_file(project: Path, name: str) -> str:
         text = file.read(_READ_BYTES).decode("utf-8", "replace")
     lines = text.splitlines()[:_PREVIEW_LINES]
     return f"{head}, begins:\n{chr(10).join(lines)[:_PREVIEW_CHARACTERS]}"
+
+
+def first_lines(path: Path) -> str:
+    """The first lines of a small text, quoted on one line; nothing of a large one, or a link. Blocking."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _NOTE_BYTES:
+        return ""
+    lines = path.read_bytes().decode("utf-8", "replace").split("\n")
+    few = [line.strip() for line in lines if line.strip()][:_NOTE_LINES]
+    return repr(one_line(" / ".join(few), _NOTE_CHARACTERS)) if few else ""
 
 
 def limits_text(limits: Limits, *, hosts: Sequence[str] = (), files: FilesMode = "keep") -> str:

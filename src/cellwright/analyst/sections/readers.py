@@ -11,7 +11,7 @@ from typing import Final
 
 from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile
-from cellwright.analyst.profile_text import place_options
+from cellwright.analyst.read_lines import place_options
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
 from cellwright.notebook.source_text import literal, sql_name

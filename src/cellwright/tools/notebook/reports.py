@@ -147,7 +147,10 @@ def _is_repeated(text: str, shown: str) -> bool:
     told, lines = set(shown.splitlines()), text.splitlines()
     *columns, last = _columns(text) or [""]
     is_wide = last.startswith("…") and {lines[0], *columns} <= told
-    return bool(shown) and (is_wide or set(lines) <= told)
+    rows = set(lines[len(columns) + 4 :])
+    # Where an output shows every row, what is said of the columns of the same table stands in them.
+    is_whole = bool(rows) and rows <= told and shown.startswith(f"{lines[0]}\nrows:\n")
+    return bool(shown) and (is_wide or is_whole or set(lines) <= told)
 
 
 def _columns(text: str) -> list[str]:

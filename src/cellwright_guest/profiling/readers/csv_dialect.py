@@ -132,7 +132,10 @@ def guess_dialect(head: str, *, is_whole: bool, is_surely_a_table: bool) -> Dial
     best = max(guesses, key=lambda guess: guess.score)
     if best.score < 0.5:
         spaced = judge(head, Dialect(delimiter=SPACES, quote='"' if _has_whole_quotes(head) else ""), is_whole)
-        if spaced.consistency > 0.9 and spaced.score > best.score and len(_filled(spaced.records)) >= 2:
+        # Words alone, set apart with spaces, are what people write to each other.
+        is_prose = not is_surely_a_table and not any(is_typed(cell) for record in spaced.records for cell in record)
+        is_even = spaced.consistency > 0.9 and len(_filled(spaced.records)) >= 2
+        if is_even and spaced.score > best.score and not is_prose:
             best = best if _is_text_between_delimiters(best, spaced) else spaced
     if best.width > 1 and (best.consistency > 0.6 or (is_surely_a_table and best.score > 0.15)):
         return best if is_surely_a_table or len(_filled(best.records)) >= 2 else None

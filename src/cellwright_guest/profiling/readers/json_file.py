@@ -79,12 +79,16 @@ class _Records:
     broken: int = 0
     """Lines that are no JSON."""
     is_over: bool = False
+    is_nested: bool = False
+    """Objects in them became columns of their own."""
     kept: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def offer(self, item: Any) -> None:
         """Keep the item if the stride falls on it."""
         if self.seen % self.stride == 0:
             self.kept.append(flattened(item))
+            inner = cast(dict[str, Any], item).values() if isinstance(item, dict) else ()
+            self.is_nested = self.is_nested or any(isinstance(value, dict) for value in inner)
             # Python's own objects are large: far fewer are kept than of other formats.
             while len(self.kept) > min(self.budget.most_rows, 100_000) and len(self.kept) > 1:
                 self.kept = self.kept[::2]
@@ -169,7 +173,7 @@ def _parts(source: SourceFile, budget: ReadBudget, reading: ReadOptions, value: 
         return [_of_rows(source, budget, reading, "", rows)]
     if value and all(isinstance(inner, dict) for inner in value.values()):
         raise NotReadable("it is an object of objects: which of its levels are rows is not clear")
-    return [_of_rows(source, budget, reading, "", [value])]
+    return [_of_rows(source, budget, msgspec.structs.replace(reading, is_nested=True), "", [value])]
 
 
 def _of_rows(source: SourceFile, budget: ReadBudget, reading: ReadOptions, part: str, rows: Sequence[Any]) -> RawTable:
@@ -185,6 +189,7 @@ def _table(source: SourceFile, reading: ReadOptions, records: _Records, consumed
     if not records.kept:
         raise NotReadable("it is an empty list")
     names = list(dict.fromkeys(key for row in records.kept for key in row))
+    reading = msgspec.structs.replace(reading, is_nested=reading.is_nested or records.is_nested)
     used = names[: records.budget.most_columns]
     total = records.seen
     if records.is_over:

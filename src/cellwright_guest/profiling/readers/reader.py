@@ -29,6 +29,7 @@ from cellwright_guest.profiling.readers.formats import HEAD_BYTES, recognise
 from cellwright_guest.profiling.readers.json_file import read_json, read_json_lines
 from cellwright_guest.profiling.readers.reader_columns import Array, DataType
 from cellwright_guest.profiling.records import Oddity, ProfileRequest, SkippedFile
+from cellwright_guest.profiling.shared_rows import note_shared_rows
 
 
 def list_sources(paths: Sequence[str], most_files: int) -> tuple[list[raw.SourceFile], list[SkippedFile], list[str]]:
@@ -100,6 +101,7 @@ def _one(group: Sequence[raw.RawTable], most_rows: int) -> raw.RawTable:
         bytes=sum(table.bytes for table in group),
         oddities=_all_oddities(group),
         files=files,
+        shared=tuple(shared for table in group for shared in table.shared),
     )
 
 
@@ -213,6 +215,7 @@ def read_tables(question: ProfileRequest) -> Found:
         tables.extend(found)
         skipped.extend(refused)
         notes.extend(remarks)
+    note_shared_rows(tables)
     return name_apart(gather(tables, question.most_rows)), skipped, notes
 
 
