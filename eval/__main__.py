@@ -132,6 +132,8 @@ def _tell(result: Result) -> None:
     outcome = "passed" if result.has_passed else "failed"
     found = "" if result.is_good else f" ({problems(result)})"
     _note(f"{result.task}, {result.worker}: {outcome}{found}, {result.seconds:.0f} s")
+    if result.why and not result.has_passed:
+        _note(f"  {result.why}")
 
 
 def _note(text: str) -> None:

@@ -79,8 +79,8 @@ def _script(provider: ProviderServer, recording: TaskRecording) -> None:
 
     provider.when(is_asked, *map(scripted, recording.answers))
     over = (
-        f"The recording of {recording.task!r} is at its end: it has {len(recording.answers)} answers, "
-        "and the run asks for one more."
+        f"The recording of {recording.task!r} is at its end: "
+        f"answers recorded {len(recording.answers)}, and the run asks for one more."
     )
     # A refusal of this kind is not tried again.
     provider.when(is_asked, Fault("bad-request", message=over), for_ever=True)

@@ -15,7 +15,7 @@ from eval.replay_worker import open_replay
 from eval.results import Result, problems, table
 from eval.task import read_tasks
 
-CHEAPEST: Final = "two_lines"
+CHEAPEST: Final = "ragged_log"
 
 
 async def replayed(recordings: Sequence[TaskRecording]) -> list[Result]:
@@ -40,7 +40,7 @@ async def test_every_recorded_path_is_right_and_has_not_grown() -> None:
 async def test_a_run_that_asks_beyond_its_recording_ends_and_says_so() -> None:
     whole = read_recording("no_difference")
     [result] = await replayed([replace(whole, answers=whole.answers[:1])])
-    assert (result.has_passed, result.status) == (False, "failed")
+    assert (result.has_passed, result.answer) == (False, "")
     assert "The recording of 'no_difference' is at its end" in result.why
     assert result.requests == 2
 
