@@ -20,7 +20,7 @@ from bench.failure import BenchFailed
 from bench.peer_packages import peers_python
 from eval.cellwright_worker import ANALYST, CellwrightWorker, open_cellwright
 from eval.evaluation import evaluate
-from eval.recording import read_recording, recorded_tasks
+from eval.recording import read_recordings, recorded_tasks
 from eval.replay_worker import REPLAY, open_replay
 from eval.results import Result, problems, table
 from eval.smolagents_worker import SmolagentsWorker
@@ -69,10 +69,7 @@ def chosen(names: Sequence[str], model: str) -> list[Task]:
         return [task for task in tasks if task.is_for_analyst]
     if model != REPLAY:
         return tasks
-    recorded = recorded_tasks()
-    unrecorded = [name for name in names if name not in recorded]
-    if unrecorded:
-        raise ValueError(f"No recording of {unrecorded[0]!r}. Recorded: {', '.join(recorded)}.")
+    recorded = {recording.task for recording in read_recordings(names)}
     return [task for task in tasks if task.id in recorded]
 
 
@@ -87,7 +84,7 @@ async def _evaluate(model: str, tasks: Sequence[Task], arguments: argparse.Names
     async with AsyncExitStack() as stack:
         workers: list[Worker] = []
         if model == REPLAY:
-            recordings = [read_recording(task.id) for task in tasks]
+            recordings = read_recordings([task.id for task in tasks])
             workers.append(await stack.enter_async_context(open_replay(recordings, seconds=arguments.seconds)))
         else:
             opened = open_cellwright(model, home=arguments.home, seconds=arguments.seconds)

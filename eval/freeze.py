@@ -19,7 +19,7 @@ import anyio
 
 from cellwright.testing.wire.reply import text_of
 from eval.evaluation import evaluate
-from eval.recording import TaskRecording, read_recording, recorded_answer, recorded_tasks, write_recording
+from eval.recording import TaskRecording, read_recordings, recorded_answer, write_recording
 from eval.replay_worker import open_replay
 from eval.results import Result, problems
 from eval.task import Task, read_tasks
@@ -91,9 +91,10 @@ def _are_answered(folder: Path, ids: Sequence[str]) -> bool:
 
 
 def _recordings(arguments: argparse.Namespace) -> list[TaskRecording]:
+    tasks = read_tasks(arguments.tasks)
     if arguments.folder is None:
-        return [read_recording(task.id) for task in read_tasks(arguments.tasks or recorded_tasks())]
-    return read_relay(arguments.folder, read_tasks(arguments.tasks), by=arguments.by, why=arguments.why)
+        return read_recordings(arguments.tasks)
+    return read_relay(arguments.folder, tasks, by=arguments.by, why=arguments.why)
 
 
 async def _freeze(recordings: Sequence[TaskRecording], why: str, seconds: float) -> int:

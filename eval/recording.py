@@ -56,6 +56,15 @@ def recorded_tasks(folder: Path = RECORDINGS) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.json"))
 
 
+def read_recordings(names: Sequence[str] = ()) -> list[TaskRecording]:
+    """All recordings in order of their tasks' names, or those of the tasks named. `ValueError` if one is missing."""
+    known = recorded_tasks()
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(f"No recording of {missing[0]!r}. Recorded: {', '.join(known)}.")
+    return [read_recording(name) for name in names or known]
+
+
 def read_recording(task: str, folder: Path = RECORDINGS) -> TaskRecording:
     """The recording of a task."""
     told = json.loads((folder / f"{task}.json").read_text(encoding="utf-8"))

@@ -66,6 +66,11 @@ def test_a_folder_without_an_answered_run_is_a_mistake_of_whoever_typed_it(
     assert "No answered run of a task" in capsys.readouterr().err
 
 
+def test_what_was_never_recorded_is_not_frozen_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--tasks", "slope", "--why", "a test"]) == 2
+    assert "No recording of 'slope'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["folder", "--why", "a test"], ["folder", "--by", "somebody"], []])
 def test_who_freezes_says_who_answered_and_why(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
