@@ -15,8 +15,9 @@ DATA := --data $(CURDIR)/examples/data/orders.csv --data $(CURDIR)/examples/data
 OUT := out
 # Of the largest matrices `make test-all` takes a part; CASES=every takes all of them.
 CASES := some
-# Who is evaluated: the analyst needs no key, any other is PROVIDER:MODEL. `make eval EVAL="--peer smolagents"` adds options.
-MODEL := analyst
+# Who is evaluated: analyst and replay need no key, and are both evaluated if nobody is named; any other is PROVIDER:MODEL.
+# `make eval EVAL="--peer smolagents"` adds options.
+MODEL :=
 EVAL :=
 # The first Python on PATH that is new enough; `make setup PYTHON=/path/to/python` overrides it.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -83,8 +84,8 @@ room-house $(ROOMS:%=room-%): room-%:
 		$(addprefix --ignore=tests/,$(filter $(addsuffix /%,$(subst +, ,$*)),$(PARTS))) $(WHICH) || code=$$?; \
 		test $$code = 0 -o $$code = 5
 
-eval: $(READY) ## give the tasks of eval/ to the analyst, or to any model: make eval MODEL=openai:gpt-5
-	@$(BIN)/python -m eval --model "$(MODEL)" $(EVAL)
+eval: $(READY) ## give the tasks of eval/ to the analyst, replay what was recorded, or ask any model: make eval MODEL=openai:gpt-5
+	@$(BIN)/python -m eval $(if $(MODEL),--model "$(MODEL)") $(EVAL)
 
 bench: $(READY) ## measure Cellwright against its peers; writes bench/results/latest.json
 	@$(BIN)/python -m bench

@@ -1,6 +1,7 @@
 """`python -m eval [--model NAME] [--tasks ID …] [--peer smolagents] [--json]`: give the tasks, judge, print the table.
 
-Exit 0 when every task passed, 1 when some did not, 2 when what was typed makes no sense, 130 after Ctrl-C.
+Without a model: the analyst, then the recordings. Exit 0 when every task passed and no recorded path has grown, 1 when
+some did not, 2 when what was typed makes no sense, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from bench.failure import BenchFailed
 from bench.peer_packages import peers_python
 from eval.cellwright_worker import ANALYST, CellwrightWorker, open_cellwright
 from eval.evaluation import evaluate
-from eval.results import Result, table
+from eval.recording import read_recordings, recorded_tasks
+from eval.replay_worker import REPLAY, open_replay
+from eval.results import Result, problems, table
 from eval.smolagents_worker import SmolagentsWorker
 from eval.task import Task, read_tasks
 from eval.worker import Worker
@@ -31,12 +34,12 @@ def main(words: Sequence[str] | None = None) -> int:
     """Evaluate what was asked for."""
     arguments = _arguments(words)
     try:
-        tasks = chosen(arguments.tasks, arguments.model)
+        work = assigned(arguments.tasks, arguments.model)
     except ValueError as problem:
         _note(f"error: {problem}")
         return 2
     try:
-        results = anyio.run(_evaluate, tasks, arguments)
+        results = anyio.run(_evaluate_all, work, arguments)
     except BenchFailed as problem:
         _note(f"error: {problem}")
         return 1
@@ -47,23 +50,48 @@ def main(words: Sequence[str] | None = None) -> int:
     _RESULTS.parent.mkdir(exist_ok=True)
     _RESULTS.write_text(f"{told}\n", encoding="utf-8")
     sys.stdout.write((told if arguments.json else table(results)) + "\n")
-    return 0 if all(result.has_passed for result in results) else 1
+    return 0 if all(result.is_good for result in results) else 1
+
+
+def assigned(names: Sequence[str], model: str | None) -> list[tuple[str, list[Task]]]:
+    """Who works on which tasks; no model named: the analyst, then the recordings there are."""
+    if model is not None:
+        return [(model, chosen(names, model))]
+    recorded = [name for name in names if name in recorded_tasks()]
+    first = (ANALYST, chosen(names, ANALYST))
+    return [first, (REPLAY, chosen(recorded, REPLAY))] if recorded or not names else [first]
 
 
 def chosen(names: Sequence[str], model: str) -> list[Task]:
-    """The tasks named; none named: all, or those the analyst can serve if it is the one."""
+    """The tasks named; none named: all, or those the analyst can serve, or those recorded, if that is who works."""
     tasks = read_tasks(names)
-    return tasks if names or model != ANALYST else [task for task in tasks if task.is_for_analyst]
+    if model == ANALYST and not names:
+        return [task for task in tasks if task.is_for_analyst]
+    if model != REPLAY:
+        return tasks
+    recorded = {recording.task for recording in read_recordings(names)}
+    return [task for task in tasks if task.id in recorded]
 
 
-async def _evaluate(tasks: Sequence[Task], arguments: argparse.Namespace) -> list[Result]:
+async def _evaluate_all(work: Sequence[tuple[str, Sequence[Task]]], arguments: argparse.Namespace) -> list[Result]:
+    results: list[Result] = []
+    for model, tasks in work:
+        results += await _evaluate(model, tasks, arguments)
+    return results
+
+
+async def _evaluate(model: str, tasks: Sequence[Task], arguments: argparse.Namespace) -> list[Result]:
     async with AsyncExitStack() as stack:
-        ours = await stack.enter_async_context(
-            open_cellwright(arguments.model, home=arguments.home, seconds=arguments.seconds)
-        )
-        workers: list[Worker] = [ours]
-        if arguments.peer:
-            workers.append(await _peer(ours, arguments))
+        workers: list[Worker] = []
+        if model == REPLAY:
+            recordings = read_recordings([task.id for task in tasks])
+            workers.append(await stack.enter_async_context(open_replay(recordings, seconds=arguments.seconds)))
+        else:
+            opened = open_cellwright(model, home=arguments.home, seconds=arguments.seconds)
+            ours = await stack.enter_async_context(opened)
+            workers.append(ours)
+            if arguments.peer:
+                workers.append(await _peer(ours, arguments))
         return await evaluate(tasks, workers, at_once=arguments.at_once, told=_tell)
 
 
@@ -80,7 +108,7 @@ async def _peer(ours: CellwrightWorker, arguments: argparse.Namespace) -> Worker
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m eval", description="How well goals are served.")
-    parser.add_argument("--model", default=ANALYST, help="PROVIDER:MODEL; default: the analyst, which asks no model")
+    parser.add_argument("--model", help="PROVIDER:MODEL, analyst or replay; default: the last two, which need no key")
     parser.add_argument("--tasks", nargs="*", default=[], metavar="ID", help="only these")
     parser.add_argument("--peer", choices=["smolagents"], help="the same tasks by a peer with the same model")
     parser.add_argument("--base-url", help="where the peer asks; default: our gateway's endpoint")
@@ -90,14 +118,19 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=900, help="how long one task may take")
     parser.add_argument("--json", action="store_true", help="JSON instead of a table")
     arguments = parser.parse_args(words)
-    if arguments.peer and arguments.model == ANALYST:
+    if arguments.peer and arguments.model in {None, ANALYST, REPLAY}:
         parser.error("a peer needs a model: name one with --model")
+    if arguments.home and arguments.model == REPLAY:
+        parser.error("a replay has a state directory of its own: leave --home out")
     return arguments
 
 
 def _tell(result: Result) -> None:
-    outcome = "passed" if result.has_passed else f"failed ({'; '.join(result.failed) or result.status})"
-    _note(f"{result.task}, {result.worker}: {outcome}, {result.seconds:.0f} s")
+    outcome = "passed" if result.has_passed else "failed"
+    found = "" if result.is_good else f" ({problems(result)})"
+    _note(f"{result.task}, {result.worker}: {outcome}{found}, {result.seconds:.0f} s")
+    if result.why and not result.has_passed:
+        _note(f"  {result.why}")
 
 
 def _note(text: str) -> None:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +41,10 @@ class CellwrightWorker:
     def name(self) -> str:
         return f"cellwright, {self._model}"
 
+    def with_model(self, model: str) -> CellwrightWorker:
+        """Runs of another model in the same state directory."""
+        return CellwrightWorker(model, self._environment, seconds=self._seconds)
+
     async def work(self, task: Task, folder: Path) -> Came:
         before = print_of(folder, task.data)
         await anyio.to_thread.run_sync(_prepare, task, folder)
@@ -56,7 +60,7 @@ class CellwrightWorker:
         if delivery is None:
             said = told.stderr.decode(errors="replace").strip()[-500:]
             return nothing(f"exit {told.returncode}", said, seconds=seconds, is_data_untouched=is_untouched)
-        return _came(delivery, seconds, is_untouched)
+        return _came(delivery, seconds, is_untouched, requests=requests_in(told.stdout))
 
     async def end(self) -> None:
         """Ends what it started in the background."""
@@ -129,17 +133,26 @@ def _prepare(task: Task, folder: Path) -> None:
 
 def read_delivery(lines: bytes) -> dict[str, Any] | None:
     """The delivery among the lines a run told, which is the last."""
-    for line in reversed(lines.splitlines()):
-        try:
-            told = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(told, dict) and told.get("kind") == "delivery":
-            return told
-    return None
+    return next((told for told in reversed(_told(lines)) if told.get("kind") == "delivery"), None)
 
 
-def _came(delivery: Mapping[str, Any], seconds: float, is_untouched: bool) -> Came:
+def requests_in(lines: bytes) -> int:
+    """How many requests to a model were answered, by the lines a run told."""
+    return sum(told.get("kind") == "cost-recorded" for told in _told(lines))
+
+
+def _told(lines: bytes) -> list[dict[str, Any]]:
+    """The lines that are objects."""
+    told: list[dict[str, Any]] = []
+    for line in lines.splitlines():
+        with suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                told.append(value)
+    return told
+
+
+def _came(delivery: Mapping[str, Any], seconds: float, is_untouched: bool, *, requests: int) -> Came:
     report = Path(str(delivery["report"])) if delivery["report"] else None
     shown, charts = read_report(report.read_text(encoding="utf-8")) if report and report.is_file() else ("", 0)
     return Came(
@@ -155,4 +168,5 @@ def _came(delivery: Mapping[str, Any], seconds: float, is_untouched: bool) -> Ca
         seconds=seconds,
         tokens=int(delivery["tokens"]),
         microdollars=int(delivery["microdollars"]) if delivery["is_price_known"] else None,
+        requests=requests,
     )

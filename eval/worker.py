@@ -9,6 +9,7 @@ from typing import Protocol
 
 from eval.delivered import Delivered
 from eval.task import Task
+from eval.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,12 @@ class Came:
     tokens: int = 0
     microdollars: int | None = 0
     """None: nobody knows the price."""
+    requests: int | None = None
+    """To the model; None: nobody counted them."""
+    characters: int | None = None
+    """Of their bodies; only a replay sees them."""
+    frozen: Traffic | None = None
+    """What a recorded path took when it was frozen."""
 
 
 class Worker(Protocol):

@@ -1,0 +1,67 @@
+"""Recorded answers lead to right deliveries, with no more requests and characters than when they were frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from eval.__main__ import assigned, chosen, main
+from eval.evaluation import evaluate
+from eval.recording import TaskRecording, read_recording, recorded_tasks
+from eval.replay_worker import open_replay
+from eval.results import Result, problems, table
+from eval.task import read_tasks
+
+CHEAPEST: Final = "ragged_log"
+
+
+async def replayed(recordings: Sequence[TaskRecording]) -> list[Result]:
+    async with open_replay(recordings, seconds=400) as worker:
+        tasks = read_tasks([recording.task for recording in recordings])
+        return await evaluate(tasks, [worker], at_once=2, told=lambda _: None)
+
+
+async def test_a_recorded_path_is_right_and_has_not_grown() -> None:
+    results = await replayed([read_recording(CHEAPEST)])
+    assert [problems(one) for one in results] == [""], table(results)
+
+
+@pytest.mark.slow
+async def test_every_recorded_path_is_right_and_has_not_grown() -> None:
+    others = [task for task in recorded_tasks() if task != CHEAPEST]
+    results = await replayed([read_recording(task) for task in others])
+    assert [one.task for one in results if not one.is_good] == [], table(results)
+
+
+@pytest.mark.slow
+async def test_a_run_that_asks_beyond_its_recording_ends_and_says_so() -> None:
+    whole = read_recording("no_difference")
+    [result] = await replayed([replace(whole, answers=whole.answers[:1])])
+    assert (result.has_passed, result.answer) == (False, "")
+    assert "The recording of 'no_difference' is at its end" in result.why
+    assert result.requests == 2
+
+
+def test_without_a_model_the_analyst_works_and_then_the_recordings() -> None:
+    assert [(who, [task.id for task in tasks]) for who, tasks in assigned([CHEAPEST, "slope"], None)] == [
+        ("analyst", [CHEAPEST, "slope"]),
+        ("replay", [CHEAPEST]),
+    ]
+    assert [who for who, _ in assigned([], None)] == ["analyst", "replay"]
+    assert [who for who, _ in assigned(["slope"], None)] == ["analyst"]
+    assert [who for who, _ in assigned([], "near:one")] == ["near:one"]
+    assert [task.id for task in chosen([], "replay")] == recorded_tasks()
+
+
+def test_a_task_without_a_recording_is_a_mistake_of_whoever_typed_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model", "replay", "--tasks", "slope"]) == 2
+    assert f"No recording of 'slope'. Recorded: {', '.join(recorded_tasks())}." in capsys.readouterr().err
+
+
+def test_a_replay_takes_no_other_state_directory(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--model", "replay", "--home", "elsewhere"])
+    assert "leave --home out" in capsys.readouterr().err
