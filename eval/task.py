@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import random
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ Kind = Literal[
     "cleaning", "joins", "statistics", "time series", "plots", "sql", "text", "modelling", "folders", "formats"
 ]
 TASKS: Final = Path(__file__).parent / "tasks"
-_GENERATED: Final = "folder_of_"
 _KEYS: Final = frozenset({"kind", "goal", "data", "is_for_analyst", "analyst_misses", "checks"})
 
 
@@ -50,16 +48,6 @@ def read_tasks(names: Sequence[str] = ()) -> list[Task]:
     if unknown:
         raise ValueError(f"No task named {unknown[0]!r}. Known: {', '.join(known)}.")
     return [_read(name) for name in names or known]
-
-
-def drawn(tasks: Sequence[Task], seed: int) -> tuple[list[Task], list[Task]]:
-    """Twelve tasks of one file and four of folders; the second half is not looked at before the end."""
-    chance = random.Random(seed)
-    one_file = [task for task in tasks if len(task.data) == 1 and task.kind != "folders"]
-    generated = [task for task in tasks if task.id.startswith(_GENERATED)]
-    folders = [task for task in tasks if task.kind == "folders" and task not in generated]
-    files, folders = chance.sample(one_file, 12), chance.sample([*generated, *chance.sample(folders, 1)], 4)
-    return [*files[:6], *folders[:2]], [*files[6:], *folders[2:]]
 
 
 def _read(name: str) -> Task:

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from eval.checks import has_passed, judge
+from eval.draw import draw
 from eval.task import Kind, Task, read_tasks
 from eval.worker import print_of
 
@@ -61,3 +62,12 @@ def test_a_change_of_the_data_shows(tmp_path: Path) -> None:
     assert print_of(tmp_path, names) == before
     (tmp_path / "folder/b.csv").write_text("x\n2\n")
     assert print_of(tmp_path, names) != before
+
+
+def test_the_tasks_for_somebody_who_answers_live_are_drawn_the_same_each_time() -> None:
+    first, second = draw(TASKS, 18)
+    assert draw(TASKS, 18) == (first, second)
+    both = [*first, *second]
+    assert len({task.id for task in both}) == 16
+    assert {task.id for task in both} >= {"folder_of_10", "folder_of_130", "folder_of_1500"}
+    assert [[task.kind == "folders" for task in half].count(True) for half in (first, second)] == [2, 2]
