@@ -1,10 +1,10 @@
-"""Every kind of provider is seen while it answers: words and arguments in their order, masked, one record at the end."""
+"""Every kind of provider is seen while it answers: words and arguments in their order, masked, with one record."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -82,7 +82,7 @@ def _text(view: DraftView) -> str:
 
 def grows(texts: list[str]) -> bool:
     """Whether each text is the one before it, or goes on from it."""
-    return all(after.startswith(before) for before, after in zip(texts, texts[1:], strict=False))
+    return all(after.startswith(before) for before, after in pairwise(texts))
 
 
 def has_secret(text: str) -> bool:

@@ -31,12 +31,16 @@ HIDDEN = """card => [...card.querySelectorAll("*")].filter(each => each.scrollWi
     && getComputedStyle(each).display !== "inline").map(each => each.outerHTML.slice(0, 200))"""
 
 
+def write(role: Path, words: str) -> None:
+    role.write_text(ROLE.format(words=words))
+
+
 @pytest.fixture
 def role(room: ControlRoom) -> Generator[Path]:
     """What stands in the place of our own coder; nobody has accepted it."""
     file = room.folder / ".cellwright/roles/coder.md"
     file.parent.mkdir(parents=True)
-    file.write_text(ROLE.format(words=TAKEOVER))
+    write(file, TAKEOVER)
     yield file
     rmtree(room.folder / ".cellwright")
     rmtree(room.home / "trusted-projects", ignore_errors=True)
@@ -86,7 +90,7 @@ async def test_a_takeover_is_shown_whole_before_any_model_is_asked_and_a_no_leav
 async def test_what_was_accepted_in_the_page_counts_until_it_changes_and_then_the_difference_is_asked_about(
     room: ControlRoom, chromium: Browser, role: Path
 ) -> None:
-    role.write_text(ROLE.format(words="Name them well."))
+    write(role, "Name them well.")
     room.provider.script(finish("It is 42."), finish("It is 43."), finish("It is 44."))
     before = len(room.provider.requests)
     async with room.person(chromium) as page:
@@ -98,7 +102,7 @@ async def test_what_was_accepted_in_the_page_counts_until_it_changes_and_then_th
         second = await room.start(notebook="again.py")
         done = await room.until_delivered(second)
         assert (done["questions"], done["delivery"]["status"]) == ([], "done")
-        role.write_text(ROLE.format(words=TAKEOVER))
+        write(role, TAKEOVER)
         third, asked_before = await room.start(notebook="changed.py"), len(room.provider.requests)
         await see_run(page, third)
         asked = question(page)

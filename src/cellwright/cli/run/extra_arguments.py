@@ -56,5 +56,5 @@ def _typed_options(known: Iterable[Any], ctx: Any) -> Iterator[str]:
         if each.is_flag:
             yield each.opts[0]
         else:
-            values = value if isinstance(value, list | tuple) else [value]
+            values = value if each.multiple else [value]
             yield from (shlex.join([each.opts[0], str(one)]) for one in values)

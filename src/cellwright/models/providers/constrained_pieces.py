@@ -1,4 +1,4 @@
-"""What can be told of a constrained model's JSON while it is still being written: an answer's text, a call's arguments."""
+"""What can be told of a constrained model's JSON while it is written: an answer's text, a call's arguments."""
 
 from __future__ import annotations
 
