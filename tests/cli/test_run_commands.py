@@ -74,6 +74,54 @@ def test_a_goal_is_read_with_absolute_paths(tmp_path: Path) -> None:
     assert (goal.is_private, goal.priority, goal.person) == (True, 3, "ada")
 
 
+@pytest.mark.parametrize(
+    ("typed", "says", "meant"),
+    [
+        (
+            ("Sum the prices.", "sales.csv"),
+            "A file goes with --data",
+            "cellwright run 'Sum the prices.' --data sales.csv",
+        ),
+        (
+            ("Sum it.", "my sales.csv", "--approve", "never", "--data", "x=b.csv", "--data", "c.csv", "--json"),
+            "A file goes with --data",
+            "cellwright run 'Sum it.' --data 'my sales.csv' --data x=b.csv --data c.csv --approve never --json",
+        ),
+        (
+            ("sales.csv", "Sum the prices."),
+            "A file goes with --data",
+            "cellwright run 'Sum the prices.' --data sales.csv",
+        ),
+        (
+            ("Sum it.", "there-is-none.csv", "raw=folder/"),
+            "A file goes with --data",
+            "cellwright run 'Sum it.' --data there-is-none.csv --data raw=folder/",
+        ),
+        (
+            ("Sum", "the", "prices", "sales.csv"),
+            "A goal of several words stands in quotes, a file goes with --data",
+            "cellwright run 'Sum the prices' --data sales.csv",
+        ),
+        (
+            ("Sum", "the", "prices", "--private"),
+            "A goal of several words stands in quotes",
+            "cellwright run 'Sum the prices' --private",
+        ),
+    ],
+    ids=["file", "options", "file-first", "several", "words-and-file", "words"],
+)
+def test_what_is_typed_beside_the_goal_is_answered_with_the_command_line_that_was_meant(
+    tmp_path: Path, typed: tuple[str, ...], says: str, meant: str
+) -> None:
+    for name in ("sales.csv", "my sales.csv"):
+        (tmp_path / name).write_text("a\n1\n")
+    said = run_here(tmp_path / "home", "run", *typed, code=2, folder=tmp_path)
+    assert said.stdout == ""
+    assert said.stderr.startswith("error: `cellwright run` takes one goal, and was given ")
+    assert said.stderr.splitlines()[1:] == [f"hint: {says}: `{meant}`"]
+    assert not (tmp_path / "home" / "journal.db").exists()
+
+
 def test_a_new_notebook_is_named_after_the_goal_and_takes_no_other_ones_place(tmp_path: Path) -> None:
     (tmp_path / "sum-it.py").write_text("")
     taken = {str(tmp_path.resolve() / "sum-it-2.py")}

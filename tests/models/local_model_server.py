@@ -1,6 +1,7 @@
 """A real model on loopback: SmolLM2 in xllamacpp, both from PyPI. Runs in an environment of its own.
 
-Says its address, and serves until its standard input ends.
+Says its address, and serves until its standard input ends: `local_model_server.py [CONTEXT [MOST_TOKENS]]`, how many
+tokens it reads and writes at once, and how many it writes into one answer.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ def weights() -> Path:
     return next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
 
 
-def main() -> None:
+def main(context: int = 2048, most_tokens: int = -1) -> None:
     settings = xllamacpp.CommonParams()
     settings.model.path = str(weights())
     settings.hostnames = ["127.0.0.1"]
     settings.port = 0
-    settings.n_ctx = 2048
+    settings.n_ctx = context
+    settings.n_predict = most_tokens
     settings.n_parallel = 1
     # One thread that sleeps while it waits: several get into each other's way on a busy machine.
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
@@ -37,4 +39,4 @@ def main() -> None:
     sys.stdin.read()
 
 
-main()
+main(*map(int, sys.argv[1:]))

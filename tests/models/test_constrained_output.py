@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    PartStartEvent,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -27,12 +28,12 @@ from cellwright.models.config.names import ModelName
 from cellwright.models.providers.constrained_output import (
     LONGEST_STRING,
     TEXT,
-    AnswerText,
     Options,
     options,
     parts_of,
     rewrite_history,
 )
+from cellwright.models.providers.constrained_pieces import AnswerText, CallText
 from cellwright.models.providers.failures import BrokenAnswer
 from cellwright.models.providers.providers import Providers
 from cellwright.testing import CallTool, ProviderServer, Received, Say, SayJson
@@ -101,6 +102,36 @@ async def test_an_answer_looks_the_same_though_tools_were_offered(
     if stream:
         assert [put_together(pieces) for pieces, _ in told] == [['It rains in "Bergen" ☔.']] * 2
         assert min(len(pieces) for pieces, _ in told) > 5, "a text is told while it is being written"
+
+
+async def test_the_arguments_of_a_call_are_told_while_they_are_written(
+    server: ProviderServer, providers: Providers
+) -> None:
+    said = SayJson({"reply": {"tool": "weather", "arguments": {"city": 'Bergen, "the {wet} one" ☔' * 3}}}, chunks=30)
+    server.when(ignores_tools, said)
+
+    pieces, response = await hear(providers, SMALL, saying(tools=[WEATHER]), stream=True, key=None)
+
+    [call] = response.tool_calls
+    [told] = put_together(pieces)
+    assert json.loads(told.removeprefix("weather(")) == call.args_as_dict()
+    assert len(pieces) > 5
+    [begun] = [each.part for each in pieces if isinstance(each, PartStartEvent)]
+    assert isinstance(begun, ToolCallPart)
+    assert begun.tool_call_id == call.tool_call_id
+
+
+async def test_a_call_that_does_not_look_like_one_at_first_is_told_once_it_is_whole(
+    server: ProviderServer, providers: Providers
+) -> None:
+    said = 'I ask for it: {"reply": {"arguments": {"city": "Bergen"}, "tool": "weather"}}'
+    server.when(ignores_tools, Say(said, chunks=30))
+
+    pieces, response = await hear(providers, SMALL, saying(tools=[WEATHER]), stream=True, key=None)
+
+    assert [(call.tool_name, call.args_as_dict()) for call in response.tool_calls] == [("weather", {"city": "Bergen"})]
+    assert put_together(pieces) == ['weather({"city": "Bergen"}']
+    assert len(pieces) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -313,3 +344,29 @@ def test_nothing_is_readable_before_there_is_an_answer(text: str) -> None:
     answer = AnswerText()
 
     assert answer.feed('{"reply": {"tool": "x", "arguments": {"answer": "' + text.replace('"', "")) == ""
+
+
+@given(
+    arguments=st.dictionaries(st.text(), st.recursive(st.text() | st.integers(), st.lists)),
+    ascii_only=st.booleans(),
+    data=st.data(),
+)
+def test_arguments_are_readable_however_they_are_cut_into_pieces(
+    arguments: dict[str, Any], ascii_only: bool, data: st.DataObject
+) -> None:
+    whole = json.dumps({"reply": {"tool": "weather", "arguments": arguments}}, ensure_ascii=ascii_only)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+    call = CallText()
+
+    said = [call.feed(whole[start:end]) for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+
+    assert call.tool == "weather"
+    assert "".join(said) == json.dumps(arguments, ensure_ascii=ascii_only)
+
+
+@given(text=st.text())
+def test_no_arguments_are_readable_before_there_is_a_call(text: str) -> None:
+    call = CallText()
+
+    assert call.feed('{"reply": {"answer": "{' + text) == ""
+    assert call.tool == ""

@@ -11,4 +11,5 @@ export { fateOf, groupsOf, sidesOf, wayWords } from "../src/pages/run/branch-gro
 export { layoutOf } from "../src/pages/run/places";
 export { answerOf, choicesOf } from "../src/pages/run/question-choices";
 export { NO_DRAFTS, draftsAfter, unrecorded } from "../src/pages/run/drafts";
+export { trustBlocks } from "../src/pages/run/trust-lines";
 export { emptyStory, tellAll } from "../src/pages/run/story";

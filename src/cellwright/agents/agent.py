@@ -229,7 +229,8 @@ class Agent:
             workflow=self._flow.id,
             is_price_known=answer.microdollars is not None,
         )
-        said = styles.reply_text(read_response(answer))
+        # By the same secrets as its draft: what a person has seen masked stays so.
+        said = self._context.masker.mask(styles.reply_text(read_response(answer))).text
         told = [AgentSpoke(workflow=self._flow.id, text=said[:_SAYS_LIMIT])] if said else []
         step = f"{self._flow.id}#{self._step}"
         await self._flow.tell(PromptStored(call=step, prompt=answer.context, tokens=prompt.tokens), cost, *told)

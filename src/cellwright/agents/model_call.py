@@ -275,8 +275,10 @@ def _draw(draft: AnswerDraft, update: calls.Update) -> None:
             draft.restart()
         case calls.Piece(event=PartStartEvent(index=index, part=TextPart(content=text))):
             draft.begin_part(index, tool=None, text=text)
-        case calls.Piece(event=PartStartEvent(index=index, part=ToolCallPart(tool_name=tool) as part)):
-            draft.begin_part(index, tool=tool, text=part.args_as_json_str() if part.args else "")
+        case calls.Piece(event=PartStartEvent(index=index, part=ToolCallPart(tool_name=tool, args=args))):
+            # A text as it is: it may be the beginning of one, which pydantic-ai would wrap as broken.
+            text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False) if args else ""
+            draft.begin_part(index, tool=tool, text=text)
         case calls.Piece(event=PartDeltaEvent(index=index, delta=TextPartDelta(content_delta=text))):
             draft.add(index, text)
         case calls.Piece(event=PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=str(text)))):

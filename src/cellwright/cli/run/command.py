@@ -17,6 +17,7 @@ from cellwright.background import current_person
 from cellwright.cli.journal_options import JsonOption, journal_location, open_records, terminal_masker
 from cellwright.cli.notebook_options import PythonOption, python_choice
 from cellwright.cli.render import console, run_output
+from cellwright.cli.run.extra_arguments import GoalCommand
 from cellwright.cli.run.outcome import finish
 from cellwright.cli.run.watch import WatchOutcome, open_run_client, open_watch
 from cellwright.errors import Unavailable, UserError
@@ -47,7 +48,7 @@ def _has_data(project: Path) -> bool:
 app = typer.Typer(help="State a goal, get a notebook you can trust.")
 
 
-@app.command()
+@app.command(cls=GoalCommand)
 def run(
     goal: Annotated[
         str | None, typer.Argument(metavar="[GOAL]", help="What you want to know, in words; `-` reads stdin.")

@@ -42,6 +42,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import from_json
 
+from cellwright.models.providers.constrained_pieces import AnswerText, CallText
 from cellwright.models.providers.failures import BrokenAnswer
 
 Schema = dict[str, Any]
@@ -135,27 +136,6 @@ def parts_of(response: ModelResponse, options: Options) -> list[ModelResponsePar
     if _has_cut_string(arguments):
         raise BrokenAnswer(f"an argument is longer than {LONGEST_STRING} characters")
     return [*others, ToolCallPart(tool_name=str(name), args=json.dumps(arguments, ensure_ascii=False))]
-
-
-@dataclass(slots=True)
-class AnswerText:
-    """The text inside `{"reply": {"answer": "…` while it is still being written."""
-
-    _json: str = field(default="", init=False)
-    _emitted: int = field(default=0, init=False)
-
-    def feed(self, piece: str) -> str:
-        """What has become readable with this piece."""
-        self._json += piece
-        try:
-            match from_json(self._json, allow_partial="trailing-strings"):
-                case {"reply": {"answer": str(answer)}}:
-                    emitted, self._emitted = self._emitted, len(answer)
-                    return answer[emitted:]
-                case _:
-                    return ""
-        except ValueError:
-            return ""
 
 
 def _reply(text: str, *, was_cut: bool) -> Mapping[str, Any]:
@@ -290,7 +270,7 @@ class ConstrainedModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        """A text as it comes; a tool call once it is whole."""
+        """A text, or the arguments of a tool call, as they come."""
         asked, settings, parameters = self._put(messages, model_settings, model_request_parameters)
         async with self.wrapped.request_stream(rewrite_history(messages), settings, parameters, run_context) as inner:
             yield _ConstrainedStream(model_request_parameters=model_request_parameters, inner=inner, asked=asked)
@@ -322,15 +302,16 @@ class _ConstrainedStream(StreamedResponse):
     inner: StreamedResponse = field(kw_only=True)
     asked: Options = field(kw_only=True)
     _answer: AnswerText = field(default_factory=AnswerText, init=False)
+    _call: CallText = field(default_factory=CallText, init=False)
     _whole: ModelResponse | None = field(default=None, init=False)
     _has_said: bool = field(default=False, init=False)
-    """Whether any text was told while it came."""
+    """Whether anything was told while it came."""
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
         async for event in self.inner:
             for piece in self._translate(event):
                 yield piece
-        self._whole = _translated(self.inner.get(), self.asked)
+        self._whole = self._with_told_id(_translated(self.inner.get(), self.asked))
         if not self._has_said:
             for part in self._whole.parts:
                 if not isinstance(part, ThinkingPart):
@@ -341,9 +322,9 @@ class _ConstrainedStream(StreamedResponse):
         manager = self._parts_manager
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                said = self._answer.feed(text) if self.asked.is_free else ""
-                self._has_said = self._has_said or bool(said)
-                return list(manager.handle_text_delta(vendor_part_id="answer", content=said)) if said else []
+                told = self._translate_text(text)
+                self._has_said = self._has_said or bool(told)
+                return told
             case (
                 PartStartEvent(part=ThinkingPart(content=thought))
                 | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=thought))
@@ -353,6 +334,25 @@ class _ConstrainedStream(StreamedResponse):
                 )
             case _:
                 return []
+
+    def _translate_text(self, text: str) -> list[ModelResponseStreamEvent]:
+        if self.asked.is_free and (said := self._answer.feed(text)):
+            return list(self._parts_manager.handle_text_delta(vendor_part_id="answer", content=said))
+        arguments = self._call.feed(text)
+        if not arguments or self._call.tool not in [tool.name for tool in self.asked.tools]:
+            return []
+        name = None if self._has_said else self._call.tool
+        event = self._parts_manager.handle_tool_call_delta(vendor_part_id="call", tool_name=name, args=arguments)
+        return [event] if event is not None else []
+
+    def _with_told_id(self, whole: ModelResponse) -> ModelResponse:
+        """With the id under which its call was told."""
+        told = [part.tool_call_id for part in self._parts_manager.get_parts() if isinstance(part, ToolCallPart)]
+        parts = [
+            replace(part, tool_call_id=told[0]) if told and isinstance(part, ToolCallPart) else part
+            for part in whole.parts
+        ]
+        return replace(whole, parts=parts)
 
     def get(self) -> ModelResponse:
         """The whole answer, or what there is of it."""

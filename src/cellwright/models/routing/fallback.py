@@ -41,8 +41,8 @@ class Deadlines:
     """How long a model may be silent. A deadline too short pays twice, so these are generous."""
 
     first_piece_seconds: float = 600
-    """Until the first piece of a stream. Models that reason before they speak are silent for minutes, and of one that
-    is made to call tools by the shape of its answer a call comes whole."""
+    """Until the first piece of a stream. Models that reason before they speak are silent for minutes, and so are small
+    ones that read a long prompt on a slow machine."""
     next_piece_seconds: float = 180
     """Between two pieces of a stream: longer is a stall. Some providers send a long argument of a call in one piece."""
     answer_seconds: float = 600

@@ -2,7 +2,8 @@ import { useMemo } from "react";
 
 import type { Question } from "../../api/types";
 import { Banner, Diff, type DiffRow, Python } from "../../parts";
-import { isEnvelope } from "./question-choices";
+import { isEnvelope, isTrust } from "./question-choices";
+import { TrustBody } from "./trust-body";
 import css from "./questions.module.css";
 
 /** More lines would freeze the page; that some are missing is then said loudly. */
@@ -15,7 +16,7 @@ export function QuestionBody({ question }: { question: Question }) {
   return (
     <div className={css.body} tabIndex={0} role="group" aria-label="What will happen">
       <p className={css.title}>{title}</p>
-      <Body title={title} lines={body} isBarred={question.topic === "project-trust"} />
+      {isTrust(question) ? <TrustBody lines={body} most={MOST_LINES} /> : <Body title={title} lines={body} />}
       {body.length > MOST_LINES && (
         <Banner tone="bad">
           {body.length - MOST_LINES} more lines are not shown here. See all:{" "}
@@ -51,12 +52,11 @@ function EnvelopeBody({ lines, why }: { lines: readonly string[]; why: readonly 
   );
 }
 
-/** Barred lines are a stranger's: one that wraps would go on where ours begin. */
-function Body({ title, lines, isBarred }: { title: string; lines: readonly string[]; isBarred: boolean }) {
+function Body({ title, lines }: { title: string; lines: readonly string[] }) {
   if (lines.length === 0) return null;
   if (/^(Edit cells of|Write the file) /.test(title)) return <Diff rows={exactRows(lines)} most={MOST_LINES} />;
   if (title.startsWith("Run code ")) return <Python code={lines.join("\n")} most={MOST_LINES} />;
-  return <pre className={isBarred ? css.barred : css.plain}>{lines.slice(0, MOST_LINES).join("\n")}</pre>;
+  return <pre className={css.plain}>{lines.slice(0, MOST_LINES).join("\n")}</pre>;
 }
 
 /** Every line, every character: what looks like a diff's head may be an agent's, so it is drawn otherwise, not left out. */

@@ -2,7 +2,7 @@ import { type FormEvent, type Ref, useId, useState } from "react";
 
 import type { Answer, Question } from "../../api/types";
 import { Button, Kbd } from "../../parts";
-import { type Choice, answerOf, isEnvelope, unitOf } from "./question-choices";
+import { type Choice, answerOf, isEnvelope, isTrust, unitOf } from "./question-choices";
 import { QuestionBody } from "./question-body";
 import css from "./questions.module.css";
 
@@ -47,7 +47,7 @@ export function QuestionCard({
   return (
     <section
       ref={ref}
-      className={css.card}
+      className={isTrust(question) ? css.tall : css.card}
       tabIndex={-1}
       aria-labelledby={id}
       onKeyDown={(event) => {

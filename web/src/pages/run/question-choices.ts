@@ -60,6 +60,28 @@ const KNOWN: Record<string, Omit<Choice, "id">> = {
   resume: { title: "Resume", key: "y", look: "primary", needs: "nothing", means: "The run goes on." },
 };
 
+const TRUST: Record<string, Omit<Choice, "id">> = {
+  accept: {
+    title: "Accept",
+    key: "y",
+    look: "plain",
+    needs: "nothing",
+    means: "Agents go by exactly this, in this run and later ones, until it changes.",
+  },
+  "go on without": {
+    title: "Go on without",
+    key: "n",
+    look: "plain",
+    needs: "nothing",
+    means: "The run uses Cellwright's own. The next run asks again.",
+  },
+};
+
+/** Whether it is about the roles and skills a project brings along. */
+export function isTrust(question: Question): boolean {
+  return question.topic === "project-trust";
+}
+
 /** Whether it is about a whole plan: such a yes is for the run, never for one action. */
 export function isEnvelope(question: Question): boolean {
   return question.topic === "approval" && !question.offers.includes("once");
@@ -68,7 +90,7 @@ export function isEnvelope(question: Question): boolean {
 export function choicesOf(question: Question): Choice[] {
   const isOnDesk = question.fingerprint !== undefined && question.fingerprint !== "";
   return question.offers.map((offer) => {
-    const known = isOnDesk ? knownOf(question, offer) : undefined;
+    const known = isTrust(question) ? TRUST[offer] : isOnDesk ? knownOf(question, offer) : undefined;
     return known === undefined
       ? { id: offer, title: offer, key: "", look: "plain", needs: "nothing", means: "" }
       : { id: offer, ...known };
