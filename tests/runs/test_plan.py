@@ -10,6 +10,7 @@ import pytest
 from cellwright.errors import UserError
 from cellwright.journal.events import encode
 from cellwright.runs.events import EVENT_TYPES, PlanChanged
+from cellwright.runs.plan.brief import STORY_TASK, whole_goal
 from cellwright.runs.plan.plan import (
     AddTask,
     ChangeTask,
@@ -129,3 +130,21 @@ def test_changes_of_unknown_tasks_name_the_known_ones(edit: Any) -> None:
 def test_nonsense_is_no_change_of_a_plan() -> None:
     with pytest.raises(UserError, match="No change of a plan"):
         parse_edit({"op": "explode"})
+
+
+@pytest.mark.parametrize(
+    ("words", "is_wanted"),
+    [
+        ("Sum the numbers and write a report.", True),
+        ("I need a short, one-page report", True),
+        ("Report on churn", True),
+        ("Make slides of it", True),
+        ("Which state had the most reports in 2019?", False),
+        ("Make a chart of identity theft reports by month", False),
+        ("How many articles are in stock?", False),
+    ],
+)
+def test_a_writer_comes_for_a_report_that_is_wanted_not_for_reports_that_are_counted(
+    words: str, is_wanted: bool
+) -> None:
+    assert (STORY_TASK in [task.id for task in whole_goal(words).tasks]) == is_wanted

@@ -39,8 +39,11 @@ _STORY: Final = (
 
 
 _REPORT: Final = re.compile(
-    r"\b(reports?|write[- ]?ups?|memo|article|essay|presentation|slides|summary document)\b", flags=re.IGNORECASE
+    r"\b(an?|the|one|your)(\W+[\w-]+){0,3}?\W+(report|write[- ]?up|memo|presentation|summary document)\b"
+    r"|\bwrite (an?|the) (article|essay)\b|\bslides\b|\breport on\b",
+    flags=re.IGNORECASE,
 )
+"""A report that is wanted, not reports that are counted."""
 _STORY_TASKS: Final = 3
 """A plan of so many tasks gets a writer: several agents made it."""
 _ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
