@@ -8,6 +8,7 @@ from bench import agents, journal, models, recovery, runs, runs_at_once
 from bench.rows import Finding
 from bench.scenarios import (
     action_program,
+    asked_models,
     branches,
     control_room,
     fan_out,
@@ -55,6 +56,7 @@ SCENARIOS: dict[str, Scenario] = {
     "runs-first-event": runs.first_event,
     "runs-overhead": runs.overhead,
     "runs-at-once": runs_at_once.measure,
+    "runs-asked": asked_models.measure,
     "notebook-verify": notebook_commands.verify,
     "notebook-run": notebook_commands.run,
     "room-followers": control_room.followers,
