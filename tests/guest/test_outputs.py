@@ -38,7 +38,7 @@ def test_plain_values_are_shown_as_python_writes_them() -> None:
 
 def test_a_frame_is_shown_by_its_preview_and_drawn_as_marimos_table() -> None:
     output = shown(FRAME)
-    assert output.text.startswith("2 rows × 2 columns\na: int64, 1 … 2")
+    assert output.text == "2 rows × 2 columns\nrows:\na: int64 | b: str\n1 | x\n2 | y"
     assert "<marimo-table" in output.data
     assert not output.cut
 
