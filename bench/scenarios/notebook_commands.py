@@ -25,9 +25,8 @@ _PANDAS: Final = ("import pandas as pd\nframe = pd.DataFrame({'a': range(10)})",
 _HEADER: Final = '# /// script\n# requires-python = ">=3.11"\n# dependencies = ["pandas"]\n# ///\n\n'
 _PARTS: Final = (
     ("loading, until it says something", ""),
-    ("packages: resolving and comparing them", "packages"),
-    ("two kernels, until they run cells", "first run:"),
-    ("the runs", "comparing"),
+    ("two kernels, until they run cells, beside resolving", "first run:"),
+    ("the runs, and what is left of resolving", "comparing"),
 )
 """What each part ends with, in the order of what is told."""
 
@@ -50,8 +49,8 @@ class _Person:
 
         def hear(text: str, at: float) -> None:
             for _, mark in _PARTS:
-                # Of what is told twice, of each kernel for one, the last counts only for what is told once.
-                if text.startswith(mark) and (mark == "packages" or mark not in ends):
+                # Of what is told twice, of each kernel for one, the first counts.
+                if text.startswith(mark) and mark not in ends:
                     ends[mark] = at
 
         took = await self._run([str(CELLWRIGHT), "notebook", "verify", str(notebook)], hear)

@@ -69,12 +69,12 @@ def needed_by(*names: str) -> set[str]:
     return found
 
 
-def tiny_wheel(folder: Path) -> None:
-    with zipfile.ZipFile(folder / "tiny_tool-1.2-py3-none-any.whl", "w") as archive:
-        archive.writestr("tiny_tool.py", "VERSION = '1.2'\ndef shout(text):\n    return text.upper() + '!'\n")
+def tiny_wheel(folder: Path, version: str = "1.2") -> None:
+    with zipfile.ZipFile(folder / f"tiny_tool-{version}-py3-none-any.whl", "w") as archive:
+        archive.writestr("tiny_tool.py", f"VERSION = '{version}'\ndef shout(text):\n    return text.upper() + '!'\n")
         archive.writestr("tiny_tool.pth", CANARY + "\n")
-        info = "tiny_tool-1.2.dist-info"
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-tool\nVersion: 1.2\n")
+        info = f"tiny_tool-{version}.dist-info"
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-tool\nVersion: {version}\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         names = ["tiny_tool.py", "tiny_tool.pth", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
         archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in names))

@@ -12,7 +12,7 @@ import pytest
 
 from cellwright.errors import UserError
 from cellwright.kernel.environments.interpreters import our_interpreter
-from cellwright.kernel.environments.locked_environment import locked_environment
+from cellwright.kernel.environments.locked_environment import last_environment, locked_environment
 from cellwright.kernel.environments.plan import Environment
 from cellwright.kernel.environments.script_header import ScriptHeader
 from cellwright.kernel.environments.uv import UvSettings
@@ -51,6 +51,11 @@ class Checks:
             header, cache=self.cache, uv=self.uv, on_progress=self.told.append, kept_bytes=kept_bytes
         )
 
+    async def last(self, *dependencies: str) -> Environment | None:
+        header = ScriptHeader(dependencies=dependencies)
+        async with last_environment(header, cache=self.cache, uv=self.uv) as environment:
+            return environment
+
     @property
     def has_installed(self) -> bool:
         """Whether the last one asked for was installed."""
@@ -87,6 +92,24 @@ async def test_a_file_of_the_same_name_with_other_content_is_another_environment
     make_wheel(wheels, "tool", files={"tool.py": "# another\n"})
     shutil.rmtree(checks.cache / "uv")
     assert (await checks("tool")).path != old.path
+
+
+async def test_what_a_header_came_to_last_time_is_known_without_asking_and_only_as_it_was_built(
+    checks: Checks, wheels: Path
+) -> None:
+    assert await checks.last("tool") is None
+    old = await checks("tool")
+    make_wheel(wheels, "tool", "2.0")
+    assert await checks.last("tool") == old
+    new = await checks("tool")
+    assert await checks.last("tool") == new
+    assert await checks.last("tool>=0.5") is None
+    (new.site_packages / "evil.pth").write_text("import os\n")
+    assert await checks.last("tool") is None
+    (new.site_packages / "evil.pth").unlink()
+    lock = new.path.parent / "lock.json"
+    lock.write_bytes(lock.read_bytes().replace(b"tool==2.0", b"tool==1.0"))
+    assert await checks.last("tool") is None
 
 
 @pytest.mark.parametrize("how", ["changed", "added", "removed", "mode", "link"])

@@ -20,7 +20,7 @@ from cellwright.notebook.files import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
-from cellwright.runs.verify.fresh_environment import fresh_environments
+from cellwright.runs.verify.fresh_environment import FreshEnvironments
 from cellwright.runs.verify.judge import SOURCE_NOTES, Machine
 from cellwright.runs.verify.proof import ProofStore, Signer, fingerprint, to_json
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
@@ -61,7 +61,7 @@ async def verify_notebook(
     )
     outcome = await verify(
         path,
-        open_fresh=fresh_environments(pool, options, other=other),
+        fresh=FreshEnvironments(pool=pool, options=options, other=other),
         signer=await anyio.to_thread.run_sync(Signer.at, settings.ready_home()),
         machine=Machine(
             home=settings.user_home,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 from dirty_equals import IsPartialDict, IsStr
 from inline_snapshot import snapshot
 
 from cellwright.kernel.observation import CellOutcome
+from cellwright.network import NetworkSettings
 from cellwright.notebook.files import read
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import Remedy, sentence_of
@@ -20,6 +24,7 @@ from cellwright.runs.verify.judge import Judge
 from cellwright.runs.verify.notebook_run import NotebookRun
 from cellwright.runs.verify.proof import ProvenCheck, canonical, is_signed, sha256
 from cellwright.runs.verify.verification import NotVerified, Verified
+from tests.kernel.test_environment_kernels import tiny_wheel
 from tests.runs.verify.verifying import Verifier, said
 
 Write = Callable[..., Path]
@@ -340,6 +345,24 @@ async def test_only_what_the_header_asks_for_is_there(verified_with_wheels: Veri
     assert proof.environment.source == "cache"
     locked = anyio.Path(verified.settings.cache / "environments" / "locked")
     assert len([one async for one in locked.iterdir()]) == 1
+
+
+@pytest.mark.slow
+async def test_a_check_begins_on_what_the_header_came_to_last_time_and_counts_only_on_what_it_comes_to_now(
+    verified_with_wheels: Verifier, written: Write, wheels: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own_wheels"
+    await anyio.to_thread.run_sync(shutil.copytree, wheels, own)
+    connection = NetworkSettings.of({"UV_FIND_LINKS": str(own), "UV_OFFLINE": "1"})
+    verified = replace(verified_with_wheels, settings=replace(verified_with_wheels.settings, connection=connection))
+    path = written("import tiny_tool\ntiny_tool.VERSION", requires=("tiny-tool",))
+    first = await verified.proof(path)
+    second = await verified.proof(path)
+    assert (second.cells, second.environment) == (first.cells, first.environment)
+    tiny_wheel(own, "1.3")
+    third = await verified.proof(path)
+    assert dict(third.environment.packages) == IsPartialDict({"tiny-tool": "1.3"})
+    assert third.cells[0].output_sha256 != first.cells[0].output_sha256
 
 
 @pytest.mark.slow

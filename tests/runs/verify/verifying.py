@@ -13,7 +13,7 @@ from cellwright.app.notebooks import kernel_options
 from cellwright.kernel.pool import KernelPool
 from cellwright.notebook.files import read
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs.verify.fresh_environment import fresh_environments
+from cellwright.runs.verify.fresh_environment import FreshEnvironments
 from cellwright.runs.verify.judge import Machine
 from cellwright.runs.verify.proof import Proof, Signer
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
@@ -46,7 +46,7 @@ class Verifier:
         options = kernel_options(file, files=files, limits=Limits(), tier=probe().tier, settings=self.settings)
         return await verify(
             path,
-            open_fresh=fresh_environments(self.pool, options, other=self.other),
+            fresh=FreshEnvironments(pool=self.pool, options=options, other=self.other),
             signer=Signer.at(self.settings.ready_home()),
             machine=self.machine(path.parent),
             masker=Masker.of(salt=secrets.token_bytes(16)),

@@ -30,9 +30,12 @@ from cellwright.kernel.environments.manifest import is_as_built
 from cellwright.kernel.environments.plan import Environment, EnvironmentPlan, PackageLock
 from cellwright.kernel.environments.script_header import ScriptHeader
 from cellwright.kernel.environments.uv import IndexUnreachable, Progress, UvInstaller, UvSettings
+from cellwright.notebook.atomic_write import write_atomically
 from cellwright.sandbox.linux.descriptors import closing
 from cellwright.sandbox.private_directory import private_directory
 
+_LOCK: Final = "lock.json"
+_ASKED: Final = "asked-"
 KEPT_BYTES: Final = 8 << 30
 """What environments of checks may take together, hard links counted as files of their own."""
 
@@ -56,8 +59,54 @@ async def locked_environment(
         asked = await plan_for(header, cache=cache, uv=uv, pythons=pythons or Pythons(), report=report)
         plan, held = await _obtain(UvInstaller(plan=asked, uv=uv, report=report))
     with closing(held):
+        await anyio.to_thread.run_sync(_note_asked, plan, asked)
         await anyio.to_thread.run_sync(make_room, plan, kept_bytes)
         yield plan.environment(plan.lock.source if plan.lock is not None else "index")
+
+
+@asynccontextmanager
+async def last_environment(
+    header: ScriptHeader, *, cache: Path, uv: UvSettings, pythons: Pythons | None = None
+) -> AsyncGenerator[Environment | None]:
+    """The one this header came to when it was last resolved, file by file as it was built; None if it is not here."""
+    with failures_told(cache, uv):
+        asked = await plan_for(header, cache=cache, uv=uv, pythons=pythons or Pythons(), report=_say_nothing)
+        plan = await anyio.to_thread.run_sync(_last_plan, asked)
+        held = await _hold(plan, _say_nothing) if plan is not None else None
+    if plan is None or plan.lock is None or held is None:
+        yield None
+        return
+    with closing(held):
+        yield plan.environment(plan.lock.source)
+
+
+def _say_nothing(text: str) -> None:
+    """What is only tried is not told."""
+
+
+def _note_asked(plan: EnvironmentPlan, asked: EnvironmentPlan) -> None:
+    """That this is what was asked for came to, beside the environment, so that both go together. Blocking."""
+    assert plan.lock is not None
+    if not (plan.finished / _LOCK).exists():
+        write_atomically(plan.finished / _LOCK, json.dumps([plan.lock.source, plan.lock.text]).encode())
+    (plan.finished / f"{_ASKED}{asked.key}").touch()
+
+
+def _last_plan(asked: EnvironmentPlan) -> EnvironmentPlan | None:
+    """Blocking."""
+    notes = (asked.cache / "locked").glob(f"*/{_ASKED}{asked.key}")
+    try:
+        home = max(notes, key=lambda note: note.stat().st_mtime_ns).parent
+        kept = json.loads((home / _LOCK).read_bytes())
+    except (OSError, ValueError):
+        return None
+    match kept:
+        case ["index" | "cache" | "installed" as source, str() as text]:
+            plan = replace(asked, lock=PackageLock(text=text, source=source, cache=asked.cache / "uv"))
+            # Whoever changed the lock has no environment by its name.
+            return plan if plan.finished == home else None
+        case _:
+            return None
 
 
 async def _obtain(installer: UvInstaller) -> tuple[EnvironmentPlan, int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from cellwright.errors import RefusedByPolicy
 from cellwright.kernel.environments.additions import distributions_in
-from cellwright.kernel.environments.locked_environment import locked_environment
+from cellwright.kernel.environments.locked_environment import last_environment, locked_environment
 from cellwright.kernel.environments.lookup import PackageSource
 from cellwright.kernel.environments.script_header import ScriptHeader, header_of
 from cellwright.kernel.pool import KernelPool
@@ -39,6 +39,11 @@ class FreshEnvironment:
     pools: tuple[KernelPool | None, KernelPool | None] = (None, None)
     """Where the kernels of the first and of the second run come from; None: a pool is opened for it."""
 
+    @property
+    def key(self) -> str:
+        """The same for the same packages; empty when it runs on Cellwright's own."""
+        return self.options.environment.key if self.options.environment is not None else ""
+
     @asynccontextmanager
     async def open(self, file: NotebookFile, run: int) -> AsyncGenerator[OpenNotebook]:
         """The notebook on a kernel of its own for this run, with nothing in it yet. What it changes is forgotten."""
@@ -47,25 +52,44 @@ class FreshEnvironment:
             yield await stack.enter_async_context(pool.open_notebook(file, self.options))
 
 
-OpenFresh = Callable[[NotebookFile], AbstractAsyncContextManager[FreshEnvironment]]
-"""Raises `UserError` or `Unavailable` when the environment is not to be had."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshEnvironments:
+    """Fresh environments under these options, whatever they say about changed files."""
 
-
-def fresh_environments(pool: KernelPool, options: KernelOptions, *, other: KernelPool | None = None) -> OpenFresh:
-    """Fresh environments under these options, whatever they say about changed files.
-
-    The second run's kernel comes from another zygote: of `other`, or of a pool that is opened for it.
-    """
+    pool: KernelPool
+    options: KernelOptions
+    other: KernelPool | None = None
+    """The second run's kernel comes from another zygote: of this pool, or of one that is opened for it."""
 
     @asynccontextmanager
-    async def open_fresh(file: NotebookFile) -> AsyncGenerator[FreshEnvironment]:
+    async def open(self, file: NotebookFile) -> AsyncGenerator[FreshEnvironment]:
+        """What the header comes to now. Raises `UserError` or `Unavailable` when that is not to be had."""
         header = await anyio.to_thread.run_sync(header_of, file.document.header)
-        async with fresh_packages(header, replace(options, files="drop")) as fresh:
+        async with fresh_packages(header, replace(self.options, files="drop")) as fresh:
             # Kernels forked from one zygote share its hash seed: a set of texts would come in the same order by
             # accident. A notebook's own environment is started anew for each kernel, so there one pool does.
-            yield replace(fresh, pools=(pool, other if header is None else pool))
+            yield replace(fresh, pools=(self.pool, self.other if header is None else self.pool))
 
-    return open_fresh
+    @asynccontextmanager
+    async def open_last(self, file: NotebookFile) -> AsyncGenerator[FreshEnvironment | None]:
+        """What the header came to last time, as it was built then; None if that is not here. Nothing is asked."""
+        header = await anyio.to_thread.run_sync(header_of, file.document.header)
+        options = replace(self.options, files="drop")
+        if header is None or options.environments is None:
+            yield None
+            return
+        async with last_environment(
+            header, cache=options.environments, uv=options.uv, pythons=options.pythons
+        ) as environment:
+            if environment is None:
+                yield None
+                return
+            yield FreshEnvironment(
+                options=replace(options, environment=environment),
+                packages={},
+                python=environment.interpreter.version,
+                pools=(self.pool, self.pool),
+            )
 
 
 @asynccontextmanager

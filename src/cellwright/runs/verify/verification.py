@@ -21,7 +21,7 @@ from cellwright.notebook.files import NotebookFile, read
 from cellwright.notebook.marimo_check import LintFinding, check
 from cellwright.policy.masking.masker import Masker
 from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
-from cellwright.runs.verify.fresh_environment import FreshEnvironment, OpenFresh
+from cellwright.runs.verify.fresh_environment import FreshEnvironment, FreshEnvironments
 from cellwright.runs.verify.input_files import FileLocations, InputFile, hash_files, known_files
 from cellwright.runs.verify.judge import Judge, Machine, UnverifiedReason
 from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
@@ -96,7 +96,7 @@ class NotVerified:
 async def verify(
     path: Path,
     *,
-    open_fresh: OpenFresh,
+    fresh: FreshEnvironments,
     signer: Signer,
     machine: Machine,
     masker: Masker,
@@ -119,7 +119,7 @@ async def verify(
         return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
     async with AsyncExitStack() as stack:
         try:
-            environment = await stack.enter_async_context(open_fresh(file))
+            environment, (runs, seen) = await _run_fresh(stack, fresh, file, seconds, on_progress)
         except (UserError, Unavailable) as error:
             reason = UnverifiedReason(
                 kind="NoEnvironment",
@@ -129,12 +129,10 @@ async def verify(
             )
             judge.reasons.append(reason)
             return NotVerified(reasons=tuple(judge.reasons), report=VerificationReport(findings=findings))
-        before = await _hashed(file, environment)
-        runs, between = await _run_side_by_side(environment, file, seconds, on_progress)
         on_progress("comparing")
         data = await _hashed(file, environment, runs)
     await anyio.to_thread.run_sync(judge.runs, runs, seconds)
-    judge.unchanged((*before, *between), data, await anyio.to_thread.run_sync(_content, file.path))
+    judge.unchanged(seen, data, await anyio.to_thread.run_sync(_content, file.path))
     differing = {reason.cell for reason in judge.reasons if reason.kind == "OutputDiffers"}
     report = VerificationReport(
         cells=tuple(
@@ -162,15 +160,46 @@ async def verify(
     return Verified(signed=signed, report=report)
 
 
+async def _run_fresh(
+    stack: AsyncExitStack, fresh: FreshEnvironments, file: NotebookFile, seconds: float, on_progress: OnProgress
+) -> tuple[FreshEnvironment, tuple[list[NotebookRun], list[InputFile]]]:
+    """Both runs on what the header comes to now, which is open until the stack closes. Raises as `fresh.open` does.
+
+    They begin on what it came to last time, while it is resolved: where it comes to the same, they count.
+    """
+    last = await stack.enter_async_context(fresh.open_last(file))
+    early: list[tuple[list[NotebookRun], list[InputFile]]] = []
+    problem: UserError | Unavailable | None = None
+    environment: FreshEnvironment | None = None
+
+    async def run_early(on: FreshEnvironment) -> None:
+        early.append(await _run_side_by_side(on, file, seconds, on_progress))
+
+    async with anyio.create_task_group() as beside:
+        if last is not None:
+            beside.start_soon(run_early, last)
+        try:
+            environment = await stack.enter_async_context(fresh.open(file))
+        except (UserError, Unavailable) as error:
+            problem = error
+        is_same = environment is not None and last is not None and environment.key == last.key
+        if not is_same:
+            beside.cancel_scope.cancel()
+    if environment is None:
+        assert problem is not None
+        raise problem
+    return environment, early[0] if is_same else await _run_side_by_side(environment, file, seconds, on_progress)
+
+
 async def _run_side_by_side(
     environment: FreshEnvironment, file: NotebookFile, seconds: float, on_progress: OnProgress
 ) -> tuple[list[NotebookRun], list[InputFile]]:
     """Both runs, each in an interpreter and a cage of its own; only the first counts where that failed.
 
-    With the files that each had opened, as they were at its end.
+    With the files that are known before, and those that each had opened, as they were at its end.
     """
     runs: dict[int, NotebookRun] = {}
-    between: list[InputFile] = []
+    between: list[InputFile] = [*await _hashed(file, environment)]
 
     async def run(number: int) -> None:
         runs[number] = ran = await _run(environment, file, number, seconds, on_progress)
