@@ -30,7 +30,7 @@ def artifact_tools(kept: TextStore) -> list[Tool]:
 
     @tool(own_steps=True)
     async def write_artifact(name: str, text: str, calling: CallContext) -> ToolResult:
-        """Keep a document under a name, for the person and other agents; a second text replaces the first."""
+        """Keep a document for the person and other agents. A second text under its name replaces the first."""
         if _NAME.fullmatch(name) is None:
             return ToolError(
                 kind="bad-arguments", message=f"{name[:80]!r} is no name.", hint="Small letters, digits, . _ and -."

@@ -63,6 +63,7 @@ class Detail(IntEnum):
     """And conversions, patterns, examples, every problem."""
 
 
+_FEW_NEGATIVE: Final = 0.1
 _DESCRIBED_COLUMNS: Final = {Detail.SOME: 20, Detail.MOST: 80}
 
 
@@ -229,6 +230,8 @@ def _more(column: ColumnProfile, table: TableProfile) -> list[str]:
     if column.numbers is not None and column.meaning in {"measure", "currency"}:
         mean, deviation = map(profile_view.figure, (column.numbers.mean, column.numbers.deviation))
         parts.append(f"mean {mean}, deviation {deviation}")
+        if 0 < column.numbers.negatives <= _FEW_NEGATIVE * column.count:
+            parts.append(f"{column.numbers.negatives:,} negative")
     elif column.distinct and not column.is_unique:
         parts.append(f"{column.distinct:,} distinct")
     if column.texts is not None and column.meaning == "text" and column.examples:
@@ -246,6 +249,9 @@ def _conversion_words(column: ColumnProfile, table: TableProfile) -> str:
     like = f" such as {profile_view.quoted(column.examples[0])}" if column.examples else ""
     if conversion.kind == "none" or (column.proof == "read" and (column.times is None or parsed_dates(table))):
         return ""
+    if conversion.kind == "boolean":
+        is_read = {*map(str.casefold, (*conversion.true_words, *conversion.false_words))} <= {"true", "false"}
+        return "" if is_read else "text, no bool"
     if column.proof == "digits" and not table.sampling:
         return f"text{like}: {digits_code(column)}"
     settings = {

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from cellwright.analyst.profile import ColumnProfile, Join, Oddity, SharedRows, TableProfile, one_line
+from cellwright.analyst.profile import ColumnProfile, Join, Oddity, SharedRows, TableProfile, Times, one_line
 from cellwright.notebook.source_text import literal
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -19,6 +19,7 @@ _MAX_SHOWN_LENGTH: Final = 40
 _MAX_NAME_LENGTH: Final = 120
 _SEVERITY: Final = {"problem": 0, "warning": 1, "note": 2}
 _LARGE: Final = 1e15
+_REPEATS: Final = frozenset({"duplicate-rows", "near-duplicate-rows"})
 _LEVELLED: Final = {"spaces": "stripped", "case": "in one case", "zeros": "without leading zeros"}
 
 
@@ -52,6 +53,10 @@ def fact_words(table: TableProfile) -> list[str]:
     if table.keys:
         keys = " or ".join(" + ".join(map(literal, key)) for key in table.keys[:3])
         facts.append(f"Each row is named by {keys}")
+    if table.looked_at and not table.sampling and not any(column.nulls for column in table.columns):
+        # A key says it too, an oddity says otherwise.
+        is_said = table.keys or any(oddity.kind in _REPEATS for oddity in table.oddities)
+        facts.append("No nulls" if is_said else "No nulls, no repeated rows")
     facts += [time_words(column) for column in table.columns if column.name == table.time_column and column.times]
     facts += [f"In {shown(shared.file)} {shared_words(shared)}" for shared in table.shared]
     facts += [repeat.says for repeat in table.repeats[:6]]
@@ -70,10 +75,16 @@ def time_words(column: ColumnProfile) -> str:
     times = column.times
     if times is None:
         return ""
-    step = f" by {times.step}" if times.step else ""
-    missing = f", {times.missing_steps:,} missing" if times.missing_steps else ""
+    missing = f", {many(times.missing_steps, times.step)} without a row" if times.missing_steps else ""
     gaps = f" (longest gaps: {'; '.join(times.gaps[:3])})" if times.gaps else ""
-    return f"Time is in {literal(column.name)}: {times.first} to {times.last}{step}{missing}{gaps}"
+    return f"Time is in {literal(column.name)}: {times.first} to {times.last}{_pace(times)}{missing}{gaps}"
+
+
+def _pace(times: Times) -> str:
+    if times.interval_seconds:
+        minutes, seconds = divmod(times.interval_seconds, 60)
+        return f" every {minutes:g} min" if minutes and not seconds else f" every {times.interval_seconds:g} s"
+    return f" by {times.step}" if times.step else ""
 
 
 def join_words(join: Join) -> str:
@@ -112,8 +123,7 @@ def what_words(column: ColumnProfile) -> str:
 def value_words(column: ColumnProfile, rows: int) -> str:
     """What is in it: a span of time, a range, the commonest values, or the length of texts."""
     if column.times is not None:
-        step = f" by {column.times.step}" if column.times.step else ""
-        return f"{column.times.first} to {column.times.last}{step}"
+        return f"{column.times.first} to {column.times.last}{_pace(column.times)}"
     if column.numbers is not None and column.meaning not in {"id", "code", "category", "flag", "constant"}:
         numbers = column.numbers
         least, middle, greatest = (

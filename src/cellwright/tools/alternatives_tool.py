@@ -227,7 +227,7 @@ def alternatives_tool(editor: NotebookEditor) -> Tool:
         ] = "best",
         seconds: Seconds = 120,
     ) -> ToolResult:
-        """Try several ways side by side, each in its own branch of the live notebook; its variables are there.
+        """Try several ways side by side, each in a branch. The live notebook's variables are there.
 
         They are ranked by checks that hold, then fewer failures, then time. The first is made in the notebook if
         nothing in it fails, or the one the person chooses; the others leave no trace. You get back one table.

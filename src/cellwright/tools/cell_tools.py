@@ -43,7 +43,7 @@ def cell_tools(notebook: OpenNotebook) -> list[Tool]:
 
     @tool()
     async def list_functions() -> ToolResult:
-        """The notebook's functions that are marked with `@cellwright.tool`, how they are called and what they do."""
+        """The notebook's functions that you may call, and how. They are marked with `@cellwright.tool`."""
         found = await notebook.functions()
         lines = [_headline(function) for function in found]
         value: list[Json] = [asdict(function) for function in found]

@@ -73,7 +73,7 @@ def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
     async def profile(
         paths: Annotated[list[str], Field(min_length=1, max_length=20, description="Data files or folders.")],
     ) -> ToolResult:
-        """What data files are: columns with type and meaning, ranges, nulls, problems, keys, how tables join."""
+        """What data files are. Columns with type and meaning, ranges, nulls, problems, keys, how tables join."""
         files = await anyio.to_thread.run_sync(lambda: [locate(path) for path in paths])
         text = profile_text(await profiler.profile(files, ProfileLimits(words=())), tokens=_PROFILE_TOKENS)
         return Done(text=text, value=text, is_untrusted=True)
@@ -110,7 +110,7 @@ def _clean_tool(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> T
         table: Annotated[str, Field(min_length=1, max_length=1_000, description="A data file.")],
         keep: Keep = False,
     ) -> ToolResult:
-        """Read a data file into a typed table, with its problems and a switch for each repair. Nothing is hidden."""
+        """Read a data file into a typed table. Its problems are told, and each repair has a switch."""
         await editor.sync()
         known, variable, cells = await drafted(table)
         problems = [f"- {one_line(oddity.says)}" for oddity in known.oddities[:40]] or ["- no problems were found"]
@@ -163,12 +163,12 @@ def _question_tool(editor: NotebookEditor, name: str, ask: Callable[..., Awaitab
 
 
 async def _compare(table: Table, measure: Column, by: Column, keep: Keep = False) -> TableQuestion:
-    """Whether a measure differs between groups: test, effect with its interval, assumptions looked at."""
+    """Whether a measure differs between groups, by a test. With the effect, its interval, and cells to keep."""
     return TableQuestion(method="difference", table=table, columns=(measure, by), keep=keep)
 
 
 async def _relate(table: Table, first: Column, second: Column, keep: Keep = False) -> TableQuestion:
-    """Whether two columns go together; the test is chosen by what they hold."""
+    """Whether two columns go together, by a test. It is chosen by what they hold."""
     return TableQuestion(method="relate", table=table, columns=(first, second), keep=keep)
 
 
@@ -181,7 +181,7 @@ async def _explain_change(
     by: Column,
     keep: Keep = False,
 ) -> TableQuestion:
-    """Which groups a change of a total between two spans of time comes from; the parts add up exactly."""
+    """Where a change comes from. Of a total between two spans of time, by group; the parts add up exactly."""
     columns, spans = (measure, when, by), (first, second)
     return TableQuestion(method="explain_change", table=table, columns=columns, spans=spans, keep=keep)
 

@@ -251,7 +251,7 @@ def _undo_tools(editor: NotebookEditor) -> list[Tool]:
         before_cell: Annotated[str, Field(description="Go to the state right before this cell last ran.")] = "",
         seconds: Seconds = 120,
     ) -> ToolResult:
-        """Take back your last `apply`: cells, outputs, variables and files are again as they were before it.
+        """Take back your last `apply`. Cells, outputs, variables and files are again as they were before it.
 
         Call it again for the one before.
         """

@@ -30,7 +30,7 @@ def stored_text_tools(kept: TextStore) -> list[Tool]:
     async def read_kept(
         name: str, from_line: Annotated[int, Field(ge=1)] = 1, lines: Annotated[int, Field(ge=1, le=2_000)] = _LINES
     ) -> ToolResult:
-        """Read on in an answer that was too long: some lines of the text kept under this name."""
+        """Read on in an answer that was too long. You get some lines of the text kept under this name."""
         text = await kept.read(name)
         if text is None:
             return ToolError(kind="not-found", message=f"No text is kept under {name[:80]!r}.")

@@ -14,6 +14,7 @@ BINS: Final = 20
 _STRONG_SKEW: Final = 2.0
 _DAY: Final = 86400.0
 _GAPS: Final = 5
+_USUAL: Final = 0.6
 _STEPS: Final[tuple[tuple[Step, float, float], ...]] = (
     ("second", 1, 1), ("minute", 60, 60), ("hour", 3600, 3600), ("day", _DAY, _DAY), ("week", 7 * _DAY, 7 * _DAY),
     ("month", 28 * _DAY, 31 * _DAY), ("quarter", 89 * _DAY, 93 * _DAY), ("year", 364 * _DAY, 367 * _DAY),
@@ -91,15 +92,22 @@ def describe_times(values: Floats, *, has_times: bool) -> Times | None:
     if not len(known):
         return None
     first, last = iso(known[0], has_times=has_times), iso(known[-1], has_times=has_times)
-    step = step_of(known)
+    step, interval = step_of(known), 0.0
     if not step and has_times:
+        interval = _interval(known)
         known = np.unique(np.floor(known / _DAY) * _DAY)
         step = step_of(known)
         has_times = False
     if not step:
-        return Times(first=first, last=last)
+        return Times(first=first, last=last, interval_seconds=interval)
     gaps, missing = _gaps(known, step, has_times=has_times)
-    return Times(first=first, last=last, step=step, gaps=gaps, missing_steps=missing)
+    return Times(first=first, last=last, step=step, interval_seconds=interval, gaps=gaps, missing_steps=missing)
+
+
+def _interval(known: Floats) -> float:
+    """The distance that most neighbouring moments keep exactly, in seconds; 0: there is none."""
+    distances, counts = np.unique(np.round(np.diff(known), 3), return_counts=True)
+    return float(distances[counts.argmax()]) if len(known) >= 4 and counts.max() >= _USUAL * counts.sum() else 0.0
 
 
 def step_of(known: Floats) -> Step:
@@ -109,7 +117,7 @@ def step_of(known: Floats) -> Step:
     distances = np.diff(known)
     for step, least, most in _STEPS:
         within = (distances >= least - 0.5) & (distances <= most + 0.5)
-        if within.mean() >= 0.6:
+        if within.mean() >= _USUAL:
             return step
     return ""
 

@@ -186,7 +186,9 @@ class Times(_Record, frozen=True, kw_only=True):
     """ISO 8601."""
     last: Moment
     step: Step = ""
-    """The usual distance of neighbouring distinct values, where there is one."""
+    """The usual distance of neighbouring distinct values, where there is one; of many a day, that of the days."""
+    interval_seconds: float = 0.0
+    """The usual distance itself, where most values keep it and it is no step of those: a quarter of an hour."""
     gaps: tuple[str, ...] = ()
     """Where steps are missing: `2024-03-01 to 2024-03-14`; the longest first, a few."""
     missing_steps: int = 0

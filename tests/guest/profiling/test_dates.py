@@ -156,6 +156,20 @@ def test_the_usual_step_is_named(texts: list[str], step: str) -> None:
     assert column.times is not None and column.times.step == step
 
 
+def test_many_moments_a_day_have_the_distance_they_keep() -> None:
+    quarters = [
+        f"2024-01-{day:02d} {hour:02d}:{minute:02d}"
+        for day in (1, 2, 3, 4)
+        for hour in range(24)
+        for minute in (0, 15, 30, 45)
+    ]
+    column = column_of(quarters)
+    assert column.times is not None
+    assert (column.times.step, column.times.interval_seconds, column.times.missing_steps) == ("day", 900, 0)
+    irregular = column_of([f"2024-01-{day:02d} {day * day % 24:02d}:{day * 7 % 60:02d}" for day in range(1, 29)])
+    assert irregular.times is not None and irregular.times.interval_seconds == 0
+
+
 def test_dates_stored_as_text_are_told_where_the_format_has_dates() -> None:
     assert oddities_of(days(5), "dates-as-text", is_text=False)[0].severity == "note"
     assert oddities_of(days(5), "dates-as-text") == []
