@@ -78,7 +78,7 @@ class Factory:
         return await self.runs.start(goal or self.goal(), run=run, connection=connection)
 
     async def delivery(self, run: str = "r") -> Delivery:
-        with anyio.fail_after(180):
+        with anyio.fail_after(600):
             return parse_delivery(await self.runs.result(run))
 
     async def deliver(self, goal: Goal | None = None) -> Delivery:

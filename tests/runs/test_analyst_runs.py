@@ -159,6 +159,7 @@ async def test_in_a_persons_notebook_their_cells_stay_and_data_of_the_project_is
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -175,6 +176,7 @@ async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_of_its_own(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
