@@ -1,23 +1,28 @@
-"""What asking a model takes: the recorded tasks replayed, each once, against what a question may take."""
+"""What asking a model takes: the tasks that were drawn and driven, replayed once, against what a question may take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import mean
+from typing import Final
 
 from bench.failure import BenchFailed
 from bench.rows import Finding, Samples, compare, no_more_than
 from bench.stage import Stage
+from eval.draw import draw
 from eval.evaluation import evaluate
 from eval.recording import read_recordings
 from eval.replay_worker import open_replay
 from eval.results import Result
 from eval.task import read_tasks
 
+_SEED: Final = 18
+"""With which the tasks were drawn that somebody answered (docs/evaluation.md)."""
+
 
 async def measure(stage: Stage) -> list[Finding]:
     """Means by task. The answers are those of a mind; what they are answers to is made anew."""
-    recordings = read_recordings()
+    recordings = read_recordings([task.id for half in draw(read_tasks(), _SEED) for task in half])
     async with open_replay(recordings, seconds=600) as worker:
         tasks = read_tasks([recording.task for recording in recordings])
         results = await evaluate(tasks, [worker], at_once=1, told=lambda _: None)
