@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import linecache
 import math
 import re
+import traceback
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -37,6 +39,7 @@ _INDEXERS: Final = frozenset({"_LocIndexer", "_iLocIndexer", "_AtIndexer", "_iAt
 """Of pandas: they take a row and a column."""
 _WIDE: Final = re.compile(r"\d{4}")
 _MESSAGE: Final = 1_000
+_LINE: Final = 160
 _MOST_TESTS: Final = 200
 _FILL_SECONDS: Final = 5.0
 _TEST_SECONDS: Final = 5.0
@@ -165,9 +168,17 @@ def _run_test(name: str, test: Any, names: Mapping[str, Any]) -> NotebookTest:
         return NotebookTest(name=name, verdict="passed")
 
     def failed(error: BaseException) -> NotebookTest:
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        said = _failed_line(test, error) + f"{type(error).__name__}: {error}".rstrip(": ")
         if isinstance(error, TimeUp):
             said = f"it took longer than {_TEST_SECONDS:g} s"
         return NotebookTest(name=name, verdict="failed", message=encodable(said[:_MESSAGE]))
 
     return within(_TEST_SECONDS, call, failed)
+
+
+def _failed_line(test: Any, error: BaseException) -> str:
+    """Which of its lines it was: of several asserts the words alone may not tell."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code is test.__code__)
+    numbers = {frame.f_code.co_filename: frame.f_lineno for frame in frames}
+    line = "".join(linecache.getline(file, number).strip() for file, number in numbers.items())
+    return f"`{line[:_LINE]}`: " if line else ""

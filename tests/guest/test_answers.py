@@ -1,5 +1,6 @@
 """A text filled with a notebook's values by names, attributes, items and formats alone; and its tests, called."""
 
+import linecache
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -124,3 +125,12 @@ async def test_later(): pass
 def test_a_view_of_something_without_code_of_its_own_is_shown() -> None:
     held = SimpleNamespace(model=SimpleNamespace(score=0.5))
     assert fill(FillText(request=1, text="{held.model.score:.1f}"), {"held": held}).text == "0.5"
+
+
+def test_of_a_failed_test_its_line_is_told() -> None:
+    source = "def test_two():\n    assert mean > 1\n    assert (\n        mean > 2\n    )\n"
+    names = dict(NAMES)
+    linecache.cache["cell.py"] = (len(source), None, source.splitlines(keepends=True), "cell.py")
+    exec(compile(source, "cell.py", "exec"), names)
+    (ran,) = run_tests(RunTests(request=1, names=["test_two"]), names).tests
+    assert ran.message == "`mean > 2`: AssertionError"

@@ -48,6 +48,14 @@ def codes(notebook: OpenNotebook) -> list[str]:
     return [cell.code for cell in read(notebook.path).document.cells]
 
 
+async def test_of_a_test_that_fails_its_line_is_told(opened: Opener, where: Path) -> None:
+    async with at_work(opened, where, "x = 20") as (_, driver, _):
+        test = {"op": "create", "code": "def test_x():\n    assert x > 1\n    assert x == 21, f'it is {x}'"}
+        done = await driver.call("apply", {"edits": [test]})
+        assert isinstance(done, Done)
+        assert "test_x failed: `assert x == 21, f'it is {x}'`: AssertionError: it is 20" in done.text
+
+
 async def test_apply_edits_runs_saves_and_tells_in_one_call(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, "x = 20") as (notebook, driver, _):
         edits = [{"op": "create", "code": "print('hi')\ny = x + 1\ny * 2", "name": "double"}]
