@@ -38,7 +38,7 @@ def revisions(testbed: ModelTestbed) -> list[str]:
 
 
 POINTS = [
-    pytest.param(CrashPoint.STEP_COMMITTED, marks=pytest.mark.slow),
+    pytest.param(CrashPoint.STEP_COMMITTED, marks=[pytest.mark.slow, pytest.mark.rare]),
     pytest.param(CrashPoint.EFFECT_INTENDED, marks=pytest.mark.slow),
     CrashPoint.EFFECT_HAPPENED,
 ]

@@ -47,7 +47,7 @@ async def until_first(room: ControlRoom, run: str, code: str) -> None:
 
 
 # All of them take marimo's editor eight minutes.
-@pytest.mark.parametrize("cells", [CELLS // 10, pytest.param(CELLS, marks=pytest.mark.rare)])
+@pytest.mark.parametrize("cells", [CELLS // 20, pytest.param(CELLS, marks=pytest.mark.rare)])
 async def test_many_cells_open_in_the_editor_scroll_and_one_is_edited_while_the_page_answers(
     room: ControlRoom, chromium: Browser, cells: int
 ) -> None:
