@@ -93,7 +93,7 @@ async def _cancel(testbed: RunTestbed) -> None:
 
 
 async def overhead(stage: Stage) -> list[Finding]:
-    """A run on a notebook that is there: planned, one task, the story, checked twice from scratch, delivered.
+    """A run on a notebook that is there: one task, checked twice from scratch, delivered.
 
     Stock marimo runs what was delivered as often as the check does, and does nothing else.
     """
@@ -172,8 +172,8 @@ class _Took:
         return took
 
     def part(self, stages: Sequence[str]) -> Samples:
-        """What these stages took of each run."""
-        return Samples(tuple(sum(parts[stage] for stage in stages) for parts in self._parts[1:]))
+        """What these stages took of each run; nothing, where it went without."""
+        return Samples(tuple(sum(parts.get(stage, 0.0) for stage in stages) for parts in self._parts[1:]))
 
 
 async def _ended(command: Sequence[str], folder: Path | None = None) -> float:
