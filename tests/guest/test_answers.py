@@ -130,7 +130,7 @@ def test_a_view_of_something_without_code_of_its_own_is_shown() -> None:
 def test_of_a_failed_test_its_line_is_told() -> None:
     source = "def test_two():\n    assert mean > 1\n    assert (\n        mean > 2\n    )\n"
     names = dict(NAMES)
-    lines: list[str] = source.splitlines(keepends=True)
+    lines = list[str](source.splitlines(keepends=True))
     linecache.cache["cell.py"] = (len(source), None, lines, "cell.py")
     exec(compile(source, "cell.py", "exec"), names)
     (ran,) = run_tests(RunTests(request=1, names=["test_two"]), names).tests
