@@ -22,7 +22,7 @@ from eval.recording import (
 from eval.task import read_tasks
 from eval.traffic import Traffic
 
-GOALS = {task.id: task.goal for task in read_tasks(["slope", "doubled_rows"])}
+GOALS = {task.id: task.goal for task in read_tasks(["level_break", "doubled_rows"])}
 
 
 def request(task: str, *more: dict[str, Any]) -> dict[str, Any]:
@@ -43,19 +43,22 @@ def test_the_last_run_that_was_answered_to_its_end_is_what_is_kept_of_a_task(tmp
     second = {"role": "assistant", "content": "Looked."}
     folder = relay(
         tmp_path,
-        (request("slope"), {"content": "An older run."}),
-        (request("slope"), {"content": "Looking.", "tool_calls": [{"name": "apply", "arguments": {"edits": []}}]}),
+        (request("level_break"), {"content": "An older run."}),
+        (
+            request("level_break"),
+            {"content": "Looking.", "tool_calls": [{"name": "apply", "arguments": {"edits": []}}]},
+        ),
         (request("doubled_rows"), {"content": "Between."}),
-        (request("slope", second), {"content": None, "tool_calls": [{"name": "finish", "arguments": "{"}]}),
-        (request("slope"), None),
+        (request("level_break", second), {"content": None, "tool_calls": [{"name": "finish", "arguments": "{"}]}),
+        (request("level_break"), None),
     )
     kept = {one.task: one for one in read_relay(folder, read_tasks(list(GOALS)), by="somebody", why="a test")}
-    assert set(kept) == {"slope", "doubled_rows"}
-    assert kept["slope"].answers == (
+    assert set(kept) == {"level_break", "doubled_rows"}
+    assert kept["level_break"].answers == (
         RecordedAnswer(content="Looking.", tool_calls=(RecordedCall(name="apply", arguments={"edits": []}),)),
         RecordedAnswer(tool_calls=(RecordedCall(name="finish", arguments="{"),)),
     )
-    assert kept["slope"].live.requests == 2
+    assert kept["level_break"].live.requests == 2
     assert [answer.content for answer in kept["doubled_rows"].answers] == ["Between."]
 
 
@@ -67,8 +70,8 @@ def test_a_folder_without_an_answered_run_is_a_mistake_of_whoever_typed_it(
 
 
 def test_what_was_never_recorded_is_not_frozen_anew(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--tasks", "slope", "--why", "a test"]) == 2
-    assert "No recording of 'slope'" in capsys.readouterr().err
+    assert main(["--tasks", "level_break", "--why", "a test"]) == 2
+    assert "No recording of 'level_break'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["folder", "--why", "a test"], ["folder", "--by", "somebody"], []])
@@ -81,12 +84,12 @@ def test_who_freezes_says_who_answered_and_why(words: list[str], capsys: pytest.
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     calls = (RecordedCall(name="apply", arguments={"edits": [{"code": "x = 'ü'\n"}]}),)
     recording = TaskRecording(
-        task="slope", answered_by="somebody", why="a test", is_right=True, live=Traffic(requests=1, characters=2),
+        task="level_break", answered_by="somebody", why="a test", is_right=True, live=Traffic(requests=1, characters=2),
         frozen=Traffic(requests=3, characters=4), answers=(RecordedAnswer(content="So.", tool_calls=calls),),
     )  # fmt: skip
     write_recording(recording, tmp_path)
-    assert read_recording("slope", tmp_path) == recording
-    assert recorded_tasks(tmp_path) == ["slope"]
+    assert read_recording("level_break", tmp_path) == recording
+    assert recorded_tasks(tmp_path) == ["level_break"]
 
 
 def test_an_answer_is_said_as_it_was_recorded() -> None:

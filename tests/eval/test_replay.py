@@ -47,19 +47,19 @@ async def test_a_run_that_asks_beyond_its_recording_ends_and_says_so() -> None:
 
 
 def test_without_a_model_the_analyst_works_and_then_the_recordings() -> None:
-    assert [(who, [task.id for task in tasks]) for who, tasks in assigned([CHEAPEST, "slope"], None)] == [
-        ("analyst", [CHEAPEST, "slope"]),
+    assert [(who, [task.id for task in tasks]) for who, tasks in assigned([CHEAPEST, "level_break"], None)] == [
+        ("analyst", [CHEAPEST, "level_break"]),
         ("replay", [CHEAPEST]),
     ]
     assert [who for who, _ in assigned([], None)] == ["analyst", "replay"]
-    assert [who for who, _ in assigned(["slope"], None)] == ["analyst"]
+    assert [who for who, _ in assigned(["level_break"], None)] == ["analyst"]
     assert [who for who, _ in assigned([], "near:one")] == ["near:one"]
     assert [task.id for task in chosen([], "replay")] == recorded_tasks()
 
 
 def test_a_task_without_a_recording_is_a_mistake_of_whoever_typed_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--model", "replay", "--tasks", "slope"]) == 2
-    assert f"No recording of 'slope'. Recorded: {', '.join(recorded_tasks())}." in capsys.readouterr().err
+    assert main(["--model", "replay", "--tasks", "level_break"]) == 2
+    assert f"No recording of 'level_break'. Recorded: {', '.join(recorded_tasks())}." in capsys.readouterr().err
 
 
 def test_a_replay_takes_no_other_state_directory(capsys: pytest.CaptureFixture[str]) -> None:
