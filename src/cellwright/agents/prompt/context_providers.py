@@ -201,9 +201,12 @@ class DataContext:
         """Where a text in one of the folders lies on this machine; None: it is no text that may be told."""
         if PurePosixPath(path).suffix.lower() not in _TEXTS or _PRIVATE.search(path):
             return None
-        places = {file.place: str(file.source) for file in self.data if file.is_folder}
-        source = rebase(path, places)
-        return None if source is None else Path(source)
+        folders = {file.place: file.source.resolve() for file in self.data if file.is_folder}
+        named = rebase(path, {place: str(folder) for place, folder in folders.items()})
+        # The path was told in a cage: what it means on this machine lies in a folder that was given, or is nothing.
+        source = Path(named).resolve() if named is not None else Path("/")
+        is_given = any(source.is_relative_to(folder) for folder in folders.values())
+        return source if is_given and "/." not in path else None
 
     async def _profile(self, goal: str) -> Profile | None:
         """As the files are now; an agent neither waits long for it nor fails without."""
