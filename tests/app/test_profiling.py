@@ -9,7 +9,7 @@ import anyio
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.agents.prompt.context_providers import DATA_SHARE, DataContext, Onlooker
+from cellwright.agents.prompt.context_providers import DATA_SHARE, DataContext, Onlooker, small_texts
 from cellwright.agents.prompt.prompt import Prompt
 from cellwright.analyst.profile import Profile
 from cellwright.app import Files
@@ -187,6 +187,21 @@ async def test_small_texts_in_a_folder_are_quoted_and_what_looks_secret_or_is_lo
         ]
     )
     assert "hush" not in part.text
+
+
+def test_a_path_that_a_cage_tells_leads_nowhere_but_into_the_folders_that_were_given(tmp_path: Path) -> None:
+    (tmp_path / "d" / "inner").mkdir(parents=True)
+    for name in ("outside.txt", "d/inside.txt", "d/inner/deep.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "d" / "link.txt").symlink_to(tmp_path / "outside.txt")
+    (tmp_path / "d" / "up").symlink_to(tmp_path)
+    data = parse_data(["d"], here=tmp_path, notebook=tmp_path / "n.py", project=tmp_path)
+    hostile = ("d/../outside.txt", "d/inner/../../outside.txt", "d/link.txt", "d/up/outside.txt", "outside.txt")
+    told = small_texts(Profile(others=(*hostile, "d/inside.txt", "d/inner/deep.txt")), data)
+    assert told == {
+        "d/inside.txt": "d/inside.txt: 'd/inside.txt'",
+        "d/inner/deep.txt": "d/inner/deep.txt: 'd/inner/deep.txt'",
+    }
 
 
 async def test_what_cannot_be_profiled_once_is_not_tried_in_every_step(pool: KernelPool, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ class DataContext:
         bare = [file for file in self.data if file.place not in known]
         previews = await anyio.to_thread.run_sync(lambda: [preview_data(file) for file in bare[:_MANY_FILES]])
         if profile is not None:
-            texts = await anyio.to_thread.run_sync(self._texts, profile)
+            texts = await anyio.to_thread.run_sync(small_texts, profile, self.data)
             previews += texts.values()
             profile = with_others(profile, texts)
         rest = [*(file.place for file in bare[_MANY_FILES:]), *self.others]
@@ -177,36 +177,6 @@ class DataContext:
         read += [(shape.reading, shape.files) for shape in profile.shapes]
         texts = ((reading.encoding, files) for reading, files in read if reading.format == "csv")
         return {path: encoding for encoding, files in texts if encoding != "utf-8" for path in files}
-
-    def _texts(self, profile: Profile) -> dict[str, str]:
-        """The beginnings of small texts in the folders, by their paths: of those that say what the others are more.
-
-        Blocking.
-        """
-        unread = (each.path for each in profile.skipped if each.why in _TEXT_REASONS)
-        found = {path: source for path in (*profile.others, *unread) if (source := self._source(path)) is not None}
-        secrets = secrets_among([*found.values()])
-        open_to_all = {path: source for path, source in found.items() if source not in secrets}
-        guides = [path for path in open_to_all if _GUIDE.search(path)][:_MOST_GUIDES]
-        told = {
-            path: f"{one_line(path)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
-            for path, source in open_to_all.items()
-            if path in guides
-        }
-        notes = {path: source for path, source in open_to_all.items() if path not in guides}
-        small = {path: first_lines(source) for path, source in islice(notes.items(), _MOST_NOTES)}
-        return told | {path: f"{one_line(path)}: {lines}" for path, lines in small.items() if lines}
-
-    def _source(self, path: str) -> Path | None:
-        """Where a text in one of the folders lies on this machine; None: it is no text that may be told."""
-        if PurePosixPath(path).suffix.lower() not in _TEXTS or _PRIVATE.search(path):
-            return None
-        folders = {file.place: file.source.resolve() for file in self.data if file.is_folder}
-        named = rebase(path, {place: str(folder) for place, folder in folders.items()})
-        # The path was told in a cage: what it means on this machine lies in a folder that was given, or is nothing.
-        source = Path(named).resolve() if named is not None else Path("/")
-        is_given = any(source.is_relative_to(folder) for folder in folders.values())
-        return source if is_given and "/." not in path else None
 
     async def _profile(self, goal: str) -> Profile | None:
         """As the files are now; an agent neither waits long for it nor fails without."""
@@ -250,6 +220,32 @@ def preview_file(project: Path, name: str) -> str:
         text = file.read(_READ_BYTES).decode("utf-8", "replace")
     lines = text.splitlines()[:_PREVIEW_LINES]
     return f"{head}, begins:\n{chr(10).join(lines)[:_PREVIEW_CHARACTERS]}"
+
+
+def small_texts(profile: Profile, data: Sequence[DataFile]) -> dict[str, str]:
+    """The beginnings of small texts in folders, by path; of those that say what the others are, more. Blocking."""
+    unread = (each.path for each in profile.skipped if each.why in _TEXT_REASONS)
+    found = {path: source for path in (*profile.others, *unread) if (source := _text_source(path, data)) is not None}
+    secrets = secrets_among([*found.values()])
+    open_to_all = {path: source for path, source in found.items() if source not in secrets}
+    guides = [path for path in open_to_all if _GUIDE.search(path)][:_MOST_GUIDES]
+    told = {
+        path: f"{one_line(path)}{preview_file(source.parent, source.name).removeprefix(source.name)}"
+        for path, source in open_to_all.items()
+        if path in guides
+    }
+    notes = {path: source for path, source in open_to_all.items() if path not in guides}
+    small = {path: first_lines(source) for path, source in islice(notes.items(), _MOST_NOTES)}
+    return told | {path: f"{one_line(path)}: {lines}" for path, lines in small.items() if lines}
+
+
+def _text_source(path: str, data: Sequence[DataFile]) -> Path | None:
+    """Where a text in one of the folders lies on this machine; None: it is no text that may be told."""
+    if PurePosixPath(path).suffix.lower() not in _TEXTS or _PRIVATE.search(path) or "/." in path:
+        return None
+    named = rebase(path, {file.place: str(file.source.resolve()) for file in data if file.is_folder})
+    # It was told in a cage: a way out of the folder that was given, by `..` or by a link, is none.
+    return Path(named) if named is not None and Path(named).resolve() == Path(named) else None
 
 
 def first_lines(path: Path) -> str:
