@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 from collections.abc import Sequence
@@ -26,5 +27,9 @@ def draw(tasks: Sequence[Task], seed: int) -> tuple[list[Task], list[Task]]:
 
 
 if __name__ == "__main__":
-    for half in draw(read_tasks(), int(sys.argv[1])):
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.draw", description="Draw tasks for somebody who answers live."
+    )
+    parser.add_argument("seed", type=int, metavar="SEED", help="the same tasks for the same seed")
+    for half in draw(read_tasks(), parser.parse_args().seed):
         sys.stdout.write(" ".join(task.id for task in half) + "\n")

@@ -59,7 +59,8 @@ async def locked_environment(
         asked = await plan_for(header, cache=cache, uv=uv, pythons=pythons or Pythons(), report=report)
         plan, held = await _obtain(UvInstaller(plan=asked, uv=uv, report=report))
     with closing(held):
-        await anyio.to_thread.run_sync(_note_asked, plan, asked)
+        with failures_told(cache, uv):
+            await anyio.to_thread.run_sync(_note_asked, plan, asked)
         await anyio.to_thread.run_sync(make_room, plan, kept_bytes)
         yield plan.environment(plan.lock.source if plan.lock is not None else "index")
 
@@ -85,7 +86,7 @@ def _say_nothing(text: str) -> None:
 
 
 def _note_asked(plan: EnvironmentPlan, asked: EnvironmentPlan) -> None:
-    """That this is what was asked for came to, beside the environment, so that both go together. Blocking."""
+    """What came of what was asked for, noted beside the environment, so that both go together. Blocking."""
     assert plan.lock is not None
     if not (plan.finished / _LOCK).exists():
         write_atomically(plan.finished / _LOCK, json.dumps([plan.lock.source, plan.lock.text]).encode())
