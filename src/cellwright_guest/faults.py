@@ -28,7 +28,8 @@ _FRAMES_EACH_END: Final = 8
 _CHAIN: Final = 3
 _GROUP: Final = 5
 _NOTES: Final = 5
-_FAULT_TIMEOUT_SECONDS: Final = 0.5
+_FAULT_TIMEOUT_SECONDS: Final = 3.0
+"""Of wall time: on a busy machine even a short message may take a while."""
 _MOST_NAMES: Final = 2_000
 _CELL_FILE: Final = re.compile(r"__marimo__cell_(.+?)_(?:\.py)?$")
 _LIBRARY_TAIL: Final = re.compile(r".*/(?:site-packages|dist-packages|python3\.\d+)/(.+)$", re.DOTALL)

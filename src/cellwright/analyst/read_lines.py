@@ -134,7 +134,8 @@ def place_options(reading: ReadOptions, *, names: str, width: int, skip_last: in
         yield "header=None"
         yield from [f"names={names}"] if reading.names and names else []
     if width:
-        yield f"usecols=range({reading.first_column}, {reading.first_column + width})"
+        begin = f"{reading.first_column}, " if reading.first_column else ""
+        yield f"usecols=range({begin}{reading.first_column + width})"
     if reading.skips_spaces:
         yield "skipinitialspace=True"
     if skip_last:

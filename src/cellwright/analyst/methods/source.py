@@ -22,7 +22,7 @@ _IMPORTS: Final = {
     "alt": "import altair as alt", "mo": "import marimo as mo", "np": "import numpy as np",
     "pd": "import pandas as pd", "stats": "from scipy import stats",
 }  # fmt: skip
-_ANNOTATION: Final = re.compile(r": (?:dict\[str, )?Any\]?(?=[,)])| -> Any(?=:)")
+_ANNOTATION: Final = re.compile(r": (?:dict\[str, |list\[)?Any\]?(?=[,)]| = )| -> Any(?=:)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +88,13 @@ def source_cells(names: Iterable[str]) -> tuple[CellDraft, ...]:
     for name in names:
         add(name)
     return tuple(CellDraft(name=f"method_{name}", code=code, is_words=True) for name, code in ordered.items())
+
+
+def helper_cells(names: Iterable[str]) -> tuple[CellDraft, ...]:
+    """The helpers of a short notebook, one cell each, their code folded away."""
+    known, wanted = _functions("brief") | {"escaped": _functions(*_METHODS)["escaped"]}, set(names)
+    codes = ((name, _ANNOTATION.sub("", found.code)) for name, found in known.items() if name in wanted)
+    return tuple(CellDraft(name=f"define_{name}", code=code, is_words=True) for name, code in codes)
 
 
 def conversion_cells(names: Iterable[str]) -> tuple[CellDraft, ...]:

@@ -19,7 +19,8 @@ from cellwright.notebook.source_text import literal
 
 def join_cells(joint: JoinedNames, names: NotebookNames) -> Iterator[CellDraft]:
     """The joined table, below it how many rows found a partner, and a test that no row was lost or doubled."""
-    yield CellDraft(name=joint.variable, code="\n".join(_code(joint)))
+    found = f'{joint.found} = _left["{_key_name(joint)}"].isin(_right["{_key_name(joint)}"]).mean()'
+    yield CellDraft(name=joint.variable, code="\n".join([*join_code(joint), found]))
     yield text.live_words_cell(names.free(f"about_{joint.variable}"), _about(joint))
     shows = (
         f"Joining {text.plain(joint.join.left)} with {text.plain(joint.join.right)} neither loses nor doubles a row."
@@ -32,7 +33,8 @@ def _check(what: str, shows: str, assertions: Sequence[str], names: NotebookName
     return text.check_cell(names.free(f"check_{what}"), shows, "\n".join([f"def test_{what}():", *assertions]))
 
 
-def _code(joint: JoinedNames) -> Iterator[str]:
+def join_code(joint: JoinedNames) -> Iterator[str]:
+    """The lines that join two tables."""
     left, right, by = joint.left.table, joint.right.table, _key_name(joint)
     names = {each.column.name: each.name for each in joint.columns if each.table == joint.join.right}
     renamed = {column: name for column, name in names.items() if column != name}
@@ -48,7 +50,6 @@ def _code(joint: JoinedNames) -> Iterator[str]:
     yield f'_right = _right.dropna(subset="{by}").drop_duplicates("{by}")'
     yield f'{joint.variable} = _left.merge(_right, how="left", on="{by}", validate="many_to_one")'
     yield f'{joint.variable} = {joint.variable}.drop(columns="{by}")'
-    yield f'{joint.found} = _left["{by}"].isin(_right["{by}"]).mean()'
 
 
 def _key_name(joint: JoinedNames) -> str:

@@ -75,7 +75,7 @@ def _rows(table: TableProfile, names: TableNames, repairs: Sequence[Repair], bef
     yield "# Which rows each repair is about; those whose switch is on are dropped."
     yield f"{names.dropped} = {{"
     for repair in repairs:
-        yield f"    {literal(repair.name)}: {_row_mask(repair, table, before)},"
+        yield f"    {literal(repair.name)}: {row_mask(repair, table, before)},"
     yield "}"
     yield f"{after} = {before}"
     yield f"for _name, _mask in {names.dropped}.items():"
@@ -83,7 +83,7 @@ def _rows(table: TableProfile, names: TableNames, repairs: Sequence[Repair], bef
     yield f"        {after} = {after}[~_mask.reindex({after}.index)]"
 
 
-def _row_mask(repair: Repair, table: TableProfile, frame: str) -> str:
+def row_mask(repair: Repair, table: TableProfile, frame: str) -> str:
     """Code of a boolean series over the table as it was read."""
     match repair.name:
         case "footnotes":
@@ -128,7 +128,7 @@ def _texts(table: TableProfile, names: TableNames, repairs: Sequence[Repair], be
         yield _count(names.text_counts, "spaces around text", f"(_texts != {before}[_column]) & _texts.notna()")
         yield _switched(names, "spaces around text", after, "_texts")
     if "words for nothing" in chosen:
-        words = {each.name: _null_words(each, table) for each in table.columns if _null_words(each, table)}
+        words = {each.name: null_words(each, table) for each in table.columns if null_words(each, table)}
         yield f"for _column, _words in {pairs_code(table, words, before)}:"
         yield f"    _found = {before}[_column].astype(str).str.strip().isin(_words)"
         yield _count(names.text_counts, "words for nothing", "_found")
@@ -143,7 +143,8 @@ def _switched(names: TableNames, name: RepairName, after: str, value: str) -> st
     return f"    if {names.repairs}.value[{literal(name)}]:\n        {after}[_column] = {value}"
 
 
-def _null_words(column: ColumnProfile, table: TableProfile) -> list[str]:
+def null_words(column: ColumnProfile, table: TableProfile) -> list[str]:
+    """Text that stands for nothing in the column."""
     found = [
         value
         for oddity in table.oddities
@@ -196,7 +197,7 @@ def _reading(
 
 
 def _special_numbers(table: TableProfile, names: TableNames, before: str, after: str) -> Iterator[str]:
-    how = {each.name: _how(each) for each in table.columns if needs_reading(each)}
+    how = {each.name: number_options(each) for each in table.columns if needs_reading(each)}
     if not how:
         return
     yield f"for _column, _how in {pairs_code(table, how, before)}:"
@@ -205,7 +206,8 @@ def _special_numbers(table: TableProfile, names: TableNames, before: str, after:
     yield f'    {after}[_column] = _read if {names.repairs}.value["numbers as text"] else _plain'
 
 
-def _how(column: ColumnProfile) -> Mapping[str, Plain]:
+def number_options(column: ColumnProfile) -> Mapping[str, Plain]:
+    """How `as_number` reads it."""
     conversion = column.conversion
     how: dict[str, Plain] = {}
     for name, value, usual in (
@@ -256,7 +258,7 @@ def _values(
 def _mask_loop(repair: Repair, table: TableProfile, before: str) -> Iterator[str]:
     match repair.name:
         case "sentinels":
-            yield f"for _column, _values in {pairs_code(table, _values_of(repair, table), before)}:"
+            yield f"for _column, _values in {pairs_code(table, values_of(repair, table), before)}:"
             if any(column.kind in _DATES and column.name in repair.columns for column in table.columns):
                 yield f'    if {before}[_column].dtype.kind == "M":'
                 yield "        _values = pd.to_datetime(_values)"
@@ -271,8 +273,8 @@ def _mask_loop(repair: Repair, table: TableProfile, before: str) -> Iterator[str
 
 def _outlier_masks(repair: Repair, table: TableProfile, before: str) -> Iterator[str]:
     """The values that were found to lie far outside; where they were too many to be listed, by a rule."""
-    if all(len(oddity.values) < _MAX_LISTED for oddity in repair.oddities):
-        yield f"for _column, _values in {pairs_code(table, _values_of(repair, table), before)}:"
+    if are_listed(repair):
+        yield f"for _column, _values in {pairs_code(table, values_of(repair, table), before)}:"
         yield f"    _found = {before}[_column].isin(_values)"
         return
     yield "# Far outside: beyond three widths of the middle half."
@@ -282,7 +284,12 @@ def _outlier_masks(repair: Repair, table: TableProfile, before: str) -> Iterator
     yield f"    _found &= {before}[_column].notna()"
 
 
-def _values_of(repair: Repair, table: TableProfile) -> dict[str, Plain]:
+def are_listed(repair: Repair) -> bool:
+    """Whether every value concerned is known one by one."""
+    return all(len(oddity.values) < _MAX_LISTED for oddity in repair.oddities)
+
+
+def values_of(repair: Repair, table: TableProfile) -> dict[str, Plain]:
     """Column → the values concerned, as they are once the column is read."""
     columns = {column.name: column for column in table.columns}
     values: dict[str, list[str | float]] = {}
@@ -315,10 +322,15 @@ def _moment(text: str, column: ColumnProfile) -> str | None:
     return None
 
 
-def _labels(repair: Repair, before: str) -> Iterator[str]:
+def label_changes(repair: Repair) -> dict[str, dict[str, str]]:
+    """Column → each spelling, and the one it is written as."""
     alike: dict[str, dict[str, str]] = {}
     for oddity in repair.oddities:
         common, *others = oddity.values
         alike.setdefault(oddity.column, {}).update(dict.fromkeys(others, common))
-    yield f"for _column, _labels in {wrapped(alike)}.items():"
+    return alike
+
+
+def _labels(repair: Repair, before: str) -> Iterator[str]:
+    yield f"for _column, _labels in {wrapped(label_changes(repair))}.items():"
     yield f"    _found = {before}[_column].isin(list(_labels))"

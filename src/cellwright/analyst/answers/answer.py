@@ -1,0 +1,126 @@
+"""A question's answer: which table it is about, and which story is told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cellwright.analyst.answers.change import change_story
+from cellwright.analyst.answers.frames import Frame, frame_of, whole_frame
+from cellwright.analyst.answers.groups import figure_story, group_story, share_story
+from cellwright.analyst.answers.overview import overview_columns, overview_story
+from cellwright.analyst.answers.quality import outliers_story, quality_story
+from cellwright.analyst.answers.relation import drivers_story, relation_story
+from cellwright.analyst.answers.story import Measure, Story, measure_of
+from cellwright.analyst.answers.trend import trend_story
+from cellwright.analyst.drafts import TestRow
+from cellwright.analyst.goal.question import DeclinedQuestion, Question
+from cellwright.analyst.goal.request import NamedColumn
+from cellwright.analyst.names import NotebookNames
+from cellwright.analyst.profile import Profile
+
+_NOT_JOINED = "What was asked for stands in tables that cannot be joined without counting rows twice."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A story and the table it is about."""
+
+    story: Story
+    frame: Frame
+
+
+def answer_frame(question: Question, profile: Profile, names: NotebookNames) -> Frame | None:
+    """The table that a question is about; for what wants it, joined with whatever it can be joined with."""
+    columns = columns_of(question)
+    if not columns and question.kind in ("overview", "quality", "outliers"):
+        return whole_frame(profile, names)
+    main = question.quantity.table if question.quantity and question.quantity.column is None else ""
+    if question.quantity and question.quantity.column is not None:
+        main = question.quantity.column.table
+    frame = frame_of(profile, names, columns, main) or frame_of(profile, names, columns)
+    # What a change comes from, and what goes with a measure, may stand in the other table.
+    if frame and frame.joint is None and question.kind in ("change", "drivers"):
+        joint = next((each for each in names.joined if each.left.name == frame.table.name), None)
+        other = next((table for table in profile.tables if joint and table.name == joint.right.name), None)
+        frame = replace(frame, joint=joint, other=other) if joint and other else frame
+    return frame
+
+
+def columns_of(question: Question) -> list[NamedColumn]:
+    """Every column that a question names."""
+    named = [question.quantity.column] if question.quantity and question.quantity.column else []
+    filters = [each.column for each in (*question.filters, *question.within)]
+    return list(dict.fromkeys([*named, *question.by, *filters]))
+
+
+def needs_screening(question: Question) -> bool:
+    """Whether every comparison is made before the story is written."""
+    return question.kind == "overview"
+
+
+def answer_of(
+    question: Question, profile: Profile, names: NotebookNames, tests: Sequence[TestRow] = ()
+) -> Answer | DeclinedQuestion:
+    """The answer; or why there is none."""
+    frame = answer_frame(question, profile, names)
+    if frame is None:
+        return DeclinedQuestion(why=_NOT_JOINED, model_would="A model could decide how to bring the tables together.")
+    story = _story(question, profile, frame, tests)
+    if isinstance(story, str):
+        return DeclinedQuestion(why=story)
+    return Answer(story=replace(story, readings=(*story.readings, *question.notes)), frame=frame)
+
+
+def _story(question: Question, profile: Profile, frame: Frame, tests: Sequence[TestRow]) -> Story | str:
+    measure = measure_of(question, frame)
+    match question.kind:
+        case "overview":
+            return overview_story(profile, frame, tests)
+        case "quality":
+            return quality_story(profile, frame)
+        case "outliers":
+            return _outliers(question, profile, frame)
+        case _ if measure is None:
+            return "It was not recognised which figure is meant."
+        case "figure":
+            return group_story(question, frame, measure) if question.by or question.part else figure_story(question, frame, measure)
+        case "share":
+            return share_story(question, frame, measure) if question.filters else group_story(question, frame, measure)
+        case "ranking" | "groups":
+            return group_story(question, frame, measure)
+        case "trend":
+            return trend_story(question, frame, measure)
+        case "change":
+            return change_story(question, frame, measure)
+        case "drivers":
+            return drivers_story(question, frame, measure)
+        case "relation":
+            return _relation(question, frame, measure)
+
+
+def _relation(question: Question, frame: Frame, measure: Measure) -> Story | str:
+    found = next((pair for column in question.by if (pair := frame.find(column))), None)
+    is_quantity = found is not None and found[1].kind in ("integer", "number") and found[1].meaning in ("measure", "currency")
+    if is_quantity:
+        return relation_story(question, frame, measure)
+    if measure.record is None or measure.record.meaning not in ("measure", "currency"):
+        return drivers_story(question, frame, measure) if measure.column and measure.record and measure.record.kind in ("integer", "number") else "Neither of the two is a quantity: that needs a look at every pair of labels, which `--depth full` gives."
+    quantity = replace(measure.quantity, how="mean")
+    return group_story(question, frame, replace(measure, quantity=quantity))
+
+
+def _outliers(question: Question, profile: Profile, frame: Frame) -> Story | str:
+    del profile
+    found = frame.find(question.quantity.column) if question.quantity and question.quantity.column else None
+    if found is None:
+        odd = {each.column for table in frame.tables for each in table.oddities if each.kind == "outliers"}
+        measures = [(name, record) for name, _, record in frame.columns if record.kind in ("integer", "number")]
+        worth = [pair for pair in measures if pair[1].name in odd] or list(frame.measures()) or measures
+        found = worth[0] if worth else None
+    if found is None or found[1].kind not in ("integer", "number"):
+        return "There is no column of numbers in which a value could lie far off."
+    return outliers_story(frame, *found)
+
+
+__all__ = ["Answer", "answer_frame", "answer_of", "columns_of", "needs_screening", "overview_columns"]

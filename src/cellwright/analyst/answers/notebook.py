@@ -1,0 +1,153 @@
+"""The cells of a short notebook in the order they are read: the answer, what can be chosen, the data, how it was made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cellwright.analyst.answers.frames import Frame, conversion_functions, doubts, frame_cells, repairs_cell
+from cellwright.analyst.answers.story import Story
+from cellwright.analyst.drafts import CellDraft
+from cellwright.analyst.methods.source import helper_cells
+from cellwright.analyst.names import NotebookNames
+from cellwright.analyst.profile import Profile
+from cellwright.analyst.sections.readers import imports_of
+from cellwright.analyst.sections.tables import step_of
+from cellwright.analyst.sections.text import check_cell, code_of, is_sampled, listed, ordinal, percent, plain, rows_of
+from cellwright.notebook.source_text import literal
+
+HEADLINE: Final = "report_headline"
+PICTURE: Final = "report_picture"
+FINDING: Final = "report_finding_"
+TOLD: Final = "told"
+"""The variable with everything a report says: headline, findings, trust."""
+REPAIRS: Final = "repairs"
+_IMPORTS: Final = {
+    "alt.": "import altair as alt", "np.": "import numpy as np", "pd.": "import pandas as pd",
+    "stats.": "from scipy import stats", "combinations(": "from itertools import combinations",
+}  # fmt: skip
+_HELPERS: Final = ("short", "named", "during", "change_test", "words_of_test", "escaped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortNotebook:
+    """A story as cells, in two parts: what brings the data, and what answers."""
+
+    data: tuple[CellDraft, ...]
+    answer: tuple[CellDraft, ...]
+    caveats: tuple[str, ...]
+
+
+def short_notebook(story: Story, frame: Frame, names: NotebookNames, profile: Profile) -> ShortNotebook:
+    """The cells; those of the story stand on top."""
+    switches = repairs_cell(frame, story.columns, REPAIRS)
+    data = [*frame_cells(frame, names, story.columns, REPAIRS), *conversion_functions(frame, story.columns)]
+    told = _told_cell(story, frame)
+    own = [finding.cell for finding in story.findings if finding.cell]
+    answer = [*_story_cells(story), *story.choices, *story.cells, *own, told, *story.checks, _check()]
+    codes = "\n".join(cell.code for cell in (*data, *answer))
+    helpers = helper_cells(name for name in _HELPERS if f"{name}(" in codes)
+    codes += "\n".join(cell.code for cell in helpers)
+    imports = [line for mark, line in _IMPORTS.items() if mark in codes]
+    for table in frame.tables:
+        imports += imports_of(table).values()
+    libraries = CellDraft(name=names.fixed("libraries"), code=_sorted(imports))
+    first = [libraries, *([switches] if switches else [])]
+    return ShortNotebook(
+        data=(*first, *data, _rows_check(frame)),
+        answer=(*answer, *helpers),
+        caveats=tuple(_caveats(frame, profile, names)),
+    )
+
+
+def _sorted(imports: Sequence[str]) -> str:
+    """Those of Python itself first, as every tool sorts them."""
+    known = sorted(dict.fromkeys(imports), key=lambda line: (line.startswith("from"), line.casefold()))
+    own = [line for line in known if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    return "\n\n".join("\n".join(part) for part in (own, [line for line in known if line not in own]) if part)
+
+
+def _story_cells(story: Story) -> Iterator[CellDraft]:
+    yield CellDraft(
+        name=HEADLINE,
+        code='mo.md(f"# {escaped(told[\'headline\'])}\\n\\n{escaped(\' \'.join(told[\'trust\']), 900)}")',
+        is_words=True,
+        at_start=True,
+    )
+    yield CellDraft(name=PICTURE, code=story.picture, is_words=True, at_start=True)
+    for number, finding in enumerate(story.findings, start=1):
+        parts = [f'mo.md(escaped({finding.variable}["says"], 600))', "_chart"]
+        if finding.has_statistics:
+            parts.append(f'mo.accordion({{"How sure is that?": mo.md(escaped({finding.variable}["statistics"], 900))}})')
+        code = f"{finding.chart}\nmo.vstack([{', '.join(parts)}])"
+        yield CellDraft(name=f"{FINDING}{number}", code=code, is_words=True, at_start=True)
+
+
+def _told_cell(story: Story, frame: Frame) -> CellDraft:
+    """Everything a report says, as plain values."""
+    findings = ", ".join(each.variable for each in story.findings)
+    sentences = [*story.trust, *(literal(each) for each in _trust(story, frame))]
+    trust = "".join(f"        {each},\n" for each in sentences)
+    readings = "".join(f"        {literal(each)},\n" for each in story.readings)
+    code = (
+        f'{TOLD} = {{\n    "headline": headline,\n    "findings": [{findings}],\n'
+        f'    "trust": [\n{trust}    ],\n    "readings": [\n{readings}    ],\n}}'
+    )
+    return CellDraft(name=TOLD, code=code)
+
+
+def _trust(story: Story, frame: Frame) -> list[str]:
+    """What is known of the data from its profile, in sentences."""
+    said: list[str] = []
+    if left := doubts(frame, story.columns):
+        said.append(f"Yours to decide, left as they are: {listed(left, 4)}.")
+    if frame.joint and frame.joint.join.left_coverage < 1:
+        part = percent(1 - frame.joint.join.left_coverage, 1)
+        said.append(f"{part} of {plain(frame.joint.join.left_column, 40)} are not in {plain(frame.joint.join.right)}.")
+    for table in frame.tables:
+        if is_sampled(table):
+            said.append(f"Of {plain(table.name)} every {ordinal(step_of(table))} row was used.")
+    return said
+
+
+def _rows_check(frame: Frame) -> CellDraft:
+    table, own = frame.table, frame.names
+    lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
+    if table.is_counted and not is_sampled(table):
+        lines.append(f"    assert len({own.as_read}) >= {table.rows}")
+    else:
+        lines.append(f"    assert len({own.as_read}) > 0")
+    if frame.joint:
+        lines.append(f"    assert len({frame.joint.variable}) == len({own.table})")
+    shows = f"{plain(table.name)} has the rows that were found when it was looked at"
+    shows += ", and joining neither loses nor doubles one." if frame.joint else "."
+    return check_cell(f"check_{own.table}_rows", shows, "\n".join(lines))
+
+
+def _check() -> CellDraft:
+    return check_cell(
+        "check_that_there_is_an_answer",
+        "The answer is there in words.",
+        f"""
+def test_the_answer_says_something():
+    assert len({TOLD}["headline"].split()) >= 3
+    assert all(each["says"] for each in {TOLD}["findings"])
+""",
+    )
+
+
+def _caveats(frame: Frame, profile: Profile, names: NotebookNames) -> Iterator[str]:
+    for table in frame.tables:
+        if is_sampled(table):
+            yield (
+                f"Of {plain(table.name)}, which has {rows_of(table)}, every {ordinal(step_of(table))} row was used: "
+                "counts and sums are of that sample."
+            )
+        serious = [oddity for oddity in table.oddities if oddity.severity == "problem"]
+        yield from (plain(oddity.says, 300) for oddity in serious[:3])
+    if profile.skipped:
+        files: Sequence[str] = [f"{plain(each.path)} ({plain(each.why, 100)})" for each in profile.skipped]
+        yield f"Not read: {listed(list(files))}."
+    del names

@@ -1,0 +1,235 @@
+"""What is wrong with the data, and which values lie far off: counted in the notebook, told with what could be done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from cellwright.analyst.answers.frames import Frame
+from cellwright.analyst.answers.story import Finding, Story, code_from, said, start
+from cellwright.analyst.drafts import CellDraft
+from cellwright.analyst.profile import ColumnProfile, Oddity, Profile
+from cellwright.analyst.sections.charts import BLUE, GREY, VERMILION
+from cellwright.analyst.sections.columns import label_of
+from cellwright.analyst.sections.repair_cells import values_of
+from cellwright.analyst.sections.repairs import repairs_for
+from cellwright.analyst.sections.text import check_cell, code_of, counted, listed, plain
+from cellwright.notebook.source_text import literal
+
+MAX_COLUMNS: Final = 40
+_MAX_PROBLEMS: Final = 12
+_ORDER: Final = {"problem": 0, "warning": 1, "note": 2}
+
+
+def problems_of(profile: Profile) -> list[tuple[str, Oddity]]:
+    """Every oddity with its table's name, the gravest first."""
+    found = [(table.name, oddity) for table in profile.tables for oddity in table.oddities if oddity.severity != "note"]
+    return sorted(found, key=lambda pair: (_ORDER[pair[1].severity], -pair[1].count))
+
+
+def quality_story(profile: Profile, frame: Frame) -> Story:
+    """The story of what is wrong."""
+    found = problems_of(profile)
+    columns = [name for name, _, _ in frame.columns][:MAX_COLUMNS]
+    rows = [[_short(oddity, table), oddity.severity, oddity.count] for table, oddity in found[:_MAX_PROBLEMS]]
+    problems = sum(oddity.severity == "problem" for _, oddity in found)
+    gravest = plain(found[0][1].says, 150).rstrip(".") if found else ""
+    tables = listed([plain(table.name, 40) for table in profile.tables], 3)
+    lead = _lead(problems, len(found) - problems, tables)
+    template = """
+result = pd.DataFrame(<<rows>>, columns=["what", "severity", "count"])
+headline = <<headline>>
+"""
+    headline = literal(f"{lead}: {gravest}" if gravest else lead)
+    listed_rows = "[\n" + "".join(f"        {code_of(row)},\n" for row in rows) + "    ]" if rows else "[]"
+    cells = (
+        CellDraft(name="result", code=code_from(template, rows=listed_rows, headline=headline)),
+        missing_cell(frame, columns),
+        doubled_cell(frame),
+    )
+    picture = f"""
+_bars = result.assign(what=result["what"].str.slice(0, 60))
+alt.Chart(_bars, title="What was found, and how many rows or values it concerns").mark_bar().encode(
+    y=alt.Y("what:N", sort=None, title=None, axis=alt.Axis(labelLimit=320)),
+    x=alt.X("count:Q", title="rows or values", scale=alt.Scale(type="symlog")),
+    color=alt.condition("datum.severity == 'problem'", alt.value("{VERMILION}"), alt.value("{BLUE}")),
+    tooltip=["what", "severity", "count"],
+).properties(width="container", height=alt.Step(22))
+""".strip()
+    return Story(
+        picture=picture,
+        findings=(missing_finding(), doubled_finding()),
+        cells=cells,
+        columns=tuple(columns),
+        checks=(
+            check_cell(
+                "check_the_missing",
+                "What is missing is counted in every column.",
+                "def test_what_is_missing_is_counted():\n    assert missing.between(0, 1).all()",
+            ),
+        ),
+        readings=(f"{counted(len(found), 'problem')} of {counted(len(profile.tables), 'table')} are told; notes aside.",),
+    )
+
+
+def _lead(problems: int, watched: int, tables: str) -> str:
+    if not problems and not watched:
+        return f"Nothing wrong was found in {tables}"
+    parts = [counted(problems, "grave problem")] if problems else []
+    parts += [counted(watched, "thing to watch", "things to watch")] if watched else []
+    return f"{' and '.join(parts)} in {tables}"
+
+
+def _short(oddity: Oddity, table: str) -> str:
+    kind = oddity.kind.replace("-", " ")
+    where = f"{plain(oddity.column, 30)}" if oddity.column else plain(table, 30)
+    return f"{where}: {kind}"
+
+
+def missing_cell(frame: Frame, columns: Sequence[str]) -> CellDraft:
+    """What is missing, by column, and where it is missing most."""
+    groups = [name for name, _ in frame.groups() if name in set(columns)]
+    template = """
+# What is missing in each column, and where more of it is missing than elsewhere.
+missing = <<frame>>[<<columns>>].isna().mean().sort_values(ascending=False)
+_found = []
+for _column in missing[missing.between(0.01, 0.99)].index[:12]:
+    for _group in <<groups>>:
+        _parts = <<frame>>[_column].isna().groupby(<<frame>>[_group]).agg(["mean", "size", "sum"]) if _group != _column else None
+        for _label, _part in _parts[_parts["size"] >= 10].iterrows() if _parts is not None else ():
+            _rest = (missing[_column] * len(<<frame>>) - _part["sum"]) / max(len(<<frame>>) - _part["size"], 1)
+            _found.append((_part["mean"] - _rest, _column, _group, _label, _part["mean"], _rest))
+_most = [f"{_column} {_part:.0%}" for _column, _part in missing[missing > 0].head(3).items()]
+gaps = {
+    "says": f"Missing most: {', '.join(_most)}." if _most else "No value is missing.",
+    "bars": {str(_column): float(_part) for _column, _part in missing.head(6).items()},
+}
+if _found and (_best := max(_found))[0] > 0.15:
+    gaps["says"] += f" {_best[1]} is missing in {_best[4]:.0%} of the rows with {_best[2]} {_best[3]}, {_best[5]:.0%} elsewhere."
+"""
+    return CellDraft(
+        name="gaps",
+        code=code_from(template, frame=frame.variable, columns=code_of(list(columns)), groups=code_of(groups[:4])),
+    )
+
+
+def missing_finding() -> Finding:
+    """What is missing."""
+    chart = f"""
+_bars = missing.head(10).rename_axis("column").reset_index(name="share")
+_chart = alt.Chart(_bars, title="Share of values that are missing").mark_bar(color="{VERMILION}").encode(
+    y=alt.Y("column:N", sort=None, title=None, axis=alt.Axis(labelLimit=180)), x=alt.X("share:Q", title=None, axis=alt.Axis(format="%")),
+).properties(width="container", height=alt.Step(16))
+""".strip()
+    return Finding(variable="gaps", chart=chart)
+
+
+def doubled_cell(frame: Frame) -> CellDraft:
+    """Rows that are there twice, and values far off."""
+    raw = frame.names.as_read
+    template = """
+_twice = int(<<raw>>.astype(str).duplicated().sum())
+_numbers = <<frame>>.select_dtypes("number")
+_low, _high = _numbers.quantile(0.25), _numbers.quantile(0.75)
+far_off = ((_numbers < 4 * _low - 3 * _high) | (_numbers > 4 * _high - 3 * _low)).sum().sort_values(ascending=False)
+doubled = {
+    "says": f"{_twice:,} of {len(<<raw>>):,} rows are there twice, word for word; "
+    + (f"{far_off.index[0]} has {far_off.iloc[0]:,} values far outside the middle half." if len(far_off) and far_off.iloc[0] else "no number lies far off."),
+    "bars": {str(_column): float(_count) for _column, _count in far_off.head(5).items()},
+}
+"""
+    return CellDraft(name="doubled", code=code_from(template, raw=raw, frame=frame.variable))
+
+
+def doubled_finding() -> Finding:
+    """What is there twice or lies far off."""
+    chart = f"""
+_bars = far_off.head(8).rename_axis("column").reset_index(name="values")
+_chart = alt.Chart(_bars, title="Values far outside the middle half").mark_bar(color="{GREY}").encode(
+    y=alt.Y("column:N", sort=None, title=None, axis=alt.Axis(labelLimit=180)), x=alt.X("values:Q", title="values"),
+).properties(width="container", height=alt.Step(16))
+""".strip()
+    return Finding(variable="doubled", chart=chart)
+
+
+# ── values far off ──
+
+
+def outliers_story(frame: Frame, column: str, record: ColumnProfile) -> Story:
+    """The values of a column that lie far from all others."""
+    table = next(each for each in frame.tables if any(one is record for one in each.columns))
+    repair = next((each for each in repairs_for(table) if each.name == "outliers" and record.name in each.columns), None)
+    known = values_of(repair, table).get(record.name, []) if repair else []
+    values = known if isinstance(known, list) else []
+    when = frame.when
+    groups = [name for name, _ in frame.groups(but=[column])][:4]
+    label = label_of(column, record.unit)
+    template = """
+# Far off: values that lie alone, far from all others, when the data was looked at.
+_values = <<frame>>[<<column>>]
+far = <<frame>>[_values.isin(<<values>>)]
+_ends = far[<<column>>].agg(["min", "max"]) if len(far) else None
+rest = _values[~_values.isin(<<values>>)].dropna()
+result = len(far)
+headline = (
+    f"{result:,} value{'s' * (result != 1)} of <<label>> lie far off: {_ends.iloc[0]:,.6g} to {_ends.iloc[1]:,.6g}, all others between {rest.min():,.6g} and {rest.max():,.6g}"
+    if result
+    else f"No value of <<label>> lies far from all others: they go from {rest.min():,.6g} to {rest.max():,.6g}"
+)
+_mean = [_values.mean(), rest.mean()]
+weight = {
+    "says": f"With them the mean is {_mean[0]:,.4g}, without {_mean[1]:,.4g} ({_mean[1] / _mean[0] - 1:+.1%})." if result and _mean[0] else f"The mean is {_mean[0]:,.4g}, the middle {_values.median():,.4g}.",
+    "bars": {"mean with": float(_mean[0]), "mean without": float(_mean[1])},
+}
+"""
+    same = """
+# What do they have in common?
+_common = []
+for _column in <<columns>>:
+    _counts = far[_column].astype(str).str.slice(0, 10).value_counts()
+    if len(_counts) and _counts.iloc[0] > 1:
+        _usual = (<<frame>>[_column].astype(str).str.slice(0, 10) == _counts.index[0]).mean()
+        _common.append((_counts.iloc[0] / max(len(far), 1) - _usual, f"{_counts.iloc[0]:,} of {len(far):,} have {_column} {_counts.index[0]}"))
+common = {"says": f"{max(_common)[1]}." if _common and max(_common)[0] > 0.3 else "They have no column in common.", "bars": {}}
+"""
+    columns = [*([when[0]] if when else []), *groups]
+    holes = {"frame": frame.variable, "column": literal(column), "values": code_of(values), "label": said(label)}
+    x = f'alt.X("when:T", title={literal(label_of(when[0]))})' if when else 'alt.X("when:Q", title="row")'
+    at = f"{frame.variable}[{literal(when[0])}]" if when else f"np.arange(len({frame.variable}))"
+    picture = f"""
+_shown = pd.DataFrame({{"when": {at}, "value": {frame.variable}[{literal(column)}]}}).assign(is_far=lambda _each: _each["value"].isin({code_of(values)})).dropna()
+_shown = pd.concat([_shown[_shown["is_far"]], _shown[~_shown["is_far"]].sample(min((~_shown["is_far"]).sum(), 1500), random_state=0)])
+alt.Chart(_shown, title={literal(f"{label}: each value")}).mark_circle(opacity=0.5).encode(
+    x={x}, y=alt.Y("value:Q", title={literal(label)}, scale=alt.Scale(type="symlog")),
+    color=alt.condition("datum.is_far", alt.value("{VERMILION}"), alt.value("{BLUE}")), size=alt.condition("datum.is_far", alt.value(90), alt.value(20)), tooltip=["when", "value"],
+).properties(width="container", height=240)
+""".strip()
+    bars = f"""
+_bars = pd.DataFrame({{"what": list(weight["bars"]), "value": list(weight["bars"].values())}})
+_chart = alt.Chart(_bars, title="What they do to the mean").mark_bar(color="{BLUE}").encode(
+    y=alt.Y("what:N", sort=None, title=None), x=alt.X("value:Q", title={literal(label)}),
+).properties(width="container", height=alt.Step(22))
+""".strip()
+    table_chart = f"""
+_counts, _edges = np.histogram(rest if len(rest) else [0], bins=30)
+_chart = alt.Chart(pd.DataFrame({{"low": _edges[:-1], "high": _edges[1:], "rows": _counts}}), title="All others").mark_bar(color="{GREY}").encode(
+    x=alt.X("low:Q", bin="binned", title={literal(label)}), x2="high:Q", y=alt.Y("rows:Q", title="rows"),
+).properties(width="container", height=100)
+""".strip()
+    return Story(
+        picture=picture,
+        findings=(Finding(variable="weight", chart=bars), Finding(variable="common", chart=table_chart)),
+        cells=(
+            CellDraft(name="result", code=code_from(template, **holes)),
+            CellDraft(name="common", code=code_from(same, columns=code_of(columns), frame=frame.variable)),
+        ),
+        columns=tuple(dict.fromkeys([column, *columns])),
+        checks=(
+            check_cell(
+                "check_the_outliers",
+                "Each value is among those far off, among the others, or missing.",
+                f"def test_no_value_is_lost():\n    assert len(far) + len(rest) == {frame.variable}[{literal(column)}].notna().sum()",
+            ),
+        ),
+        readings=(f"{start(label)}: far off is what lies alone, far from all other values.",),
+    )
