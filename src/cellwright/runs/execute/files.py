@@ -17,7 +17,9 @@ from cellwright.remedies import Hint, Remedy, remedy, sentence_of
 from cellwright.runs.deliver.cleanup import tidy
 from cellwright.runs.deliver.data_copies import copy_data
 from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.deliver.first_screen import with_trust
 from cellwright.runs.deliver.header import local_modules, with_header
+from cellwright.runs.deliver.report.pictures import charts_of_tables, with_pictures
 from cellwright.runs.deliver.report.report import MARK, draw_charts, report_html
 from cellwright.runs.execute.workspace import Workspace
 from cellwright.runs.goal.goal import Goal
@@ -109,12 +111,13 @@ async def deliver(
         return replace(delivery, notebook="" if is_gone else goal.notebook)
     caveats = await anyio.to_thread.run_sync(copy_data, goal_data(goal), Path(goal.notebook))
     report = _report_path(Path(goal.notebook))
-    whole = replace(delivery, caveats=(*delivery.caveats, *caveats), report=str(report))
+    whole = with_trust(replace(delivery, caveats=(*delivery.caveats, *caveats), report=str(report)))
     masker, outcomes = workspace.context.masker, editor.notebook.outcomes
-    charts = await draw_charts(outcomes, workspace.draw)
-    page = report_html(
-        whole, editor.notebook.document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text
-    )
+    document = editor.notebook.document
+    tables = charts_of_tables(whole, document, outcomes)
+    charts = await draw_charts(outcomes, workspace.draw, more=tables)
+    whole = with_pictures(whole, document, outcomes, charts)
+    page = report_html(whole, document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text)
     await anyio.to_thread.run_sync(write_atomically, report, page.encode())
     return whole
 

@@ -25,11 +25,18 @@ DrawCharts = Callable[[Sequence[str]], Awaitable[Sequence[str | None]]]
 _logger = logging.getLogger(__name__)
 
 
-async def draw_charts(outcomes: Mapping[CellId, CellOutcome], draw: DrawCharts) -> Mapping[str, str]:
-    """The charts that cells show as pictures, for `report_html`. Without whom to draw them, there are none."""
+async def draw_charts(
+    outcomes: Mapping[CellId, CellOutcome], draw: DrawCharts, *, more: Sequence[object] = ()
+) -> Mapping[str, str]:
+    """The charts that cells show as pictures, for `report_html`. Without whom to draw them, there are none.
+
+    `more`: specifications that are drawn too.
+    """
     from cellwright.runs.deliver.report.outputs import Charts, output_html
 
     charts = Charts()
+    for spec in more:
+        charts.html(spec)
     for outcome in outcomes.values():
         output = outcome.output
         if output is not None and ("vega" in output.mimetype or "vega" in output.data):
