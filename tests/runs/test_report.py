@@ -25,8 +25,9 @@ from cellwright.notebook.edits import CreateCell, apply_edits
 from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredTask, Delivery
 from cellwright.runs.deliver.report.outputs import clean_output, output_html
 from cellwright.runs.deliver.report.page import prose
-from cellwright.runs.deliver.report.report import MARK, draw_charts, duration, report_html, report_text
+from cellwright.runs.deliver.report.report import draw_charts, duration, report_html, report_text
 from cellwright.runs.deliver.report.sanitizer import clean, picture
+from cellwright.runs.deliver.report.text import MARK
 from cellwright.sandbox.host.tiers import probe
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
