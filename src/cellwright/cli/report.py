@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,7 +9,7 @@ import typer
 
 from cellwright.cli.journal_options import JournalOptions
 from cellwright.cli.option_groups import GroupedCommands
-from cellwright.cli.render import console, run_output
+from cellwright.cli.render import console, journal_tables, run_output
 from cellwright.cli.run.outcome import worded
 from cellwright.cli.runs.lookup import complete_run, find_run
 from cellwright.errors import UserError
@@ -78,7 +77,7 @@ def _page(run: str, delivery: Delivery) -> bytes:
 
 def _write(path: str, content: bytes) -> None:
     if path == _STDOUT:
-        sys.stdout.write(content.decode())
+        journal_tables.raw(content.decode())
         return
     try:
         Path(path).write_bytes(content)

@@ -151,4 +151,3 @@ def _report_path(notebook: Path) -> Path:
         if not path.exists() or read_report(path) is not None:
             return path
         number += 1
-
