@@ -26,6 +26,7 @@ _COMPLETION = "_CELLWRIGHT_COMPLETE"
 _COMMANDS = {
     "run": "Turn a goal into a notebook: planned, built, checked from scratch, delivered.",
     "runs": "Runs at work and what came of others: watch, steer, answer, undo.",
+    "report": "Show what a run found: as markdown, as its page, or as JSON.",
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
     "data": "Look at data files before anybody works with them.",

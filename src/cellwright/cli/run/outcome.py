@@ -13,7 +13,7 @@ from typing import Any, NoReturn, assert_never
 import typer
 
 from cellwright.cli.render import console, run_output
-from cellwright.cli.render.remedies import reworded
+from cellwright.cli.render.remedies import hint_text, reworded
 from cellwright.cli.run.watch import WatchedDelivery, WatchedQuestions, WatchOutcome
 from cellwright.cli.terminal_input import show_open_questions
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
@@ -50,7 +50,7 @@ def finish(ended: WatchOutcome, run: str, *, as_json: bool, is_daemon: bool) -> 
 
 def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
     """The delivery on stdout: the answer first."""
-    delivery = _worded(delivery)
+    delivery = worded(delivery)
     if as_json:
         run_output.json_line({"kind": "delivery", "run": run, **delivery_json(delivery)})
     else:
@@ -58,12 +58,24 @@ def hand_over(delivery: Delivery, run: str, *, as_json: bool) -> None:
         from cellwright.runs.deliver.report.report import report_text
 
         run_output.data(report_text(delivery))
+        if delivery.headline:
+            _tell_more(delivery, run)
         if delivery.notebook and delivery.status in {"done", "partial"}:
             console.note("To open it:")
             run_output.command(opening(delivery.notebook))
 
 
-def _worded(delivery: Delivery) -> Delivery:
+def _tell_more(delivery: Delivery, run: str) -> None:
+    """What the first screen leaves out: caveats about which something can be done, and where all of it is."""
+    sentences = [hint_text(each) for each in delivery.remedies]
+    for caveat in delivery.caveats:
+        if any(sentence in caveat for sentence in sentences if sentence):
+            console.note(caveat)
+    console.note("All of it, as markdown:")
+    run_output.command(f"cellwright report {run}")
+
+
+def worded(delivery: Delivery) -> Delivery:
     """With remedies said for a terminal, wherever its texts name one."""
 
     def say(text: str) -> str:
@@ -72,6 +84,8 @@ def _worded(delivery: Delivery) -> Delivery:
     return replace(
         delivery,
         why=say(delivery.why),
+        trust=say(delivery.trust),
+        readings=tuple(map(say, delivery.readings)),
         assumptions=tuple(map(say, delivery.assumptions)),
         caveats=tuple(map(say, delivery.caveats)),
         tasks=tuple(replace(task, note=say(task.note)) for task in delivery.tasks),

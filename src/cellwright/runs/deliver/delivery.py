@@ -67,14 +67,52 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveredFinding:
+    """One thing that was found, in a sentence."""
+
+    says: str
+    """Plain text."""
+    statistics: str = ""
+    """Test, n, p, effect and interval: what stands one click deeper."""
+    cell: str = ""
+    """The notebook cell whose output is its small picture."""
+    bars: tuple[tuple[str, float], ...] = ()
+    """At most eight labelled numbers that a terminal can draw."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldReport:
+    """What the first screen of a report says, told by whoever did the work. Plain text, not markdown."""
+
+    headline: str = ""
+    """One sentence with the figure, in the person's words."""
+    findings: tuple[DeliveredFinding, ...] = ()
+    picture: str = ""
+    """The notebook cell whose output is the one picture."""
+    trust: str = ""
+    """One line on how far to trust it."""
+    readings: tuple[str, ...] = ()
+    """How the goal's words were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """What a run hands over."""
 
     status: DeliveryStatus
     goal: str
     title: str = ""
+    headline: str = ""
+    """One sentence with the figure, in the person's words; empty: of an earlier version, or nothing was found."""
+    findings: tuple[DeliveredFinding, ...] = ()
+    picture: str = ""
+    """The notebook cell whose output is the one picture: its name, or its id where it has none."""
+    trust: str = ""
+    """One line on how far to trust it."""
+    readings: tuple[str, ...] = ()
+    """How the goal's words were read."""
     answer: str = ""
-    """First of all: what the person wanted to know."""
+    """What the person wanted to know, in the form that was asked for: markdown."""
     summary: str = ""
     why: str = ""
     """What ended it, unless it is done."""

@@ -9,7 +9,8 @@ from pydantic import TypeAdapter
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.policy.budgets import Limit
-from cellwright.runs.deliver.delivery import CheckOutcome, Comparison, DeliveredTask, Delivery, RunEnd
+from cellwright.runs.deliver.delivery import CheckOutcome, Comparison, DeliveredTask, Delivery, RunEnd, ToldReport
+from cellwright.runs.deliver.first_screen import told_by_answer, with_told
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
 
@@ -92,12 +93,16 @@ def delivery_of(
     assumptions: tuple[str, ...],
     caveats: tuple[str, ...],
     comparisons: tuple[Comparison, ...],
+    told: ToldReport | None = None,
 ) -> Delivery:
-    """What there is, said honestly: what is unmet, what nobody repaired and what was not allowed."""
+    """What there is, said honestly: what is unmet, what nobody repaired and what was not allowed.
+
+    `told`: what the first screen says; None: it is read from the answer.
+    """
     unmet = [f"{each.title}: {each.note or each.status}" for each in plan.tasks if each.status in _UNMET]
     found = checked or CheckOutcome(problems=())
     is_partial = bool(found.problems or unmet) or checked is None
-    return Delivery(
+    delivery = Delivery(
         status=over.status if over else "partial" if is_partial else "done",
         goal=goal.words,
         title=plan.title,
@@ -116,3 +121,4 @@ def delivery_of(
         microdollars=used.microdollars,
         tokens=used.tokens,
     )
+    return with_told(delivery, told or told_by_answer(used.answer, plan.title, used.readings))

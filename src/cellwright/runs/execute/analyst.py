@@ -19,7 +19,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.analyst.sections.tables import PACKAGES
 from cellwright.errors import KernelLost
 from cellwright.journal.flow import Flow
-from cellwright.runs.deliver.delivery import RunEnd
+from cellwright.runs.deliver.delivery import RunEnd, ToldReport
 from cellwright.runs.execute.analyst_results import (
     ANCESTOR_FAILED,
     READ_TESTS,
@@ -87,6 +87,8 @@ class Analyst:
         self._calls = 0
         self._caveats: dict[str, tuple[str, ...]] = {}
         self.answer = ""
+        self.told: ToldReport | None = None
+        """What the first screen of the report says; None: it is read from the answer."""
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -17,8 +17,10 @@ from cellwright.remedies import Hint, Remedy, remedy, sentence_of
 from cellwright.runs.deliver.cleanup import tidy
 from cellwright.runs.deliver.data_copies import copy_data
 from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.deliver.first_screen import with_trust
 from cellwright.runs.deliver.header import local_modules, with_header
-from cellwright.runs.deliver.report.report import MARK, draw_charts, report_html
+from cellwright.runs.deliver.report.pictures import charts_of_tables, with_pictures
+from cellwright.runs.deliver.report.report import draw_charts, read_report, report_html
 from cellwright.runs.execute.workspace import Workspace
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.new_notebook import create_if_missing, goal_data, new_notebook_text
@@ -27,8 +29,6 @@ from cellwright.runs.views.run_view import ReadStream, read_view
 
 _NAMED: Final = 5
 """So many files that were not kept are named."""
-_MARKED_WITHIN: Final = 2_000
-"""Bytes of a report in which its mark stands."""
 
 
 # ── at the beginning ──
@@ -109,12 +109,13 @@ async def deliver(
         return replace(delivery, notebook="" if is_gone else goal.notebook)
     caveats = await anyio.to_thread.run_sync(copy_data, goal_data(goal), Path(goal.notebook))
     report = _report_path(Path(goal.notebook))
-    whole = replace(delivery, caveats=(*delivery.caveats, *caveats), report=str(report))
+    whole = with_trust(replace(delivery, caveats=(*delivery.caveats, *caveats), report=str(report)))
     masker, outcomes = workspace.context.masker, editor.notebook.outcomes
-    charts = await draw_charts(outcomes, workspace.draw)
-    page = report_html(
-        whole, editor.notebook.document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text
-    )
+    document = editor.notebook.document
+    tables = charts_of_tables(whole, document, outcomes)
+    charts = await draw_charts(outcomes, workspace.draw, more=tables)
+    whole = with_pictures(whole, document, outcomes, charts)
+    page = report_html(whole, document, outcomes, charts=charts, masked=lambda text: masker.mask(text).text)
     await anyio.to_thread.run_sync(write_atomically, report, page.encode())
     return whole
 
@@ -147,11 +148,6 @@ def _report_path(notebook: Path) -> Path:
     number = 1
     while True:
         path = notebook.with_name(f"{notebook.stem}.report{'' if number == 1 else f'-{number}'}.html")
-        if not path.exists() or _is_ours(path):
+        if not path.exists() or read_report(path) is not None:
             return path
         number += 1
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether it is a report of ours: any other file of that name is somebody's."""
-    return path.is_file() and not path.is_symlink() and MARK.encode() in path.read_bytes()[:_MARKED_WITHIN]

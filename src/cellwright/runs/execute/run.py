@@ -355,6 +355,7 @@ class Run:
             assumptions=worker,
             caveats=(*self._agreed.denied, *self._analyst.caveats),
             comparisons=tuple(self._comparisons.values()),
+            told=self._analyst.told,
         )
         hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)

@@ -1,6 +1,6 @@
-"""The page of a report, put together: head, answer, lists, checks, and the notebook with its code folded away.
+"""The page of a report, put together: the first screen, then what stands behind it, each thing once.
 
-Words of a model are CommonMark with tables, in which HTML means nothing and pictures are left out.
+How the goal was read, caveats, the method with the notebook and its code folded away, checks, what was done.
 """
 
 from __future__ import annotations
@@ -12,31 +12,26 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from markdown_it import MarkdownIt
-
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook.document import DEFAULT_NAME, Cell, Document
 from cellwright.notebook.syntax_trees import walk_syntax
 from cellwright.runs.deliver.cell_content import read_cell
 from cellwright.runs.deliver.delivery import Comparison, Delivery
+from cellwright.runs.deliver.first_screen import rest_of_answer
+from cellwright.runs.deliver.report.opening import (
+    SKIP,
+    PlacedImages,
+    cut_goal,
+    ending_html,
+    opening_html,
+    place_images,
+    why_alone,
+)
 from cellwright.runs.deliver.report.outputs import Charts, output_html
-from cellwright.runs.deliver.report.sanitizer import clean, escaped, text_of
+from cellwright.runs.deliver.report.prose import line, listed, prose
+from cellwright.runs.deliver.report.sanitizer import escaped
 from cellwright.runs.deliver.report.text import MARK, SAYS, account
-
-_LONGEST: Final = 100_000
-_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable("table").disable("image")
-
-
-def prose(text: str) -> str:
-    """The text as paragraphs, lists, tables and code; its own headings come below the page's."""
-    return clean(_MARKDOWN.render(text_of(text)[:_LONGEST]))
-
-
-def line(text: str) -> str:
-    """One line of it, with emphasis and code but without blocks."""
-    return escaped(text) if "\n" in text.strip() else clean(_MARKDOWN.renderInline(text_of(text)[:_LONGEST]))
-
 
 _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _MOST_CHARACTERS: Final = 40_000_000
@@ -48,8 +43,11 @@ def page_html(
 ) -> str:
     """The whole report as one page. Everything in it is escaped or cleaned."""
     title = delivery.title or delivery.goal.strip().partition("\n")[0][:150] or "Report"
-    body = "\n".join(part for part in (*_head(delivery, title), *_sections(delivery)) if part)
-    cells = "\n".join(_notebook(document, outcomes, Charts(charts))) if document is not None else ""
+    drawn = Charts(charts)
+    images = place_images(delivery, document, outcomes, drawn)
+    notebook = "\n".join(_notebook(document, outcomes, drawn, images)) if document is not None else ""
+    first = _first(delivery, title, images)
+    body = "\n".join(part for part in (*first, *_sections(delivery, notebook)) if part)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -58,12 +56,12 @@ def page_html(
 <meta name="generator" content="{MARK}">
 <meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escaped(title)}</title>
+<title>{escaped(delivery.headline or title)}</title>
 <style>{_style()}</style>
 </head>
 <body>
+<main>
 {body}
-{cells}
 </main>
 <footer>{_footer(delivery)}</footer>
 </body>
@@ -76,46 +74,68 @@ def _style() -> str:
     return (files("cellwright.runs.deliver.report") / "style.css").read_text(encoding="utf-8")
 
 
-def _head(delivery: Delivery, title: str) -> Iterator[str]:
-    yield (
-        f'<header><span class="badge {delivery.status}">{SAYS[delivery.status]}</span>'
-        f"<h1>{escaped(title)}</h1>"
-        f'<p class="meta">{escaped(delivery.goal) if delivery.goal != title else ""}</p></header>\n<main>'
-    )
-    if delivery.answer.strip():
-        yield f'<section class="answer" aria-label="Answer">{prose(delivery.answer)}</section>'
+def _first(delivery: Delivery, title: str, images: PlacedImages) -> Iterator[str]:
+    """What everybody sees: the first screen, or the answer as it is where no headline was told."""
+    rest = rest_of_answer(delivery)
+    answer = f'<section class="answer" aria-label="Answer">{prose(rest)}</section>' if rest else ""
+    if delivery.headline:
+        if delivery.findings:
+            yield f'<a class="skip" href="#findings">{SKIP}</a>'
+        yield opening_html(delivery, images)
+        yield answer
+        return
+    goal = f'<p class="meta">{escaped(delivery.goal)}</p>' if delivery.goal != title else ""
+    badge = f'<span class="badge {delivery.status}">{SAYS[delivery.status]}</span>'
+    yield f"<header>{badge}<h1>{escaped(title)}</h1>{goal}</header>"
+    yield answer
+    yield ending_html(delivery)
 
 
-def _sections(delivery: Delivery) -> Iterator[str]:
-    if delivery.why:
-        yield _section("Why it ended", prose(delivery.why))
-    if delivery.summary.strip():
-        yield _section("Summary", prose(delivery.summary))
-    yield _listed("Assumptions", delivery.assumptions)
-    yield _listed("Caveats", delivery.caveats)
-    yield _listed("Problems nobody repaired", delivery.problems)
+def _sections(delivery: Delivery, notebook: str) -> Iterator[str]:
+    yield _readings(delivery)
+    # What ended it is told once.
+    caveats = [caveat for caveat in delivery.caveats if caveat not in why_alone(delivery)]
+    yield _listed("Data quality and caveats", caveats, id="quality")
+    yield _method(delivery, notebook)
     yield _checks(delivery)
     yield from (_compared(comparison) for comparison in delivery.comparisons)
     yield _tasks(delivery)
 
 
-def _section(title: str, html: str) -> str:
-    return f"<section><h2>{title}</h2>{html}</section>"
-
-
-def _listed(title: str, texts: Sequence[str]) -> str:
-    if not texts:
+def _readings(delivery: Delivery) -> str:
+    """How the goal's words were read, after the words themselves where they stand nowhere whole."""
+    goal = " ".join(delivery.goal.split())
+    is_whole = not delivery.headline or goal in {delivery.headline, cut_goal(delivery)}
+    asked = "" if is_whole else f'<p class="meta">{escaped(delivery.goal)}</p>'
+    readings = [f"<li>{line(text)}</li>" for text in dict.fromkeys((*delivery.readings, *delivery.assumptions))]
+    if not asked and not readings:
         return ""
-    return _section(title, f"<ul>{''.join(f'<li>{line(text)}</li>' for text in texts)}</ul>")
+    return _section("How the question was read", asked + (listed(readings) if readings else ""), id="readings")
+
+
+def _method(delivery: Delivery, notebook: str) -> str:
+    summary, answer = delivery.summary.strip(), delivery.answer.strip()
+    words = prose(summary) if summary and summary != answer else ""
+    return _section("Method", words + notebook, id="method") if words or notebook else ""
+
+
+def _section(title: str, html: str, *, id: str = "") -> str:
+    named = f' id="{id}"' if id else ""
+    return f"<section{named}><h2>{title}</h2>{html}</section>"
+
+
+def _listed(title: str, texts: Sequence[str], *, id: str) -> str:
+    return _section(title, listed([f"<li>{line(text)}</li>" for text in texts]), id=id) if texts else ""
 
 
 def _checks(delivery: Delivery) -> str:
     rows: list[str] = []
-    for check in delivery.checks:
+    # Those that did not hold come first: what is folded away is what held.
+    for check in sorted(delivery.checks, key=lambda check: check.has_passed):
         sign, word = ("✓", "passed") if check.has_passed else ("✗", "missed")
         name = f' <code title="the test in the notebook">{escaped(check.name)}</code>' if check.name else ""
         rows.append(_marked(word, f"{sign} {word}", f"{line(check.says)}{name}", check.detail))
-    return _section("Checks", f'<ul class="checks">{"".join(rows)}</ul>') if rows else ""
+    return _section("Checks", listed(rows, kind="checks"), id="checks") if rows else ""
 
 
 def _marked(kind: str, mark: str, html: str, detail: str) -> str:
@@ -140,8 +160,9 @@ def _tasks(delivery: Delivery) -> str:
     rows: list[str] = []
     for task in delivery.tasks:
         kind = task.status if task.status in {"done", "failed"} else "other"
-        rows.append(_marked(kind, f"{_TASK_MARKS[task.status]} {task.status}", line(task.title), task.note))
-    return _section("What was done", f'<ul class="tasks">{"".join(rows)}</ul>') if rows else ""
+        note = "" if task.note.strip() in {delivery.answer.strip(), delivery.summary.strip()} else task.note
+        rows.append(_marked(kind, f"{_TASK_MARKS[task.status]} {task.status}", line(task.title), note))
+    return _section("What was done", listed(rows, kind="tasks")) if rows else ""
 
 
 def _footer(delivery: Delivery) -> str:
@@ -157,17 +178,19 @@ def _footer(delivery: Delivery) -> str:
 # ── the notebook in it ──
 
 
-def _notebook(document: Document, outcomes: Mapping[CellId, CellOutcome], charts: Charts) -> Iterator[str]:
-    yield '<section class="notebook"><h2>The notebook</h2>'
+def _notebook(
+    document: Document, outcomes: Mapping[CellId, CellOutcome], charts: Charts, images: PlacedImages
+) -> Iterator[str]:
+    yield f'<details class="notebook"><summary>The notebook: {len(document.cells):,} cells, code folded</summary>'
     left = _MOST_CHARACTERS
     for cell in document.cells:
-        html = _cell(cell, outcomes.get(cell.id), charts)
+        html = images.without(cell.id, _cell(cell, outcomes.get(cell.id), charts))
         if len(html) > left:
             html = '<p class="note">This page is full: open the notebook to see this output.</p>'
         left -= len(html)
         if html:
             yield f'<article class="cell">{html}</article>'
-    yield "</section>"
+    yield "</details>"
 
 
 def _cell(cell: Cell, outcome: CellOutcome | None, charts: Charts) -> str:

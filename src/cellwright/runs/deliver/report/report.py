@@ -1,4 +1,4 @@
-"""The report of a run: one HTML page that needs nothing else, and the same in words for a terminal. The answer first.
+"""The report of a run: one HTML page that needs nothing else, and its first screen in words for a terminal.
 
 The page loads nothing and runs nothing: no script, no style from elsewhere, no picture but those it holds.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from cellwright.errors import Unavailable
 from cellwright.runs.deliver.delivery import Delivery
@@ -18,18 +19,35 @@ if TYPE_CHECKING:
     from cellwright.kernel.observation import CellOutcome
     from cellwright.notebook.document import Document
 
-__all__ = ["MARK", "DrawCharts", "draw_charts", "duration", "report_html", "report_text"]
+__all__ = ["DrawCharts", "draw_charts", "duration", "read_report", "report_html", "report_text"]
 
 DrawCharts = Callable[[Sequence[str]], Awaitable[Sequence[str | None]]]
 """Specifications of charts, as JSON, become SVG; None for what cannot be drawn. May raise `Unavailable`."""
+_MARKED_WITHIN: Final = 2_000
+"""Bytes of a report in which its mark stands."""
 _logger = logging.getLogger(__name__)
 
 
-async def draw_charts(outcomes: Mapping[CellId, CellOutcome], draw: DrawCharts) -> Mapping[str, str]:
-    """The charts that cells show as pictures, for `report_html`. Without whom to draw them, there are none."""
+def read_report(path: Path) -> bytes | None:
+    """The page in this file; None if no report of ours is there: any other file of that name is somebody's. Blocking."""
+    if not path.is_file() or path.is_symlink():
+        return None
+    page = path.read_bytes()
+    return page if MARK.encode() in page[:_MARKED_WITHIN] else None
+
+
+async def draw_charts(
+    outcomes: Mapping[CellId, CellOutcome], draw: DrawCharts, *, more: Sequence[object] = ()
+) -> Mapping[str, str]:
+    """The charts that cells show as pictures, for `report_html`. Without whom to draw them, there are none.
+
+    `more`: specifications that are drawn too.
+    """
     from cellwright.runs.deliver.report.outputs import Charts, output_html
 
     charts = Charts()
+    for spec in more:
+        charts.html(spec)
     for outcome in outcomes.values():
         output = outcome.output
         if output is not None and ("vega" in output.mimetype or "vega" in output.data):

@@ -1,4 +1,4 @@
-"""The report of a run in words, as markdown for a terminal: the answer first, then what to know about it."""
+"""The report of a run in words for a terminal: what its first screen says, or, without a headline, all there is."""
 
 from __future__ import annotations
 
@@ -19,20 +19,99 @@ SAYS: Final[Mapping[DeliveryStatus, str]] = {
 """How a run ended, for people."""
 
 
+_MOST_LINES: Final = 12
+_LONGEST_LINE: Final = 400
+_BAR_WIDTH: Final = 24
+_LABEL_WIDTH: Final = 24
+_BLOCKS: Final = " ▏▎▍▌▋▊▉█"
+_HEIGHTS: Final = "▁▂▃▄▅▆▇█"
+
+
 def report_text(delivery: Delivery) -> str:
-    """The report in words, as markdown: the answer first, and where the files are."""
-    parts = [_plain(delivery.answer)] if delivery.answer.strip() else []
+    """The first screen of the report for a terminal, in at most 12 lines: headline, findings, trust, and the files.
+
+    Where no headline was told, all there is: `long_text`.
+    """
+    if not delivery.headline:
+        return long_text(delivery)
+    lines = [one_line(delivery.headline)]
     if delivery.status != "done":
-        because = f": {_plain(delivery.why)}" if delivery.why else ""
+        because = f": {one_line(delivery.why)}" if delivery.why else ""
+        lines.append(f"{SAYS[delivery.status].capitalize()}{because}")
+    spent = " · ".join(f"{name} {value}" for name, value in account(delivery))
+    below = [one_line(delivery.trust), *(f"{name}: {value}" for name, value in _file_lines(delivery)), spent]
+    below = [line for line in below if line]
+    room = _MOST_LINES - len(lines) - len(delivery.findings) - len(below)
+    rest = _short_rest(delivery, room)
+    room, drawn = room - len(rest), False
+    for finding in delivery.findings:
+        lines.append(f"- {one_line(finding.says)}")
+        if finding.bars and not drawn:
+            chart = bar_lines(finding.bars, room)
+            lines += [f"    {line}" for line in chart]
+            room, drawn = room - len(chart), True
+    gap = [""] if room > 0 else []
+    return "\n".join([*lines, *rest, *gap, *below]) + "\n"
+
+
+def _short_rest(delivery: Delivery, room: int) -> list[str]:
+    """What else the answer says, if there is room for all of it."""
+    # Loads what reads markdown, which other commands need not wait for.
+    from cellwright.runs.deliver.first_screen import rest_of_answer
+
+    lines = plain(rest_of_answer(delivery)).splitlines()
+    return lines if len(lines) <= room and max(map(len, lines), default=0) <= _LONGEST_LINE else []
+
+
+def bar_lines(bars: Sequence[tuple[str, float]], most: int) -> list[str]:
+    """Labelled numbers drawn with blocks: a line for each, or all in one line where there is room for no more."""
+    numbers = [number for _, number in bars]
+    if len(bars) > most:
+        return [_sparkline(bars)] if most > 0 and len(bars) > 1 else []
+    labels = [_cut(one_line(label)) for label, _ in bars]
+    width, widest = max(map(len, labels)), max(map(abs, numbers)) or 1.0
+    return [
+        f"{label:<{width}}  {_bar(abs(number) / widest):<{_BAR_WIDTH}}  {_number(number)}"
+        for label, number in zip(labels, numbers, strict=True)
+    ]
+
+
+def _bar(share: float) -> str:
+    eighths = round(share * _BAR_WIDTH * 8)
+    return ("█" * (eighths // 8) + _BLOCKS[eighths % 8]).rstrip()
+
+
+def _sparkline(bars: Sequence[tuple[str, float]]) -> str:
+    numbers = [number for _, number in bars]
+    least, span = min(numbers), (max(numbers) - min(numbers)) or 1.0
+    signs = "".join(_HEIGHTS[round((number - least) / span * (len(_HEIGHTS) - 1))] for number in numbers)
+    (first, begin), (last, end) = bars[0], bars[-1]
+    return f"{_cut(one_line(first))} {_number(begin)} {signs} {_cut(one_line(last))} {_number(end)}"
+
+
+def _number(number: float) -> str:
+    whole = abs(number) >= 100 or number == int(number)
+    return f"{number:,.0f}" if whole and abs(number) < 1e15 else f"{number:,.3g}"
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= _LABEL_WIDTH else f"{label[: _LABEL_WIDTH - 1]}…"
+
+
+def long_text(delivery: Delivery) -> str:
+    """Everything in words, as markdown: the answer first, and where the files are."""
+    parts = [plain(delivery.answer)] if delivery.answer.strip() else []
+    if delivery.status != "done":
+        because = f": {plain(delivery.why)}" if delivery.why else ""
         parts.append(f"{SAYS[delivery.status].capitalize()}{because}")
     if delivery.summary.strip() and delivery.summary.strip() != delivery.answer.strip():
-        parts.append(_plain(delivery.summary))
+        parts.append(plain(delivery.summary))
     parts += [
         _bullets("Assumptions", delivery.assumptions),
         _bullets("Caveats", delivery.caveats),
         _bullets("Problems nobody repaired", delivery.problems),
         *(_bullets(f"Compared for {compared.task!r}", comparison_lines(compared)) for compared in delivery.comparisons),
-        _bullets("Checks", [_check_line(check.has_passed, check.says, check.detail) for check in delivery.checks]),
+        _bullets("Checks", [check_line(check.has_passed, check.says, check.detail) for check in delivery.checks]),
         _bullets(
             "Tasks that are not done",
             [f"{task.title}: {task.status}" for task in delivery.tasks if task.status not in {"done", "dropped"}],
@@ -42,7 +121,8 @@ def report_text(delivery: Delivery) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _check_line(has_passed: bool, says: str, detail: str) -> str:
+def check_line(has_passed: bool, says: str, detail: str) -> str:
+    """A check and whether it held."""
     return f"{'passed' if has_passed else 'MISSED'}: {says}" + (f" ({detail})" if detail else "")
 
 
@@ -59,12 +139,12 @@ def _alternative_line(way: ComparedWay) -> str:
 
 
 def _bullets(title: str, texts: Sequence[str]) -> str:
-    return "\n".join([f"{title}:", *(f"- {_one_line(text)}" for text in texts)]) if texts else ""
+    return "\n".join([f"{title}:", *(f"- {one_line(text)}" for text in texts)]) if texts else ""
 
 
 def _file_lines(delivery: Delivery) -> list[tuple[str, str]]:
     named = (("notebook", delivery.notebook), ("report", delivery.report), ("proof", delivery.proof))
-    return [(name, _one_line(path)) for name, path in named if path]
+    return [(name, one_line(path)) for name, path in named if path]
 
 
 def account(delivery: Delivery) -> list[tuple[str, str]]:
@@ -85,10 +165,11 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text for a terminal: nothing in it moves the cursor or changes colours."""
     return "".join(sign if sign.isprintable() or sign in "\n\t" else "�" for sign in text.strip())
 
 
-def _one_line(text: str) -> str:
-    return " ".join(_plain(text).split())
+def one_line(text: str) -> str:
+    """The same on one line."""
+    return " ".join(plain(text).split())
