@@ -14,8 +14,8 @@ from cellwright.notebook.marimo_graph import graph
 from cellwright.notebook.source_text import numbered
 from cellwright.notebook.syntax_trees import parse_cell
 
-SECTIONS: Final = ("read", "quality", "look", "test", "findings", "tell")
-"""In the order they are written and read."""
+SECTIONS: Final = ("read", "quality", "look", "test", "findings", "tell", "answer")
+"""In the order they are written. A short notebook has `read` and `answer`, a full one all others."""
 Import = tuple[str, str, int]
 """Module, what of it, and from how far up."""
 _RESERVED: Final = frozenset({"app", "marimo", "setup", "mo"})

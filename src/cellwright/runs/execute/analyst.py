@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.role import Role
+from cellwright.analyst.answers.notebook import TOLD
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.request import UnsupportedGoal
 from cellwright.analyst.profile import one_line
@@ -25,10 +26,12 @@ from cellwright.runs.execute.analyst_results import (
     READ_TESTS,
     SectionState,
     answer_in,
+    answer_words,
     failing_cells,
     parse_tests,
     section_state_of,
     tests_tool,
+    told_in,
 )
 from cellwright.runs.execute.analyst_sections import (
     DataOverview,
@@ -58,6 +61,7 @@ from cellwright.tools.tool import Done, ToolCall, ToolResult, result_text
 _APPLY_SECONDS: Final = 900
 _AT_ONCE: Final = 100
 """Edits one call of `apply` takes."""
+_TOLD_TOKENS: Final = 6_000
 _ROUNDS: Final = 3
 """So often what failed is taken out: doing without one cell may fail another."""
 _NEEDS_TESTS: Final = frozenset({"findings", "tell"})
@@ -103,7 +107,7 @@ class Analyst:
         data = self._data = self._data or await self._look(goal)
         if data.problem:
             return RunEnd(status="failed", why=data.problem)
-        known = understand(goal.words, data)
+        known = understand(goal.words, data, goal.depth)
         if isinstance(known, UnsupportedGoal):
             return RunEnd(status="failed", why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
         self._known = known
@@ -128,13 +132,14 @@ class Analyst:
             return TaskEnd(status="failed", note=f"The analyst does not do this. {CONFIGURE.sentence}")
         if self._known is None:
             return TaskEnd(status="failed", note="None of the data could be used.")
-        tools = with_tool(context.tools, tests_tool(self._workspace.editor, self._known.names.fixed("tests")))
+        table = self._known.names.fixed("tests")
+        tools = with_tool(context.tools, tests_tool(self._workspace.editor, table, self._known.screening))
         own, name = replace(context, tools=tools, program=None), f"{self._flow.id}/{ANALYST}"
         self._caller = own.caller(_ROLE, name, is_attended=goal.approve != "never")
         if not self._is_new and not self._calls:
             await self._call("run", {"cells": "stale", "seconds": _APPLY_SECONDS})
         known = self._understood(task, goal, self._known)
-        tests = await self._read_tests() if task.id in _NEEDS_TESTS else ()
+        tests = await self._read_tests() if task.id in _NEEDS_TESTS or (task.id == "answer" and known.screening) else ()
         section = write_section(task.id, known, tests)
         came = await self._write(section, goal.words)
         if task.id == "test":
@@ -143,20 +148,26 @@ class Analyst:
         if task.id == "tell":
             await self._arrange()
             self.answer = await self._read_answer(known.names.fixed("answer_text"))
+        if task.id == "answer":
+            await self._arrange()
+            self.told = await self._read_told()
+            self.answer = answer_words(self.told)
         return replace(came, checks=checks_of(section), note=came.note or self._words_for(task.id))
 
     def _understood(self, task: Task, goal: Goal, known: Understanding) -> Understanding:
         """With what a person wrote into the task, if anybody did."""
         if not task.todo or self._data is None:
             return known
-        more = understand(f"{goal.words} {task.todo}", self._data)
-        return known if isinstance(more, UnsupportedGoal) else replace(known, wanted=more.wanted)
+        more = understand(f"{goal.words} {task.todo}", self._data, goal.depth)
+        if isinstance(more, UnsupportedGoal):
+            return known
+        return replace(known, wanted=more.wanted, question=more.question)
 
     def _words_for(self, section: str) -> str:
         tests = self._tests or ()
         if section == "test":
             return f"{len(tests)} tests, {sum(test.is_finding for test in tests)} findings"
-        return self.answer if section == "tell" else ""
+        return self.answer if section in {"tell", "answer"} else ""
 
     # ── writing cells ──
 
@@ -283,10 +294,23 @@ class Analyst:
     async def _read_tests(self) -> tuple[TestRow, ...]:
         """What the notebook's tests say, once they are there."""
         if self._tests is None:
-            is_there = any(cell.section == "test" for cell in self._ours) or not self._is_new
+            wanted = "read" if self._known is not None and self._known.screening else "test"
+            is_there = any(cell.section == wanted for cell in self._ours) or not self._is_new
             result = (await self._call(READ_TESTS, {}))[1] if is_there else None
             self._tests = parse_tests(result.value) if isinstance(result, Done) else ()
         return self._tests
+
+    async def _read_told(self) -> ToldReport:
+        notebook = self._workspace.editor.notebook
+
+        async def work() -> ToldReport:
+            try:
+                found = await notebook.values([TOLD], tokens=_TOLD_TOKENS)
+            except KernelLost:
+                return ToldReport()
+            return told_in(found[TOLD].json) if TOLD in found else ToldReport()
+
+        return await self._flow.step("read what is told", work, returns=ToldReport)
 
     async def _read_answer(self, variable: str) -> str:
         notebook = self._workspace.editor.notebook

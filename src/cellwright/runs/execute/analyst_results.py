@@ -12,11 +12,14 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from cellwright.analyst.answers.notebook import FINDING, PICTURE
 from cellwright.analyst.drafts import CellDraft, TestRow
+from cellwright.analyst.methods.source import method_cells, method_imports
 from cellwright.analyst.profile import one_line
 from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.policy.actions import Action, RunCode
+from cellwright.runs.deliver.delivery import DeliveredFinding, ToldReport
 from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
 from cellwright.tools.section_cells import AnalystCell, FittedSection
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
@@ -105,10 +108,24 @@ _first = TABLE.sort_values("is_finding", ascending=False, kind="stable").head(MO
 return _first.to_json(orient="records", double_precision=15, default_handler=str)"""
 
 
-def tests_tool(editor: NotebookEditor, table: str) -> Tool:
-    """Reads the table of tests, whatever it is called in this notebook. Only the analyst has it."""
+_QUIET: Final = """\
+import warnings
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    SCREENING"""
+
+
+def tests_tool(editor: NotebookEditor, table: str, screening: str = "") -> Tool:
+    """Reads the table of tests, whatever it is called in this notebook. Only the analyst has it.
+
+    `screening` is code that makes the tests first, in a cell that is taken out again: the notebook does not keep it.
+    """
     path = str(editor.notebook.path)
-    code = json_cell_code(_BODY.replace("TABLE", table).replace("MOST", str(_MOST_ROWS)))
+    body = _BODY.replace("TABLE", "_tests" if screening else table).replace("MOST", str(_MOST_ROWS))
+    if screening:
+        methods = (*method_imports(["examine"]), *(cell.code for cell in method_cells(["examine"])))
+        body = "\n".join([*methods, _QUIET.replace("SCREENING", screening), body])
+    code = json_cell_code(body)
 
     def action(_: Any) -> Action:
         return RunCode(notebook=path, code=code)
@@ -128,6 +145,51 @@ def tests_tool(editor: NotebookEditor, table: str) -> Tool:
 def parse_tests(value: Any) -> tuple[TestRow, ...]:
     """The tests as a record keeps them."""
     return tuple(_ROWS.validate_python([_whole(row) for row in value]))
+
+
+_MOST_FINDINGS: Final = 4
+_MOST_BARS: Final = 8
+_LONGEST_SENTENCE: Final = 600
+
+
+def told_in(value: object) -> ToldReport:
+    """What the first screen says, from the notebook's own variable: bounded, one line each."""
+    told: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
+    findings = [each for each in _sequence(told.get("findings")) if isinstance(each, dict)][:_MOST_FINDINGS]
+    return ToldReport(
+        headline=_sentence(told.get("headline")),
+        findings=tuple(
+            DeliveredFinding(
+                says=_sentence(each.get("says")),
+                statistics=_sentence(each.get("statistics"), _LONGEST_ANSWER),
+                cell=f"{FINDING}{number}",
+                bars=_bars(each.get("bars")),
+            )
+            for number, each in enumerate(findings, start=1)
+        ),
+        picture=PICTURE,
+        trust=" ".join(filter(None, (_sentence(each) for each in _sequence(told.get("trust"))[:8]))),
+        readings=tuple(filter(None, (_sentence(each) for each in _sequence(told.get("readings"))[:8]))),
+    )
+
+
+def _sequence(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _sentence(value: object, longest: int = _LONGEST_SENTENCE) -> str:
+    return one_line(value, longest).strip() if isinstance(value, str) else ""
+
+
+def _bars(value: object) -> tuple[tuple[str, float], ...]:
+    items = list(value.items())[:_MOST_BARS] if isinstance(value, dict) else []
+    numbers = ((one_line(str(label), 60), number) for label, number in items if isinstance(number, int | float))
+    return tuple((label, float(number)) for label, number in numbers if math.isfinite(number))
+
+
+def answer_words(told: ToldReport) -> str:
+    """The answer as text: the headline, then the findings."""
+    return "\n\n".join(filter(None, [told.headline, *(each.says for each in told.findings)]))
 
 
 def answer_in(value: object) -> str:

@@ -13,10 +13,15 @@ from typing import Any, Final
 import anyio.to_thread
 from msgspec.structs import replace as with_fields
 
+from cellwright.analyst.answers.answer import Answer, answer_frame, answer_of, needs_screening
+from cellwright.analyst.answers.notebook import short_notebook
+from cellwright.analyst.answers.overview import screening_code
 from cellwright.analyst.data_search import project_files
 from cellwright.analyst.drafts import CellDraft, Section, TestRow
 from cellwright.analyst.goal.parser import read_goal_words
-from cellwright.analyst.goal.request import AnalysisRequest, UnsupportedGoal
+from cellwright.analyst.goal.question import DeclinedQuestion, Question
+from cellwright.analyst.goal.question_reader import read_question
+from cellwright.analyst.goal.request import AnalysisRequest, NamedColumn, UnsupportedGoal
 from cellwright.analyst.names import NotebookNames, name_tables
 from cellwright.analyst.profile import Profile, one_line, profile_json, read_profile
 from cellwright.analyst.sections.conclusion import conclusion_section
@@ -30,7 +35,7 @@ from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.source_text import literal
-from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, Goal
+from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, AnalysisDepth, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, data_variables, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
 from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
@@ -150,6 +155,16 @@ class Understanding:
     profile: Profile
     names: NotebookNames
     wanted: AnalysisRequest
+    question: Question | None = None
+    """What a short notebook answers; None: a full one is wanted."""
+
+    @property
+    def screening(self) -> str:
+        """Code that makes every comparison the answer chooses from; empty: it needs none."""
+        if self.question is None or not needs_screening(self.question):
+            return ""
+        frame = answer_frame(self.question, self.profile, self.names)
+        return screening_code(frame) if frame else ""
 
     def without(self, tables: Collection[str], words: str) -> Understanding | None:
         """The same without tables that could not be used; None if none is left."""
@@ -163,18 +178,52 @@ class Understanding:
             tables=tuple(table for table in self.names.tables if table.name not in tables),
             joined=tuple(joint for joint in self.names.joined if not {joint.left.name, joint.right.name} & set(tables)),
         )
-        wanted = read_goal_words(words, left) if names.tables else None
+        if not names.tables:
+            return None
+        if self.question is not None:
+            known = replace(self, profile=left, names=names)
+            question = read_question(words, left)
+            is_answered = isinstance(question, Question) and isinstance(answer_of(question, left, names), Answer)
+            return replace(known, question=question) if isinstance(question, Question) and is_answered else None
+        wanted = read_goal_words(words, left)
         return Understanding(profile=left, names=names, wanted=wanted) if isinstance(wanted, AnalysisRequest) else None
 
 
-def understand(words: str, data: DataOverview) -> Understanding | UnsupportedGoal:
+def understand(words: str, data: DataOverview, depth: AnalysisDepth) -> Understanding | UnsupportedGoal:
     """The goal, read with the data in sight; what cannot be served without a model is said."""
     profile = data.read()
+    if depth == "answer":
+        return _understand_question(words, data, profile)
     wanted = read_goal_words(words, profile)
     if isinstance(wanted, UnsupportedGoal):
         return wanted
     names = name_tables(profile, data.paths, taken=data.taken, wanted=wanted)
     return Understanding(profile=profile, names=names, wanted=wanted)
+
+
+def _understand_question(words: str, data: DataOverview, profile: Profile) -> Understanding | UnsupportedGoal:
+    question = read_question(words, profile)
+    if isinstance(question, DeclinedQuestion):
+        return UnsupportedGoal(why=declined_words(question))
+    asked = AnalysisRequest(purpose="overview", measures=_named_measures(question), groups=question.by)
+    names = name_tables(profile, data.paths, taken=data.taken, wanted=asked)
+    answer = answer_of(question, profile, names)
+    if isinstance(answer, DeclinedQuestion):
+        return UnsupportedGoal(why=declined_words(answer))
+    return Understanding(profile=profile, names=names, wanted=asked, question=question)
+
+
+def _named_measures(question: Question) -> tuple[NamedColumn, ...]:
+    quantity = question.quantity
+    return (quantity.column,) if quantity is not None and quantity.column is not None else ()
+
+
+def declined_words(declined: DeclinedQuestion) -> str:
+    """Why there is no answer, what is nearest to it, and what a model would add."""
+    nearest = [f"“{one_line(each, 120)}”" for each in declined.nearest[:3]]
+    near = f" Nearest to it, this can be asked: {', '.join(nearest)}." if nearest else ""
+    more = f" {declined.model_would}" if declined.model_would else ""
+    return f"{declined.why}{near}{more}"
 
 
 _OF_DATA: Final = {
@@ -188,6 +237,8 @@ _OF_TESTS: Final = {"findings": findings_section, "tell": conclusion_section}
 
 def write_section(section: str, known: Understanding, tests: Sequence[TestRow]) -> Section:
     """The cells of one section."""
+    if known.question is not None:
+        return _short_section(section, known, known.question, tests)
     if section in _OF_TESTS:
         return _OF_TESTS[section](profile=known.profile, names=known.names, wanted=known.wanted, tests=tests)
     if section in _OF_DATA:
@@ -195,13 +246,29 @@ def write_section(section: str, known: Understanding, tests: Sequence[TestRow]) 
     raise Defect(f"The analyst writes no section {section!r}.")
 
 
+_SHORT: Final = {"read": "Read the data", "answer": "Answer the question"}
+
+
+def _short_section(section: str, known: Understanding, question: Question, tests: Sequence[TestRow]) -> Section:
+    answer = answer_of(question, known.profile, known.names, tests)
+    if section not in _SHORT or isinstance(answer, DeclinedQuestion):
+        raise Defect(f"The analyst writes no section {section!r} of this answer.")
+    made = short_notebook(answer.story, answer.frame, known.names, known.profile)
+    if section == "read":
+        return Section(id=section, title=_SHORT[section], cells=made.data, caveats=made.caveats)
+    return Section(id=section, title=_SHORT[section], cells=made.answer)
+
+
 def plan_for(words: str, known: Understanding, notes: Sequence[str] = ()) -> Plan:
     """A task for each section. What findings and telling check is known once the tests are."""
-    written = [write_section(section, known, ()) for section in SECTIONS]
+    sections = tuple(_SHORT) if known.question is not None else SECTIONS[:-1]
+    written = [write_section(section, known, ()) for section in sections]
     tasks = [Task(id=each.id, title=each.title, role=ANALYST, checks=checks_of(each)) for each in written]
-    assumed = () if known.wanted.is_understood else ("The goal names nothing the data has: an overview was given.",)
-    title = title_line(words)
-    plan = Plan(title=title, deliverable=_DELIVERABLE, tasks=tuple(tasks), assumptions=(*assumed, *notes))
+    is_understood = known.question.is_understood if known.question else known.wanted.is_understood
+    assumed = () if is_understood else ("The goal names nothing the data has: an overview was given.",)
+    title = title_line(words) or "What the data is"
+    deliverable = "The answer first, then what it rests on." if known.question else _DELIVERABLE
+    plan = Plan(title=title, deliverable=deliverable, tasks=tuple(tasks), assumptions=(*assumed, *notes))
     try:
         return checked(plan)
     except UserError as problem:
@@ -215,7 +282,7 @@ def checks_of(section: Section) -> tuple[Check, ...]:
 
 _METHODS: Final = ("about_the_methods", "method_", "define_", "answer_sentences")
 _CHECKS: Final = "check_"
-_FOUND, _TOLD, _DATA, _MADE_WITH, _CHECKED = range(1, 6)
+_FOUND, _TOLD, _DATA, _ANSWERED, _MADE_WITH, _CHECKED = range(1, 7)
 
 
 def page_moves(document: Document, ours: Sequence[AnalystCell]) -> tuple[dict[str, Any], ...]:
@@ -251,7 +318,7 @@ def _section_rank(cell: Cell, known: dict[str, AnalystCell]) -> int:
         return _MADE_WITH
     if ours.draft.startswith(_CHECKS):
         return _CHECKED
-    return {"findings": _FOUND, "tell": _TOLD}.get(ours.section, _DATA)
+    return {"findings": _FOUND, "tell": _TOLD, "answer": _ANSWERED}.get(ours.section, _DATA)
 
 
 def _move(cell: Cell, where: dict[str, str]) -> dict[str, Any]:

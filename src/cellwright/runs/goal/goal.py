@@ -28,6 +28,10 @@ Approve = Literal["ask", "envelope", "never"]
 never: nobody is asked; what would be asked is refused."""
 
 
+AnalysisDepth = Literal["answer", "full"]
+"""answer: the question, in a short notebook. full: every column looked at and every test made, in a long one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
     """One goal, as an interface took it."""
@@ -56,6 +60,8 @@ class Goal:
     """What its notebook may use, as `--limit` takes it: `memory=2g`."""
     continues: str = ""
     """The run this one takes up."""
+    depth: AnalysisDepth = "answer"
+    """How far the analyst goes, where it works."""
     begins: Literal["planner", "agent"] = "agent"
     """Who reads it first: an agent that can act and may plan; in runs of the version before, a planner who may not."""
 
@@ -75,8 +81,8 @@ def goal_json(goal: Goal) -> Any:
 
 def parse_goal(value: Any) -> Goal:
     """The goal of such an argument. Raises `UserError`."""
-    # One that does not say who reads it is of the version before: there a planner did.
-    given = {"begins": "planner"} | value if isinstance(value, dict) else value
+    # One that does not say who reads it, or how far the analyst goes, is of a version before.
+    given = {"begins": "planner", "depth": "full"} | value if isinstance(value, dict) else value
     try:
         return _GOAL.validate_python(given)
     except ValidationError as error:
