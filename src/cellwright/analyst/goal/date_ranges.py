@@ -249,11 +249,11 @@ def _relative(words: str, covered: TimeCoverage) -> Iterator[_Found]:
         first, last = _period(covered.last, unit)
         if which in {"last", "previous"} or which.startswith(("letzt", "vorig")):
             is_beside_this = re.search(rf"\b(?:this|current|diese\w?)\s+{match['unit']}\b", words, re.IGNORECASE)
-            whole = _period(first - timedelta(days=1), unit) if is_beside_this else _last_whole(covered, unit)
+            whole = _period(first - timedelta(days=1), unit) if is_beside_this else last_whole_period(covered, unit)
             first, last = whole
         yield match.start(), match.end(), match.group(0), first, last
     if (match := _BEFORE_IT.search(words)) and _RELATIVE.search(words[: match.start()]):
-        first, _ = _last_whole(covered, match["unit"].casefold())
+        first, _ = last_whole_period(covered, match["unit"].casefold())
         yield match.start(), match.end(), match.group(0), *_period(first - timedelta(days=1), match["unit"].casefold())
     for match in _TO_DATE.finditer(words):
         yield match.start(), match.end(), match.group(0), date(covered.last.year, 1, 1), covered.last
@@ -262,7 +262,7 @@ def _relative(words: str, covered: TimeCoverage) -> Iterator[_Found]:
         yield match.start(), match.end(), match.group(0), day, day
 
 
-def _last_whole(covered: TimeCoverage, unit: str) -> tuple[date, date]:
+def last_whole_period(covered: TimeCoverage, unit: str) -> tuple[date, date]:
     """The last period that the data has whole; dates of monthly data stand for their months."""
     first, last = _period(covered.last, unit)
     order = ("day", "week", "month", "quarter", "year")

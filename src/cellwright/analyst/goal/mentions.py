@@ -16,20 +16,29 @@ from cellwright.analyst.goal.data_names import (
     same_value_words,
 )
 from cellwright.analyst.goal.goal_text import GoalWord, near_word
+from cellwright.analyst.goal.question import Aggregate
 from cellwright.analyst.goal.question_vocabulary import (
     ADJECTIVES,
+    ARRIVALS,
     ARTICLES,
     CURRENCY_WORDS,
+    EVENTS,
     KNOWN,
+    LIGHT,
+    NUMBER_WORDS,
+    PEOPLE,
     PIECES,
     PRICE,
     REVENUE,
-    REVENUE_VERBS,
+    ROWS,
 )
 from cellwright.analyst.profile import TableProfile
 
 _WINDOW: Final = 7
+_PERSONS: Final = ("customer", "respondent", "person", "patient", "user", "member", "student", "employee", "passenger")
+_BASKETS: Final = frozenset({"order", "basket", "cart", "ticket", "purchase", "transaction", "invoice"})
 _MAX_CORRECTED: Final = 6
+_SPOKEN: Final = frozenset({*ADJECTIVES, *EVENTS, *ARRIVALS, *ROWS, *NUMBER_WORDS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +55,8 @@ class ColumnMention:
     """The word itself says that less of it is meant: `coldest`."""
     is_meant: bool = False
     """No name was said, but what it is about: `sells`, `cheapest`."""
+    how: Aggregate | None = None
+    """What the word itself says is computed: the mean of an `order value`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +124,8 @@ def correct_spelling(words: Sequence[GoalWord], names: DataNames) -> tuple[tuple
         if len(notes) >= _MAX_CORRECTED or len(word.text) < 5 or is_known(word, names):
             continue
         if known is None:
-            known = {
-                *names.by_part,
-                *REVENUE,
-                *KNOWN,
-                *(part for parts in names.table_words.values() for part in parts),
-            }
+            tables = (part for parts in names.table_words.values() for part in parts)
+            known = {*names.by_part, *REVENUE, *(KNOWN - LIGHT), *tables}
         if (meant := near_word(word.stem, known)) and meant != word.stem:
             fixed[place] = GoalWord(meant, word.start, word.end)
             notes.append(f"“{word.text[:40]}” was read as “{meant}”.")
@@ -128,7 +135,7 @@ def correct_spelling(words: Sequence[GoalWord], names: DataNames) -> tuple[tuple
 def is_known(word: GoalWord, names: DataNames) -> bool:
     """Whether a word is one of questions or of the data's names."""
     is_of_questions = word.folded in KNOWN or word.folded in REVENUE or word.folded in PIECES or word.folded in PRICE
-    is_of_questions = is_of_questions or word.folded in ADJECTIVES or word.is_number
+    is_of_questions = is_of_questions or word.folded in _SPOKEN or word.is_number
     return is_of_questions or bool(names.called(word.stem) or names.tables_called(word.stem))
 
 
@@ -148,12 +155,27 @@ class _Finder:
             return value
         if word.folded in PIECES and (pieces := self._pieces()):
             return ColumnMention(at=(place,), known=pieces, said=word.text)
+        if word.folded in PEOPLE and (person := self._person(place)):
+            return person
         tables = self.names.tables_called(word.stem)
         is_longer = column is not None and len(column.at) > 1 and column.known.role != "id"
         if tables and not is_longer:
             columns = tuple(known for known in self.names.called(word.stem) if known.essential == (word.stem,))
             return TableMention(at=(place,), table=tables[0], columns=columns, said=word.text)
         return column or self.meant_at(place)
+
+    def _person(self, place: int) -> ColumnMention | TableMention | None:
+        """Who is meant by people that are counted: customers, respondents, whom the data knows."""
+        before = self.words[place - 1].folded if place else ""
+        if before not in {"many", "of"}:
+            return None
+        said = self.words[place].text
+        for stem in _PERSONS:
+            if tables := self.names.tables_called(stem):
+                return TableMention(at=(place,), table=tables[0], columns=tuple(self.names.called(stem)), said=said)
+            if known := next((each for each in self.names.called(stem) if each.role in {"id", "group"}), None):
+                return ColumnMention(at=(place,), known=known, said=said)
+        return None
 
     def _pieces(self) -> KnownColumn | None:
         return next((found for table in self.names.tables if (found := self.names.pieces_of(table.name))), None)
@@ -233,25 +255,32 @@ class _Finder:
         word = self.words[place]
         if word.folded in REVENUE and (money := self._money()):
             return self._meant(place, money, "sum")
-        if word.folded in PRICE and (money := self._money()):
+        if (word.folded in PRICE or self._is_basket(place)) and (money := self._money()):
             return self._meant(place, money, "mean", is_lowest=ADJECTIVES.get(word.folded, ("", False))[1])
         if word.folded in ADJECTIVES:
             names, is_lowest = ADJECTIVES[word.folded]
             for name in names.split():
-                known = self._measure_called(name)
-                if known:
+                if known := self._measure_called(name):
                     # The later the birth, the younger.
-                    is_reversed = name == "birth_year"
-                    return self._meant(place, known, "", is_lowest=is_lowest != is_reversed)
+                    return self._meant(place, known, None, is_lowest=is_lowest != (name == "birth_year"))
         return None
 
-    def _meant(self, place: int, known: KnownColumn, how: str, *, is_lowest: bool = False) -> ColumnMention:
+    def _is_basket(self, place: int) -> bool:
+        """`order value`, `basket size`: what one order is worth."""
+        word, before = self.words[place], self.words[place - 1] if place else None
+        is_of_one = before is not None and (before.stem in _BASKETS or bool(self.names.tables_called(before.stem)))
+        return word.folded in {"aov", "basket"} or (word.folded in {"value", "values", "worth", "size"} and is_of_one)
+
+    def _meant(
+        self, place: int, known: KnownColumn, how: Aggregate | None, *, is_lowest: bool = False
+    ) -> ColumnMention:
         said = self.words[place].text
-        computed = {"sum": "the sum of ", "mean": "the mean of "}.get(how, "")
-        is_plain = self.words[place].folded in REVENUE and self.words[place].folded not in REVENUE_VERBS
-        spoken = said if is_plain else said[:1].upper() + said[1:]
-        note = f"“{spoken}” was read as {computed}{known.column.name[:60]}."
-        return ColumnMention(at=(place,), known=known, said=said, note=note, is_lowest=is_lowest, is_meant=True)
+        computed = f"the {how} of " if how else ""
+        note = f"“{said[:1].upper()}{said[1:]}” was read as {computed}{known.column.name[:60]}."
+        default = "mean" if how == "mean" else None
+        return ColumnMention(
+            at=(place,), known=known, said=said, note=note, is_lowest=is_lowest, is_meant=True, how=default
+        )
 
     def _money(self) -> KnownColumn | None:
         return next((found for table in self.names.tables if (found := self.names.money_of(table.name))), None)

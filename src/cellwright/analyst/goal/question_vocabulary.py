@@ -49,6 +49,12 @@ EVENTS: Final = words_in(
     "bestellen kaufen spent spend",
 )
 """What customers do in a table of orders."""
+PEOPLE: Final = words_in("people person persons everyone somebody leute personen")
+CARRIERS: Final = words_in(
+    "subscriber subscribers user users owner owners holder holders buyer buyers shopper shoppers people ones goods stuff",
+    "person persons member members product products item items things channel",
+)
+"""Nouns that only carry the value or the flag before them: `newsletter subscribers`."""
 ARRIVALS: Final = words_in("new joined registered signed registrations neu neue neuen gained acquired")
 
 ADJECTIVES: Final[dict[str, tuple[str, bool]]] = {
@@ -120,7 +126,7 @@ NAME_SYNONYMS: Final = (
 # ── how it is computed ──
 
 MEAN: Final = words_in(
-    "average averages avg mean averaged durchschnitt durchschnittlich durchschnittliche mittelwert mittlere"
+    "average averages avg mean averaged durchschnitt durchschnittlich durchschnittliche durchschnittlicher durchschnittlichen mittelwert mittlere"
 )
 MEDIAN: Final = words_in("median typical typically usual usually middle")
 SUM: Final = words_in(
@@ -140,6 +146,8 @@ MOST: Final = words_in(
     "ranked ranks rangliste main biggest maximum max peak",
 )
 RANKERS: Final = (MOST | LOWEST | HIGHEST) - words_in("more better often record")
+COUNTED_MOST: Final = words_in("most fewest least highest lowest maximum minimum meisten wenigsten hochste niedrigste")
+"""Behind them stands what is counted, not what is ranked: `most orders`."""
 DISTINCT: Final = words_in("different distinct unique verschiedene verschiedenen unterschiedliche")
 COUNTED_OFTEN: Final = words_in(
     "busiest busy common frequent frequently popular often commonest haufigste haufigsten oft"
@@ -171,7 +179,7 @@ INFLUENCE: Final = words_in(
     "determine determines determined",
 )
 DRIVERS: Final = words_in(
-    "drive drives driver drivers driving driven factor factors predictor predictors predicts treiber explain explains",
+    "drive drives driver drivers driving driven drove factor factors predictor predictors predicts treiber explain explains",
 )
 OUTLIERS: Final = words_in(
     "outlier outliers anomaly anomalies anomalous unusual unusually extreme extremes strange odd weird abnormal spikes",
@@ -205,7 +213,7 @@ JOINERS: Final = words_in("and or und oder nor")
 LIGHT: Final = words_in(
     # articles, pronouns, prepositions, helping verbs
     "a an the and or but of in on at to for from with by as is are was were be been being am do does did done doing has",
-    "have had having can could may might it its this that these those there here he she they them their we us our ours you",
+    "have had having can could may might it its this that these those there here he she they them their we us our ours people everyone you",
     "your i me my mine one ones s t re ve ll d m so if than then too very just only also even still yet any some all each",
     "every both either neither more most less least much many few fewer same other others such own about above below over",
     "under between among across through during before after since until till up down out off again further once ever into",
@@ -235,11 +243,11 @@ LIGHT: Final = words_in(
     "ago back old new actual normal per ratio versus perform performs performed performing performance doing best",
     # time
     "time day days daily week weeks weekly weekday weekdays weekend weekends month months monthly quarter quarters",
-    "quarterly year years yearly annual annually hour hours hourly calendar date today yesterday night morning evening",
-    "afternoon monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays",
+    "quarterly year years yearly annual annually hour hours hourly calendar date today yesterday",
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays",
     "saturdays sundays half halves",
     # German
-    "der die das den dem des ein eine einen einem einer und oder ist sind war waren wird werden hat haben hatte wie viel",
+    "der die das den dem des ein eine einen einem einer und oder ist sind war waren wird werden hat haben hatte hatten wie viel",
     "viele vielen was wer wo wann warum welche welcher welches welchen im in am an auf aus bei mit von vom zu zum zur fur",
     "uber unter zwischen nach vor seit bis je pro jede jeder jedes jeden alle es sie wir uns unser unsere unserer ich mir",
     "nicht kein keine ohne mehr weniger als auch nur noch sehr bitte zeig zeige gib nenne gibt pro monat monate monatlich",
