@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from cellwright.analyst.goal.request import DateRange
 
@@ -18,6 +18,7 @@ _MONTH_WORDS: Final = (
 _MONTHS: Final = {name: number for number, names in enumerate(_MONTH_WORDS, start=1) for name in names.split()}
 _WORDY: Final = frozenset({"may", "march", "mar", "jan", "dec", "sep", "mai", "august"})
 """Months that are also words: they count with a capital letter, a year, or a word of time before them."""
+_Found: TypeAlias = tuple[int, int, str, date, date]
 _ORDINALS: Final = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 _UNITS: Final = {
     **{"day": "day", "days": "day", "week": "week", "weeks": "week", "month": "month", "months": "month"},
@@ -35,6 +36,8 @@ _MOMENT: Final = re.compile(
     rf"|\bq(?P<quarter>[1-4])\b(?:{_JOINT}(?P<quarteryear>{_YEAR})\b)?"
     rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)}) quarter\b(?:{_JOINT}(?P<ordinalyear>{_YEAR})\b)?"
     rf"|\b(?P<quartal>[1-4])\. ?quartal\b(?:{_JOINT}(?P<quartalyear>{_YEAR})\b)?"
+    rf"|\b(?:h(?P<half>[12])|(?P<halfname>first|1st|second|2nd|1\.|2\.) (?:half(?: of the year)?|halbjahr))\b"
+    rf"(?:{_JOINT}(?P<halfyear>{_YEAR})\b)?"
     rf"|\b(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?(?:{_JOINT}(?P<monthyear>{_YEAR})\b)?"
     rf"|(?P<year>(?<![\w.,-]){_YEAR}(?![\w]|[.,]\d))",
     re.IGNORECASE,
@@ -55,6 +58,15 @@ _OPENERS: Final = {
 _TIME_WORDS: Final = (
     r"(?:in|since|of|from|during|between|until|before|after|through|to|and|seit|im|vor|nach|bis|von)\s+$"
 )
+_YEAR_WORDS: Final = re.compile(r"\b(?:in|since|during|until|year|jahr|seit)\s+$", re.IGNORECASE)
+"""Before a number they make a year of it, also of one that the data has nothing of."""
+_YEAR_BACK: Final = re.compile(
+    r"\b(?:the )?(?:same (?:\w+ )?(?:of |in )?(?:the )?(?:last|previous|prior) year|(?:the |a )?year (?:before|earlier|ago)"
+    r"|(?:the )?previous year|last year)\b",
+    re.IGNORECASE,
+)
+_TO_DATE: Final = re.compile(r"\b(?:year to date|ytd|so far this year)\b", re.IGNORECASE)
+_TODAY: Final = re.compile(r"\b(?P<day>today|yesterday|heute|gestern)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +77,15 @@ class TimeCoverage:
     last: date
     step: str = ""
     """`month`: dates stand for whole months."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRange:
+    """A span of time and where the goal names it."""
+
+    start: int
+    end: int
+    span: DateRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +104,36 @@ class _Moment:
 
 def read_date_ranges(words: str, covered: TimeCoverage) -> tuple[DateRange, ...]:
     """The spans named in a goal, in its order, each within what a calendar can hold."""
+    return tuple(dict.fromkeys(found.span for found in find_date_ranges(words, covered)))[:6]
+
+
+def find_date_ranges(words: str, covered: TimeCoverage) -> list[FoundRange]:
+    """The spans named in a goal and where, in its order."""
     moments = list(_with_years(list(_moments(words, covered)), covered))
-    found = [*_from_moments(words, moments, covered), *_relative(words, covered)]
-    found.sort(key=lambda entry: entry[0])
-    spans = [
-        DateRange(words=" ".join(text.split())[:80], first=first.isoformat(), last=last.isoformat())
-        for _, text, first, last in found
+    back = _a_year_back(words, moments)
+    relative = [each for each in _relative(words, covered) if not (back and each[0] < back[1] and back[0] < each[1])]
+    found = [*_from_moments(words, moments, covered), *relative, *([back] if back else [])]
+    found.sort(key=lambda entry: entry[:2])
+    return [
+        FoundRange(
+            start=start,
+            end=end,
+            span=DateRange(words=" ".join(text.split())[:80], first=first.isoformat(), last=last.isoformat()),
+        )
+        for start, end, text, first, last in found
         if first <= last
     ]
-    return tuple(dict.fromkeys(spans))[:6]
+
+
+def _a_year_back(words: str, moments: list[_Moment]) -> _Found | None:
+    """The one span that is named, a year before: `Q3 2025 against the same quarter of the year before`."""
+    if len(moments) != 1 or moments[0].unit in {"year", "day"} or not moments[0].year:
+        return None
+    moment = moments[0]
+    match = _YEAR_BACK.search(words, moment.end)
+    if not match or moment.year is None:
+        return None
+    return match.start(), match.end(), match.group(0), *_bounds(replace(moment, year=moment.year - 1))
 
 
 def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
@@ -107,12 +149,18 @@ def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
             year = match["quarteryear"] or match["ordinalyear"] or match["quartalyear"]
             last = 3 * (_ORDINALS.get(number.lower()) or int(number))
             yield _Moment(at, to, text, "quarter", last - 2, last, int(year) if year else None)
+        elif half := match["half"] or match["halfname"]:
+            is_second = half.lower() in {"2", "2.", "second", "2nd"}
+            year = int(match["halfyear"]) if match["halfyear"] else None
+            yield _Moment(at, to, text, "half", 7 if is_second else 1, 12 if is_second else 6, year)
         elif month := match["month"]:
             is_plain = month.casefold() not in _WORDY or (month[0].isupper() and at > 0) or match["monthyear"]
             if is_plain or re.search(_TIME_WORDS, words[:at], re.IGNORECASE):
                 number, year = _MONTHS[month.casefold()], int(match["monthyear"]) if match["monthyear"] else None
                 yield _Moment(at, to, text, "month", number, number, year)
-        elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1:
+        elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1 or re.search(
+            _YEAR_WORDS, words[:at]
+        ):
             yield _Moment(at, to, text, "year", 1, 12, int(match["year"]))
 
 
@@ -154,7 +202,7 @@ def _month_after(year: int, month: int) -> date:
     return date(year + month // 12, month % 12 + 1, 1)
 
 
-def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> Iterator[tuple[int, str, date, date]]:
+def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Found]:
     place = 0
     while place < len(moments):
         moment = moments[place]
@@ -163,7 +211,7 @@ def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> 
         kind = _OPENERS.get(opener[1].casefold(), "") if opener else ""
         following = moments[place + 1] if place + 1 < len(moments) else None
         if following and _is_range(words, moment, following):
-            yield moment.start, words[moment.start : following.end], first, _bounds(following)[1]
+            yield moment.start, following.end, words[moment.start : following.end], first, _bounds(following)[1]
             place += 2
             continue
         text = f"{opener[1]} {moment.words}" if opener and kind else moment.words
@@ -173,7 +221,7 @@ def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> 
             "before": (covered.first, first - timedelta(days=1)),
             "until": (covered.first, last),
         }.get(kind, (first, last))
-        yield moment.start, text, *bounds
+        yield moment.start, moment.end, text, *bounds
         place += 1
 
 
@@ -186,28 +234,35 @@ def _is_range(words: str, moment: _Moment, following: _Moment) -> bool:
         is_compared = re.search(
             r"(?:fell|fall|dropp?|rose|rise|chang|grew|grow|declin|increas|decreas)\w*", words, re.I
         )
-        return not (is_compared and moment.unit in {"quarter", "year"})
+        return not (is_compared and moment.unit in {"quarter", "half", "year"})
     return joint in {"and", "und"} and opener.endswith(("between", "zwischen")) and moment.unit in {"month", "day"}
 
 
-def _relative(words: str, covered: TimeCoverage) -> Iterator[tuple[int, str, date, date]]:
+def _relative(words: str, covered: TimeCoverage) -> Iterator[_Found]:
     for match in _RELATIVE.finditer(words):
         unit, which = _UNITS[match["unit"].casefold()], match["which"].casefold()
         count = _NUMBERS.get((match["count"] or "1").casefold()) or int(match["count"] or 1)
         if count > 1 or which == "past":
             first = _back(covered.last, unit, count) + timedelta(days=1)
-            yield match.start(), match.group(0), first, covered.last
+            yield match.start(), match.end(), match.group(0), first, covered.last
             continue
         first, last = _period(covered.last, unit)
         if which in {"last", "previous"} or which.startswith(("letzt", "vorig")):
-            first, last = _last_whole(covered, unit)
-        yield match.start(), match.group(0), first, last
+            is_beside_this = re.search(rf"\b(?:this|current|diese\w?)\s+{match['unit']}\b", words, re.IGNORECASE)
+            whole = _period(first - timedelta(days=1), unit) if is_beside_this else last_whole_period(covered, unit)
+            first, last = whole
+        yield match.start(), match.end(), match.group(0), first, last
     if (match := _BEFORE_IT.search(words)) and _RELATIVE.search(words[: match.start()]):
-        first, _ = _last_whole(covered, match["unit"].casefold())
-        yield match.start(), match.group(0), *_period(first - timedelta(days=1), match["unit"].casefold())
+        first, _ = last_whole_period(covered, match["unit"].casefold())
+        yield match.start(), match.end(), match.group(0), *_period(first - timedelta(days=1), match["unit"].casefold())
+    for match in _TO_DATE.finditer(words):
+        yield match.start(), match.end(), match.group(0), date(covered.last.year, 1, 1), covered.last
+    for match in _TODAY.finditer(words):
+        day = covered.last - timedelta(days=match["day"].casefold() in {"yesterday", "gestern"})
+        yield match.start(), match.end(), match.group(0), day, day
 
 
-def _last_whole(covered: TimeCoverage, unit: str) -> tuple[date, date]:
+def last_whole_period(covered: TimeCoverage, unit: str) -> tuple[date, date]:
     """The last period that the data has whole; dates of monthly data stand for their months."""
     first, last = _period(covered.last, unit)
     order = ("day", "week", "month", "quarter", "year")

@@ -1,4 +1,4 @@
-"""A question about data, read from a goal's words: what is computed, of which rows, by what, and how it is told. Pure."""
+"""A question about data, read from a goal's words: what is computed, of which rows, by what, how it is told. Pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Question:
     quantity: Quantity | None = None
     """None only of an overview, a question of quality, and of outliers in every column."""
     by: tuple[NamedColumn, ...] = ()
-    """Groups, or of a relation the other column."""
+    """Groups, or of a relation the other column; both, if rows are counted. Of a share: one for each group."""
     part: CalendarPart | None = None
     """Groups by the calendar: `which weekday`, `which month`."""
     filters: tuple[ValueFilter | NumberFilter, ...] = ()
@@ -71,8 +71,11 @@ class Question:
     """Of a share only: of which whole."""
     spans: tuple[DateRange, ...] = ()
     """None: all time. One: that time only; of a change it is held against the time before. Two: compared."""
+    time: NamedColumn | None = None
+    """The column that says when, of `spans`, `unit` and `part`; None: the question is of no time."""
     unit: TimeUnit | None = None
-    """Steps of time that the goal names: `per month`; a ranking with one is told over time too."""
+    """Steps of time that the goal names: `per month`; a ranking with one is told over time too, and a ranking by nothing
+    else ranks these steps: `which day was best`."""
     top: int = 0
     """`the five best`; 0: the goal gives no number."""
     is_lowest: bool = False

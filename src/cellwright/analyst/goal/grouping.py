@@ -1,0 +1,106 @@
+"""By what a goal groups, and which end of it comes first. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cellwright.analyst.goal.filters import FilterReading, threshold_tables
+from cellwright.analyst.goal.mentions import ColumnMention, TableMention
+from cellwright.analyst.goal.quantities import QuantityReading, group_column, is_group_flag, is_per_row, table_of
+from cellwright.analyst.goal.question import QuestionKind, ValueFilter
+from cellwright.analyst.goal.question_kinds import FEW_NUMBERS, is_one_against_rest
+from cellwright.analyst.goal.question_vocabulary import HIGHEST, LOWEST, MOST
+from cellwright.analyst.goal.request import NamedColumn
+from cellwright.analyst.goal.sentence import Sentence
+
+_MAX_GROUPS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupReading:
+    """Columns to group by."""
+
+    by: tuple[NamedColumn, ...] = ()
+    is_lowest: bool = False
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def tables(self) -> set[str]:
+        """Whose columns they are."""
+        return {name.table for name in self.by}
+
+
+def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, found: QuantityReading) -> GroupReading:
+    """The columns that a goal groups by, in its order."""
+    base = table_of(found.quantity)
+    notes: list[str] = []
+    placed: list[tuple[int, NamedColumn]] = []
+    for mention in sentence.mentions.columns:
+        if sentence.absorbed.intersection(mention.at) or found.places.intersection(mention.at):
+            continue
+        if _groups_by(kind, sentence, mention):
+            placed.append((mention.at[0], mention.known.name))
+            notes += [mention.note] if mention.note else []
+        elif mention.known.role == "measure" and kind not in {"relation", "drivers"} and not mention.is_meant:
+            notes.append(f"One measure is looked at: {mention.known.column.name[:60]} is left out.")
+    skipped = threshold_tables(sentence)
+    for mention in sentence.mentions.tables:
+        if mention.at[0] in skipped or found.places.intersection(mention.at):
+            continue
+        if _table_groups(kind, sentence, mention, found) and (name := group_column(sentence, mention, base)):
+            placed.append((mention.at[0], name))
+    if kind == "groups" and is_one_against_rest(sentence, filters):
+        alone = [each for each in filters.placed if isinstance(each.filter, ValueFilter)]
+        placed += [(99, each.filter.column) for each in alone]
+        filters.placed = [each for each in filters.placed if each not in alone]
+    if kind == "groups":
+        placed += [(99, column) for column in filters.compared]
+    names = dict.fromkeys(name for _, name in sorted(placed, key=lambda each: each[0]))
+    by = _without_repeats(sentence, tuple(names))[:_MAX_GROUPS]
+    return GroupReading(by=by, is_lowest=_is_lowest(sentence, found), notes=notes)
+
+
+def _groups_by(kind: QuestionKind, sentence: Sentence, mention: ColumnMention) -> bool:
+    known = mention.known
+    if known.role in {"group", "id"}:
+        return True
+    if known.role == "flag":
+        return is_group_flag(sentence, mention) or kind in {"relation"}
+    lead = sentence.lead(mention.at[0])
+    is_led = lead in {"by", "per", "each", "nach", "je"}
+    return known.role == "measure" and is_led and 1 < known.column.distinct <= FEW_NUMBERS and kind != "ranking"
+
+
+def _table_groups(kind: QuestionKind, sentence: Sentence, mention: TableMention, found: QuantityReading) -> bool:
+    base = table_of(found.quantity)
+    is_own = mention.table.name == base
+    if is_own and is_per_row(sentence, base):
+        return False
+    if sentence.is_grouped(mention):
+        # `which orders were largest` ranks single rows; `which orders` in a count means nothing but them.
+        return not is_own or found.quantity.column is not None
+    is_about = sentence.names.facts_about(mention.table.name) is not None
+    return (
+        kind == "ranking" and (is_about or (is_own and sentence.top > 0)) and mention.table.name != found.quantity.table
+    )
+
+
+def _without_repeats(sentence: Sentence, names: tuple[NamedColumn, ...]) -> tuple[NamedColumn, ...]:
+    """Once each: a key that two tables share is one group."""
+    seen: set[str] = set()
+    kept: list[NamedColumn] = []
+    for name in names:
+        known = sentence.names.find(name)
+        key = name.column if known and known.role == "id" else f"{name.table}.{name.column}"
+        if key not in seen:
+            seen.add(key)
+            kept.append(name)
+    return tuple(kept)
+
+
+def _is_lowest(sentence: Sentence, found: QuantityReading) -> bool:
+    if found.is_lowest:
+        return True
+    low = sentence.place(LOWEST - {"min", "minimum"})
+    high = sentence.place((MOST | HIGHEST) - {"more", "better", "often", "top"})
+    return low is not None and (high is None or low < high)

@@ -1,0 +1,343 @@
+"""Where a goal's words name tables, columns and values of the data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from cellwright.analyst.goal.data_names import (
+    TIME_PARTS,
+    DataNames,
+    KnownColumn,
+    KnownValue,
+    is_everyday,
+    match_strength,
+    same_value_words,
+)
+from cellwright.analyst.goal.goal_text import GoalWord, near_word
+from cellwright.analyst.goal.question import Aggregate
+from cellwright.analyst.goal.question_vocabulary import (
+    ADJECTIVES,
+    ARRIVALS,
+    ARTICLES,
+    CURRENCY_WORDS,
+    EVENTS,
+    KNOWN,
+    LIGHT,
+    NUMBER_WORDS,
+    PEOPLE,
+    PIECES,
+    PRICE,
+    REVENUE,
+    ROWS,
+)
+from cellwright.analyst.profile import TableProfile
+
+_WINDOW: Final = 7
+_PERSONS: Final = ("customer", "respondent", "person", "patient", "user", "member", "student", "employee", "passenger")
+_BASKETS: Final = frozenset({"order", "basket", "cart", "ticket", "purchase", "transaction", "invoice"})
+_MAX_CORRECTED: Final = 6
+_SPOKEN: Final = frozenset({*ADJECTIVES, *EVENTS, *ARRIVALS, *ROWS, *NUMBER_WORDS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMention:
+    """Words that name a column."""
+
+    at: tuple[int, ...]
+    """Which words of the goal."""
+    known: KnownColumn
+    said: str
+    note: str = ""
+    """How it was read, where that was not plain."""
+    is_lowest: bool = False
+    """The word itself says that less of it is meant: `coldest`."""
+    is_meant: bool = False
+    """No name was said, but what it is about: `sells`, `cheapest`."""
+    how: Aggregate | None = None
+    """What the word itself says is computed: the mean of an `order value`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueMention:
+    """Words that name a value; `options` are the columns that have it, the likeliest first."""
+
+    at: tuple[int, ...]
+    options: tuple[KnownValue, ...]
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMention:
+    """A word that names the rows of a table: `orders`."""
+
+    at: tuple[int, ...]
+    table: TableProfile
+    columns: tuple[KnownColumn, ...]
+    """Columns that are called so too: `order_id`."""
+    said: str
+
+
+@dataclass(slots=True)
+class Mentions:
+    """What was found, in the order of the goal."""
+
+    columns: list[ColumnMention] = field(default_factory=list[ColumnMention])
+    values: list[ValueMention] = field(default_factory=list[ValueMention])
+    tables: list[TableMention] = field(default_factory=list[TableMention])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def used(self) -> set[int]:
+        """Words that name something."""
+        return {place for each in (*self.columns, *self.values, *self.tables) for place in each.at}
+
+
+def find_mentions(words: Sequence[GoalWord], names: DataNames, taken: set[int]) -> Mentions:
+    """Every name of the data in some words; those already taken are passed over."""
+    found = Mentions()
+    finder = _Finder(words, names, set(taken))
+    for place in range(len(words)):
+        if place in finder.taken:
+            continue
+        mention = finder.mention_at(place)
+        match mention:
+            case ColumnMention():
+                found.columns.append(mention)
+            case ValueMention():
+                found.values.append(mention)
+            case TableMention():
+                found.tables.append(mention)
+            case None:
+                continue
+        finder.taken.update(mention.at)
+    found.values = [_settled(value, found) for value in found.values]
+    return found
+
+
+def correct_spelling(words: Sequence[GoalWord], names: DataNames) -> tuple[tuple[GoalWord, ...], list[str]]:
+    """The words with slips of a finger put right, where only one word of the data or of questions can be meant."""
+    known: set[str] | None = None
+    fixed, notes = list(words), list[str]()
+    for place, word in enumerate(words):
+        if len(notes) >= _MAX_CORRECTED or len(word.text) < 5 or is_known(word, names):
+            continue
+        if known is None:
+            tables = (part for parts in names.table_words.values() for part in parts)
+            known = {*names.by_part, *REVENUE, *(KNOWN - LIGHT), *tables}
+        if (meant := near_word(word.stem, known)) and meant != word.stem:
+            fixed[place] = GoalWord(meant, word.start, word.end)
+            notes.append(f"“{word.text[:40]}” was read as “{meant}”.")
+    return tuple(fixed), notes
+
+
+def is_known(word: GoalWord, names: DataNames) -> bool:
+    """Whether a word is one of questions or of the data's names."""
+    is_of_questions = word.folded in KNOWN or word.folded in REVENUE or word.folded in PIECES or word.folded in PRICE
+    is_of_questions = is_of_questions or word.folded in _SPOKEN or word.is_number
+    return is_of_questions or bool(names.called(word.stem) or names.tables_called(word.stem))
+
+
+class _Finder:
+    def __init__(self, words: Sequence[GoalWord], names: DataNames, taken: set[int]) -> None:
+        self.words, self.names, self.taken = words, names, taken
+        stems = frozenset(word.stem for word in words)
+        self.values = names.values_said(stems)
+        self.main = names.main.name if names.main else ""
+        self.seen: dict[tuple[str, ...], list[tuple[tuple[int, ...], KnownColumn, tuple[int, ...]]]] = {}
+
+    def mention_at(self, place: int) -> ColumnMention | ValueMention | TableMention | None:
+        word = self.words[place]
+        column = self.column_at(place)
+        value = self.value_at(place)
+        if value and not (column and _is_exact(column, self.words) and len(column.at) >= len(value.at)):
+            return value
+        if word.folded in PIECES and (pieces := self._pieces()):
+            return ColumnMention(at=(place,), known=pieces, said=word.text)
+        if word.folded in PEOPLE and (person := self._person(place)):
+            return person
+        tables = self.names.tables_called(word.stem)
+        is_longer = column is not None and len(column.at) > 1 and column.known.role != "id"
+        if tables and not is_longer:
+            columns = tuple(known for known in self.names.called(word.stem) if known.essential == (word.stem,))
+            return TableMention(at=(place,), table=tables[0], columns=columns, said=word.text)
+        return column or self.meant_at(place)
+
+    def _person(self, place: int) -> ColumnMention | TableMention | None:
+        """Who is meant by people that are counted: customers, respondents, whom the data knows."""
+        before = self.words[place - 1].folded if place else ""
+        if before not in {"many", "of"}:
+            return None
+        said = self.words[place].text
+        for stem in _PERSONS:
+            if tables := self.names.tables_called(stem):
+                return TableMention(at=(place,), table=tables[0], columns=tuple(self.names.called(stem)), said=said)
+            if known := next((each for each in self.names.called(stem) if each.role in {"id", "group"}), None):
+                return ColumnMention(at=(place,), known=known, said=said)
+        return None
+
+    def _pieces(self) -> KnownColumn | None:
+        return next((found for table in self.names.tables if (found := self.names.pieces_of(table.name))), None)
+
+    # ── columns by their names ──
+
+    def column_at(self, place: int) -> ColumnMention | None:
+        window = tuple(word.stem for word in self.words[place : place + _WINDOW])
+        if window not in self.seen:
+            scored = [self._score(known, window) for known in self.names.called(window[0])]
+            self.seen[window] = sorted((each for each in scored if each), key=lambda each: each[0], reverse=True)
+        matching = [each for each in self.seen[window] if not self.taken.intersection(place + at for at in each[2])]
+        if not matching:
+            return None
+        strength, known, places = matching[0]
+        at = tuple(place + each for each in places)
+        said = " ".join(self.words[each].text for each in at)[:60]
+        ties = [other for score, other, _ in matching[1:] if score[:4] == strength[:4] and other.role == known.role]
+        return ColumnMention(at=at, known=known, said=said, note=self._tie_note(said, known, ties))
+
+    def _score(
+        self, known: KnownColumn, window: tuple[str, ...]
+    ) -> tuple[tuple[int, ...], KnownColumn, tuple[int, ...]] | None:
+        places: list[int] = []
+        strength = 0
+        missing: list[str] = []
+        for part in known.essential:
+            found = self._place_of(part, window, places)
+            if found is None:
+                missing.append(part)
+                continue
+            places.append(found[0])
+            strength += found[1]
+        said = [part for part in known.essential if part not in missing]
+        is_time_only = all(part in TIME_PARTS for part in said)
+        if 0 not in places or is_time_only or (known.role == "time" and missing):
+            return None
+        places += self._more(known, window, places)
+        score = (int(not missing), len(said), strength, -len(missing), -known.order)
+        return score, known, tuple(sorted(places))
+
+    @staticmethod
+    def _place_of(part: str, window: tuple[str, ...], places: list[int]) -> tuple[int, int] | None:
+        reach = max(places, default=0)
+        for at, stem in enumerate(window):
+            if at > reach + 1 and any(word not in ARTICLES and word != "of" for word in window[reach + 1 : at]):
+                return None
+            if at not in places and (strength := match_strength(stem, part)):
+                return at, strength
+        return None
+
+    @staticmethod
+    def _more(known: KnownColumn, window: tuple[str, ...], places: list[int]) -> list[int]:
+        """Words right behind that are parts of the name too, though they need not be said: its unit."""
+        more: list[int] = []
+        at = max(places) + 1
+        while at < len(window) and window[at] in known.parts and window[at] not in known.essential:
+            more.append(at)
+            at += 1
+        return more
+
+    def _tie_note(self, said: str, known: KnownColumn, ties: list[KnownColumn]) -> str:
+        repeats = {frozenset((each.first, each.second)) for each in known.table.repeats}
+        others = [
+            other
+            for other in ties
+            if other.table is known.table and frozenset((known.column.name, other.column.name)) not in repeats
+        ]
+        if not others:
+            return ""
+        listed = " or ".join(other.column.name[:60] for other in others[:3])
+        return f"“{said}” was read as {known.column.name[:60]}; it could also mean {listed}."
+
+    # ── what is meant by other words ──
+
+    def meant_at(self, place: int) -> ColumnMention | None:
+        word = self.words[place]
+        if word.folded in REVENUE and (money := self._money()):
+            return self._meant(place, money, "sum")
+        if (word.folded in PRICE or self._is_basket(place)) and (money := self._money()):
+            return self._meant(place, money, "mean", is_lowest=ADJECTIVES.get(word.folded, ("", False))[1])
+        if word.folded in ADJECTIVES:
+            names, is_lowest = ADJECTIVES[word.folded]
+            for name in names.split():
+                if known := self._measure_called(name):
+                    # The later the birth, the younger.
+                    return self._meant(place, known, None, is_lowest=is_lowest != (name == "birth_year"))
+        return None
+
+    def _is_basket(self, place: int) -> bool:
+        """`order value`, `basket size`: what one order is worth."""
+        word, before = self.words[place], self.words[place - 1] if place else None
+        is_of_one = before is not None and (before.stem in _BASKETS or bool(self.names.tables_called(before.stem)))
+        return word.folded in {"aov", "basket"} or (word.folded in {"value", "values", "worth", "size"} and is_of_one)
+
+    def _meant(
+        self, place: int, known: KnownColumn, how: Aggregate | None, *, is_lowest: bool = False
+    ) -> ColumnMention:
+        said = self.words[place].text
+        computed = f"the {how} of " if how else ""
+        note = f"“{said[:1].upper()}{said[1:]}” was read as {computed}{known.column.name[:60]}."
+        default = "mean" if how == "mean" else None
+        return ColumnMention(
+            at=(place,), known=known, said=said, note=note, is_lowest=is_lowest, is_meant=True, how=default
+        )
+
+    def _money(self) -> KnownColumn | None:
+        return next((found for table in self.names.tables if (found := self.names.money_of(table.name))), None)
+
+    def _measure_called(self, name: str) -> KnownColumn | None:
+        wanted = set(name.split("_"))
+        measures = (known for known in self.names.columns if known.role == "measure")
+        return next((known for known in measures if wanted <= set(known.parts)), None)
+
+    # ── values ──
+
+    def value_at(self, place: int) -> ValueMention | None:
+        fitting = [(value, at) for value in self.values if (at := self._value_places(value, place))]
+        if not fitting:
+            return None
+        longest = max(len(at) for _, at in fitting)
+        options = tuple(value for value, at in fitting if len(at) == longest)
+        at = tuple(range(place, place + longest))
+        return ValueMention(at=at, options=_merged(options), said=" ".join(self.words[each].text for each in at)[:60])
+
+    def _value_places(self, value: KnownValue, place: int) -> tuple[int, ...]:
+        at = tuple(range(place, place + len(value.parts)))
+        if not at or at[-1] >= len(self.words) or self.taken.intersection(at):
+            return ()
+        if not all(part in same_value_words(self.words[each].stem) for part, each in zip(value.parts, at, strict=True)):
+            return ()
+        word = self.words[place]
+        if len(at) == 1:
+            is_plain = word.folded not in KNOWN and word.folded not in CURRENCY_WORDS
+            if not is_plain and not (word.text[:1].isupper() and place > 0):
+                return ()
+            if is_everyday(value.values[0]) and not self._is_named_before(value, place):
+                return ()
+        return at
+
+    def _is_named_before(self, value: KnownValue, place: int) -> bool:
+        """`region code S`: a short value counts behind its column's name, or in capitals as it stands in the file."""
+        before = [
+            word.stem for word in self.words[max(0, place - 3) : place] if word.folded not in {"is", "equals", "="}
+        ]
+        is_named = bool(before) and before[-1] in value.owner.parts
+        word = self.words[place].text
+        has_letters_and_digits = any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+        return is_named or (has_letters_and_digits and word in value.values)
+
+
+def _merged(options: Iterable[KnownValue]) -> tuple[KnownValue, ...]:
+    return tuple({(each.owner.name, each.values): each for each in options}.values())
+
+
+def _is_exact(mention: ColumnMention, words: Sequence[GoalWord]) -> bool:
+    said = {words[place].stem for place in mention.at}
+    return set(mention.known.essential) <= said
+
+
+def _settled(value: ValueMention, found: Mentions) -> ValueMention:
+    """The same, with the column first that the goal names elsewhere."""
+    named = [mention.known.name for mention in found.columns]
+    options = sorted(value.options, key=lambda option: option.owner.name not in named)
+    return ValueMention(at=value.at, options=tuple(options), said=value.said)

@@ -1,0 +1,197 @@
+"""A goal in people's words read as one question about the data, by plain rules. Pure; no model is asked.
+
+Words that carry meaning and that neither the data nor a question has are never passed over: the question is declined.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from cellwright.analyst.goal.data_names import DataNames
+from cellwright.analyst.goal.declined import asked_beyond, decline
+from cellwright.analyst.goal.filters import FilterReading, read_filters
+from cellwright.analyst.goal.grouping import read_groups
+from cellwright.analyst.goal.quantities import (
+    QuantityReading,
+    default_quantity,
+    read_quantity,
+    table_of,
+)
+from cellwright.analyst.goal.question import DeclinedQuestion, Question, QuestionKind
+from cellwright.analyst.goal.question_kinds import is_ranked, read_kind
+from cellwright.analyst.goal.relations import read_pair
+from cellwright.analyst.goal.sentence import Sentence, read_sentence
+from cellwright.analyst.goal.shares import split_share
+from cellwright.analyst.goal.time_spans import TimeChoice, choose_time
+from cellwright.analyst.goal.unexplained import find_unexplained
+from cellwright.analyst.profile import Profile, TableProfile
+
+_MAX_GOAL_LENGTH: Final = 2_000
+_WHOLE_SENTENCE: Final = frozenset({"what would happen if things were different", "advice", "a conversation"})
+"""Asked for, they are what the whole goal is about: no part of it is answered alone."""
+
+
+def read_question(words: str, profile: Profile) -> Question | DeclinedQuestion:
+    """What a goal asks of the data; or why that cannot be told without a model, and what can be asked instead."""
+    text = words[:_MAX_GOAL_LENGTH]
+    names = DataNames(profile)
+    if not re.search(r"\w", text) or not names.tables:
+        return Question(kind="overview", is_understood=not text.strip())
+    beyond = asked_beyond(text, names)
+    if beyond is None:
+        return _read(text, names)
+    what, span = beyond
+    rest = "" if what in _WHOLE_SENTENCE else _without_clause(text, span)
+    answered = _read(rest, names) if re.search(r"\w{3}", rest) else None
+    if isinstance(answered, Question) and answered.kind != "overview":
+        note = f"The goal also asks for {what}: that part is left out."
+        return replace(answered, notes=(*answered.notes, note))
+    why = f"The goal asks for {what}, which the analyst does not do: it counts, compares and tests what the data has."
+    return _checked(decline(why, read_sentence(text, names), names, what=what), names)
+
+
+def _without_clause(text: str, span: tuple[int, int]) -> str:
+    """The rest of a goal, without the clause that something stands in."""
+    ends = [match.span() for match in re.finditer(r"[.;?!,]\s|\band\b|\bund\b|\bthen\b|$", text)]
+    start = max((end for _, end in ends if end <= span[0]), default=0)
+    stop = min((begin for begin, _ in ends if begin >= span[1]), default=len(text))
+    return f"{text[:start]} {text[stop:]}"
+
+
+def _read(text: str, names: DataNames) -> Question | DeclinedQuestion:
+    sentence = read_sentence(text, names)
+    filters = read_filters(sentence, _rows_table(sentence))
+    kind = read_kind(sentence, filters)
+    if kind in {"overview", "quality"}:
+        return _about_all(kind, sentence)
+    found = read_quantity(sentence, filters, has_groups=is_ranked(sentence))
+    unexplained = find_unexplained(sentence, found)
+    if unexplained:
+        return _checked(unexplained.declined(sentence, found.quantity if found else None), names)
+    if kind == "outliers":
+        return _outliers(sentence, filters, found)
+    if filters.unclear:
+        return _checked(decline(f"It is not clear which column “{filters.unclear}” is about.", sentence, names), names)
+    if found is None and not _names_anything(sentence, filters):
+        return Question(kind="overview", is_understood=False, notes=tuple(sentence.notes))
+    found = found or default_quantity(sentence, _default_table(sentence))
+    if found is None:
+        return Question(kind="overview", is_understood=False)
+    return _checked(_composed(kind, sentence, filters, found), names)
+
+
+def _rows_table(sentence: Sentence) -> str:
+    """The table that a goal's conditions are most likely about."""
+    measures = [each.known.table.name for each in sentence.mentions.columns if each.known.role == "measure"]
+    named = [each.table for each in sentence.mentions.tables]
+    main = sentence.names.main
+    finest = max(named, key=lambda table: table.rows).name if named else ""
+    return finest or (measures[0] if measures else main.name if main else "")
+
+
+def _default_table(sentence: Sentence) -> TableProfile | None:
+    """The table whose measure is looked at if none is named: of customers, that of what they did."""
+    named = [each.table for each in sentence.mentions.tables]
+    if not named:
+        return sentence.names.main
+    finest = max(named, key=lambda table: table.rows)
+    facts = sentence.names.facts_about(finest.name)
+    return facts[0] if facts else finest
+
+
+def _names_anything(sentence: Sentence, filters: FilterReading) -> bool:
+    return bool(sentence.mentions.used or filters.placed or sentence.spans or sentence.time.unit or sentence.time.part)
+
+
+def _about_all(kind: QuestionKind, sentence: Sentence) -> Question:
+    notes = list(sentence.notes)
+    if unknown := find_unexplained(sentence, None):
+        notes.append(f"The data has nothing called {unknown.listed}.")
+    is_both = kind == "overview" and sentence.has({"wrong", "problem", "problems", "issues", "errors", "quality"})
+    if is_both:
+        notes.append("Problems of the data are told too.")
+    return Question(kind=kind, notes=tuple(notes))
+
+
+def _outliers(sentence: Sentence, filters: FilterReading, found: QuantityReading | None) -> Question:
+    has_measure = found is not None and found.quantity.column is not None and found.quantity.how != "distinct"
+    chosen = found if has_measure else None
+    return Question(
+        kind="outliers",
+        quantity=chosen.quantity if chosen else None,
+        filters=tuple(each.filter for each in filters.placed),
+        notes=tuple(dict.fromkeys([*sentence.notes, *filters.notes, *(chosen.notes if chosen else ())])),
+    )
+
+
+def _composed(
+    kind: QuestionKind, sentence: Sentence, filters: FilterReading, found: QuantityReading
+) -> Question | DeclinedQuestion:
+    """The question, once its kind and what it computes are known."""
+    names = sentence.names
+    base = table_of(found.quantity)
+    groups = read_groups(kind, sentence, filters, found)
+    time = choose_time(kind, sentence, groups.tables | filters.tables, base)
+    if isinstance(time, str):
+        return decline(time, sentence, names, quantity=found.quantity)
+    if lost := _unreachable(names, base, groups.tables | filters.tables):
+        why = f"Nothing joins the rows of {base[:60]} with those of {lost[:60]}."
+        return decline(why, sentence, names, quantity=found.quantity)
+    pair = read_pair(kind, sentence, found, groups)
+    kind, found, groups = pair.kind, pair.found, pair.groups
+    placed = [each for each in filters.placed if not (kind == "relation" and each.filter.column in groups.by)]
+    part_of, within = split_share(kind, sentence, [*placed, *time.filters])
+    notes = [*sentence.notes, *found.notes, *groups.notes, *filters.notes, *time.notes, *pair.notes]
+    kind = _settled(kind, groups.by, time)
+    return Question(
+        kind=kind,
+        quantity=found.quantity,
+        by=(*groups.by, *time.by),
+        part=time.part,
+        filters=part_of,
+        within=within,
+        spans=time.spans,
+        time=time.column,
+        unit=time.unit,
+        top=sentence.top,
+        is_lowest=groups.is_lowest and kind == "ranking",
+        asks_why=kind == "change" and time.asks_why,
+        notes=tuple(dict.fromkeys(note for note in notes if note)),
+    )
+
+
+def _settled(kind: QuestionKind, by: tuple[object, ...], time: TimeChoice) -> QuestionKind:
+    """The kind, corrected by what was found to group by."""
+    has_groups = bool(by or time.by or time.part)
+    match kind:
+        case "ranking" | "groups" if not has_groups and not time.unit:
+            return "figure"
+        case "groups" if not has_groups:
+            return "trend"
+        case "figure" if has_groups:
+            return "groups"
+        case "trend" if time.part or time.by:
+            return "groups"
+        case _:
+            return kind
+
+
+def _unreachable(names: DataNames, base: str, tables: set[str]) -> str:
+    return next((table for table in sorted(tables) if not names.is_reachable(base, table)), "")
+
+
+def _checked(answer: Question | DeclinedQuestion, names: DataNames) -> Question | DeclinedQuestion:
+    """The same; of a declined one only with nearest questions that can indeed be answered."""
+    if isinstance(answer, Question):
+        return answer
+    kept = tuple(each for each in answer.nearest if _is_answered(each, names))
+    return replace(answer, nearest=kept[:3])
+
+
+def _is_answered(text: str, names: DataNames) -> bool:
+    sentence = read_sentence(text, names)
+    filters = read_filters(sentence, _rows_table(sentence))
+    found = read_quantity(sentence, filters, has_groups=True)
+    return find_unexplained(sentence, found) is None

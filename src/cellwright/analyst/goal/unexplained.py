@@ -1,0 +1,52 @@
+"""Words of a goal that neither the data nor a question has. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from cellwright.analyst.goal.declined import decline
+from cellwright.analyst.goal.quantities import QuantityReading
+from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
+from cellwright.analyst.goal.question_vocabulary import ARRIVALS, ARTICLES, CARRIERS, EVENTS, KNOWN, REVENUE_VERBS, ROWS
+from cellwright.analyst.goal.sentence import Sentence
+
+_MAX_LISTED: Final = 3
+_SAID_OF_SALES: Final = EVENTS | ARRIVALS | REVENUE_VERBS
+
+
+@dataclass(frozen=True, slots=True)
+class UnexplainedWords:
+    """What nobody knows."""
+
+    words: tuple[str, ...]
+
+    @property
+    def listed(self) -> str:
+        """Quoted, the first few."""
+        quoted = [f"“{word[:40]}”" for word in self.words[:_MAX_LISTED]]
+        return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+    def declined(self, sentence: Sentence, quantity: Quantity | None) -> DeclinedQuestion:
+        """The question, declined for them."""
+        return decline(f"The data has nothing called {self.listed}.", sentence, sentence.names, quantity=quantity)
+
+
+def find_unexplained(sentence: Sentence, found: QuantityReading | None) -> UnexplainedWords | None:
+    """Words that carry meaning and were not read; None if every word was."""
+    used = sentence.used
+    has_sales = found is not None and any(sentence.names.money_of(table.name) for table in sentence.names.tables)
+    said = {place for value in sentence.mentions.values for place in value.at}
+    said |= {place for each in sentence.mentions.columns if each.known.role == "flag" for place in each.at}
+    left: list[str] = []
+    for place, word in enumerate(sentence.words):
+        if place in used or word.folded in KNOWN or word.folded in ROWS or word.folded in ARTICLES:
+            continue
+        if word.folded in _SAID_OF_SALES and (has_sales or sentence.mentions.tables):
+            continue
+        if word.folded in CARRIERS and place - 1 in said:
+            continue
+        if len(word.text) < 2 and not word.is_number:
+            continue
+        left.append(word.text)
+    return UnexplainedWords(tuple(dict.fromkeys(left))) if left else None
