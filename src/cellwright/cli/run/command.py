@@ -24,17 +24,23 @@ from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, GoalRequest, no_text, read_goal, read_words
+from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, OVERVIEW, GoalRequest, no_text, read_goal, read_words
 from cellwright.runs.views.run_view import active_notebooks
 
 
-def words_here(typed: str | None) -> str:
-    """The goal in words; `-`, or nothing while something is piped in, reads standard input. Raises `UserError`."""
+def words_here(typed: str | None, *, has_data: bool = False) -> str:
+    """The goal in words; `-`, or nothing while something is piped in, reads standard input. Raises `UserError`.
+
+    Data without a word is asked for an overview.
+    """
+    is_typed = typed is not None
     try:
         if typed == "-" or (typed is None and not sys.stdin.isatty()):
             typed = sys.stdin.read(LONGEST + 1)
     except UnicodeError as error:
         raise no_text() from error
+    if has_data and not is_typed and not (typed or "").strip():
+        return OVERVIEW
     return read_words(typed or "")
 
 
@@ -81,6 +87,9 @@ def run(
         list[str] | None,
         typer.Option("--limit", metavar="NAME=VALUE", help="What its notebook may use: memory=2g, kept_files=200000 …"),
     ] = None,
+    depth: Annotated[
+        str, typer.Option("--depth", metavar="answer|full", help="Without a model: the answer, or every column and test.")
+    ] = "answer",
     detach: Annotated[
         bool, typer.Option("--detach", help="Do not wait for it; `cellwright runs watch` shows it.")
     ] = False,
@@ -90,7 +99,7 @@ def run(
     if approve not in APPROVE_WORDS:
         raise UserError(f"Unknown --approve {approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
     typed = GoalRequest(
-        words=words_here(goal),
+        words=words_here(goal, has_data=bool(data)),
         data=data or (),
         notebook=notebook,
         models=model or (),
@@ -101,6 +110,7 @@ def run(
         python=python_choice(python),
         project=project,
         limits=limit or (),
+        depth=depth,
     )
     if detach:
         console.result(anyio.run(_detach, typed), as_json, _show_detached)

@@ -16,7 +16,7 @@ from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
-from cellwright.runs.goal.goal import ANALYST, NAME_DATA, Approve, Goal
+from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Goal
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
 
@@ -25,6 +25,9 @@ LONGEST: Final = 20_000
 _SLUG: Final = 48
 _MODEL: Final = re.compile(r"[^\s:]+:\S+")
 APPROVE_WORDS: Final[tuple[Approve, ...]] = get_args(Approve)
+DEPTH_WORDS: Final[tuple[AnalysisDepth, ...]] = get_args(AnalysisDepth)
+OVERVIEW: Final = "Give an overview of this data"
+"""What is meant by data without a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,7 @@ class GoalRequest:
     python: Literal["header", "ours"] = "header"
     project: Path | None = None
     limits: Sequence[str] = ()
+    depth: str = "answer"
 
 
 HasData = Callable[[Path], bool]
@@ -70,6 +74,9 @@ def read_goal(
     approve = next((each for each in APPROVE_WORDS if each == typed.approve), None)
     if approve is None:
         raise UserError(f"Unknown way to approve: {typed.approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
+    depth = next((each for each in DEPTH_WORDS if each == typed.depth), None)
+    if depth is None:
+        raise UserError(f"Unknown depth: {typed.depth!r}.", hint=f"{', '.join(DEPTH_WORDS)}.")
     if models == (ANALYST,) and not data and not has_data(project):
         raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     return Goal(
@@ -85,6 +92,7 @@ def read_goal(
         priority=typed.priority,
         python=typed.python,
         limits=tuple(typed.limits),
+        depth=depth,
     )
 
 
