@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cellwright.analyst.goal.data_names import DataNames, KnownColumn
-from cellwright.analyst.goal.goal_text import fold
+from cellwright.analyst.goal.goal_text import fold, singular
 from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
 from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.goal.time_words import find_time
@@ -55,7 +55,7 @@ def _folded(text: str) -> str:
 
 
 def _is_of_data(phrase: str, names: DataNames) -> bool:
-    words = [fold(word) for word in re.findall(r"[^\W_]+", phrase)]
+    words = [singular(fold(word)) for word in re.findall(r"[^\W_]+", phrase)]
     return len(words) == 1 and bool(names.called(words[0]))
 
 

@@ -79,7 +79,10 @@ def _absorb_columns(sentence: Sentence) -> None:
             if lead in {"by", "per", "each", "every", "which", "across"} or mention.known.role == "measure":
                 continue
             between = range(min(mention.at[-1], value.at[-1]) + 1, max(mention.at[0], value.at[0]))
-            is_beside = all(sentence.words[at].folded in {"is", "equals", "of", "the", "being", "s"} for at in between)
+            is_beside = all(
+                sentence.words[at].folded in {"is", "equals", "of", "the", "being", "s", "that", "with"}
+                for at in between
+            )
             is_its = any(option.owner.name == mention.known.name for option in value.options)
             if is_beside and len(between) < 3 and is_its:
                 sentence.absorbed.update(mention.at)
@@ -89,7 +92,12 @@ def _add_values(sentence: Sentence, reading: FilterReading) -> None:
     groups: dict[tuple[NamedColumn, bool], list[tuple[ValueMention, KnownValue]]] = {}
     for mention in sentence.mentions.values:
         chosen = mention.options[0]
-        others = {option.owner.name for option in mention.options[1:]} - {chosen.owner.name}
+        others = {
+            option.owner.name
+            for option in mention.options[1:]
+            if option.owner.column.name != chosen.owner.column.name
+            and sentence.names.is_reachable(chosen.owner.table.name, option.owner.table.name)
+        }
         named = any(column.known.name == chosen.owner.name for column in sentence.mentions.columns)
         if others and not named and not _is_repeat(chosen, mention):
             other = next(iter(sorted(name.column for name in others)))
@@ -243,7 +251,7 @@ def _number_column(sentence: Sentence, number: NumberMention, table: str) -> tup
             known for name in wanted for known in names.columns
             if known.role == "measure" and name in known.parts and "birth" not in known.parts
         )  # fmt: skip
-        units = [each for each in _with_unit(names, number.unit, table)] if number.unit else []
+        units = list(_with_unit(names, number.unit, table))
         known = units[0] if units else None
         if known:
             return *known, ""
@@ -265,9 +273,9 @@ def _beside(sentence: Sentence, number: NumberMention) -> ColumnMention | None:
         if number.unit_at is not None and number.unit_at in mention.at and not mention.is_meant:
             return mention
         gap = range(mention.at[-1] + 1, number.at[0])
-        if mention.at[-1] < number.at[0] and len(gap) < 3 and not mention.is_meant:
-            if all(sentence.words[at].folded in {"is", "of", "was", "are", "were", "the", "a"} for at in gap):
-                return mention
+        is_before = mention.at[-1] < number.at[0] and len(gap) < 3 and not mention.is_meant
+        if is_before and all(sentence.words[at].folded in {"is", "of", "was", "are", "were", "the", "a"} for at in gap):
+            return mention
     return None
 
 

@@ -52,7 +52,7 @@ def read_kind(sentence: Sentence, filters: FilterReading) -> QuestionKind:
         return flawed
     if sentence.has(OUTLIERS):
         return "outliers"
-    if sentence.has(SHARE) or "%" in sentence.text.replace("% ", "%") and sentence.says("of") and not sentence.numbers:
+    if sentence.has(SHARE) or ("%" in sentence.text and sentence.says("of") and not sentence.numbers):
         return "share"
     if sentence.says("how much of", "what part of", "which part of", "what portion of"):
         return "share"
@@ -64,7 +64,14 @@ def read_kind(sentence: Sentence, filters: FilterReading) -> QuestionKind:
         return "change"
     if is_ranked(sentence):
         return "groups" if filters.compared and not sentence.top and not sentence.time.is_asked else "ranking"
-    if sentence.time.is_trend or sentence.has(TREND) or sentence.says("over time", "so far", "over the years"):
+    if _is_spread(sentence):
+        return "outliers"
+    if (
+        sentence.time.is_trend
+        or sentence.has(TREND)
+        or sentence.has({"getting", "becoming"})
+        or sentence.says("over time", "so far", "over the years")
+    ):
         return "trend"
     if sentence.has(OVERVIEW) and not measure_mentions(sentence) and not filters.placed:
         return "overview"
@@ -173,6 +180,13 @@ def _related(sentence: Sentence) -> QuestionKind | None:
     return None
 
 
+def _is_spread(sentence: Sentence) -> bool:
+    """`distribution of body mass`: of one measure with many values, by nothing."""
+    measures = measure_mentions(sentence)
+    is_alone = len(measures) == 1 and len(sentence.mentions.columns) == 1 and not sentence.time.part
+    return sentence.has(DISTRIBUTION) and is_alone and measures[0].known.column.distinct > FEW_NUMBERS
+
+
 def _is_aggregated(sentence: Sentence) -> bool:
     return sentence.says("average", "total", "mean", "median", "how much", "how many", "sum")
 
@@ -184,12 +198,16 @@ def is_ranked(sentence: Sentence) -> bool:
         *sentence.mentions.tables,
     ]
     has_order = sentence.has(RANKERS) or any(each.is_lowest or each.is_meant for each in sentence.mentions.columns)
+    if sentence.has({"who", "wer"}) and has_order:
+        return True
     if sentence.time.is_asked or sentence.has({"rank", "ranking", "ranked"}):
         return True
     if sentence.top and groups:
         return True
     asked = any(sentence.lead(each.at[0]) in _ASKS | {"what"} and each.at[0] <= 6 for each in groups)
     if asked and (has_order or sentence.has(MOST | LOWEST)):
+        return True
+    if any(sentence.is_superlative(each.at[0]) for each in groups):
         return True
     if any(sentence.lead(each.at[0]) in RANKERS for each in groups) and not sentence.says("how many"):
         return True

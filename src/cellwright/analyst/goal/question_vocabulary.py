@@ -106,7 +106,7 @@ NAME_SYNONYMS: Final = (
     words_in("customer client kunde kunden buyer shopper"),
     words_in("order bestellung bestellungen auftrag auftrage"),
     words_in("satisfaction rating zufriedenheit satisfied"),
-    words_in("respondent participant person people employee colleague"),
+    words_in("respondent participant employee colleague"),
     words_in("sex gender geschlecht"),
     words_in("group category gruppe kategorie"),
     words_in("channel kanal"),
@@ -238,6 +238,8 @@ LIGHT: Final = words_in(
     # how much, in words
     "high higher low lower big bigger small smaller large larger great greater good better bad worse worst best strong",
     "stronger weak weaker significant significantly really clearly real main whole entire full biggest smallest several",
+    "likely getting become becoming became produce produces produced generate generates generated deliver delivered",
+    "receive received occur occurs occurred record recorded measured observed reach reached achieve achieved behave seen",
     "particular specific certain different distinct unique similar equal equally relative relatively compared absolute",
     "slightly sharply suddenly steadily last first next previous early late earlier later recent recently long short",
     "ago back old new actual normal per ratio versus perform performs performed performing performance doing best",

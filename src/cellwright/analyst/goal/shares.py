@@ -18,10 +18,15 @@ _AnyFilter = ValueFilter | NumberFilter
 
 
 def split_share(
-    kind: QuestionKind, sentence: Sentence, placed: list[PlacedFilter]
+    kind: QuestionKind, sentence: Sentence, placed: list[PlacedFilter], *, is_of_each: bool
 ) -> tuple[tuple[_AnyFilter, ...], tuple[_AnyFilter, ...]]:
-    """The filters that make the part, and those that make the whole; all are the part if nothing parts them."""
+    """The filters that make the part, and those that make the whole; all are the part if nothing parts them.
+
+    `is_of_each`: the parts are the groups of a column, so every filter makes the whole.
+    """
     every = tuple(each.filter for each in placed)
+    if kind == "share" and is_of_each:
+        return (), every
     if kind != "share" or len(placed) < 2:
         return every, ()
     pivot = _pivot(sentence, placed)
