@@ -64,8 +64,8 @@ _TIME_WORDS: Final = (
 _YEAR_WORDS: Final = re.compile(r"\b(?:in|since|during|until|year|jahr|seit)\s+$", re.IGNORECASE)
 """Before a number they make a year of it, also of one that the data has nothing of."""
 _YEAR_BACK: Final = re.compile(
-    r"\b(?:the )?(?:same (?:\w+ )?(?:of |in )?(?:the )?(?:last|previous|prior) year|(?:the |a )?year (?:before|earlier|ago)"
-    r"|(?:the )?previous year|last year)\b",
+    r"\b(?:the )?(?:same (?:\w+ )?(?:of |in )?(?:the )?(?:last|previous|prior) year"
+    r"|(?:the |a )?year (?:before|earlier|ago)|(?:the )?previous year|last year)\b",
     re.IGNORECASE,
 )
 _TO_DATE: Final = re.compile(r"\b(?:year to date|ytd|so far this year)\b", re.IGNORECASE)

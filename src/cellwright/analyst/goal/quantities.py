@@ -1,4 +1,4 @@
-"""What a goal computes: rows that are counted, values that are counted once, numbers that are added up or averaged. Pure."""
+"""What a goal computes: rows counted, values counted once each, numbers added up or averaged. Pure."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     MEAN,
     MEAN_MONEY,
     MEDIAN,
+    RANKERS,
     REVENUE,
     ROWS,
     SHARE,
@@ -74,7 +75,15 @@ def read_quantity(sentence: Sentence, filters: FilterReading, *, has_groups: boo
         note = f"“How much” was read as the sum of {money.column.name[:60]}."
         quantity = Quantity(how=_how(sentence, money, has_groups=has_groups), column=money.name, words="how much")
         return QuantityReading(quantity=quantity, notes=(note,))
-    return _of_table(sentence, filters)
+    return _of_table(sentence, filters) or _of_conditions(sentence)
+
+
+def _of_conditions(sentence: Sentence) -> QuantityReading | None:
+    """Rows that only a condition is named of: `amount >= 500`."""
+    named = [each for each in sentence.mentions.columns if each.known.role == "measure"]
+    if not named or not all(sentence.absorbed.intersection(each.at) for each in named):
+        return None
+    return QuantityReading(quantity=Quantity(how="count", table=named[0].known.table.name, words="rows"))
 
 
 def measure_mentions(sentence: Sentence) -> list[ColumnMention]:
@@ -135,12 +144,13 @@ def of_measure(sentence: Sentence, mention: ColumnMention, *, has_groups: bool) 
     notes = [mention.note] if mention.note else []
     if mention.is_meant:
         notes = [note.replace("the sum of", f"the {how} of").replace("the mean of", f"the {how} of") for note in notes]
+    if how == "max" and sentence.has(LOWEST):
+        notes.append("Of the highest and the lowest, the highest is told.")
     quantity = Quantity(how=how, column=mention.known.name, words=mention.said)
     if how == "mean" and mention.is_meant and mention.how is None and (each := _each(sentence)):
         quantity = replace(quantity, how="sum")
-        notes = [
-            f"“Average {mention.said} per {each}” was read as the sum of {mention.known.column.name[:60]} for each {each}."
-        ]
+        name = mention.known.column.name[:60]
+        notes = [f"“Average {mention.said} per {each}” was read as the sum of {name} for each {each}."]
     if is_per_row(sentence, mention.known.table.name) and how == "sum":
         quantity = Quantity(how="mean", column=mention.known.name, words=mention.said)
     return QuantityReading(
@@ -344,7 +354,7 @@ def _of_table(sentence: Sentence, filters: FilterReading) -> QuantityReading | N
     """Rows that are named without a measure: `orders by region`, `the busiest month`."""
     skipped = threshold_tables(sentence)
     tables = [each for each in sentence.mentions.tables if each.at[0] not in skipped]
-    plain = [each for each in tables if not sentence.is_grouped(each)]
+    plain = [each for each in tables if not sentence.is_grouped(each) or _ranks(sentence, each)]
     for mention in plain:
         if sentence.words[mention.at[0]].folded in REVENUE and (money := _any_money(sentence)):
             note = f"“{mention.said[:1].upper()}{mention.said[1:]}” was read as the sum of {money.column.name[:60]}."
@@ -366,6 +376,13 @@ def _of_table(sentence: Sentence, filters: FilterReading) -> QuantityReading | N
             said = next((word.text for word in sentence.words if word.folded in COUNTED_OFTEN | ROWS), "rows")
             return QuantityReading(quantity=Quantity(how="count", table=table.name, words=said))
     return None
+
+
+def _ranks(sentence: Sentence, mention: TableMention) -> bool:
+    """`bottom 3 cities by orders`: behind `by` stands what is counted, for groups named before."""
+    names = (*sentence.mentions.columns, *sentence.mentions.tables)
+    has_group = any(each.at[0] < mention.at[0] for each in names)
+    return sentence.lead(mention.at[0]) == "by" and has_group and (sentence.top > 0 or sentence.has(RANKERS))
 
 
 def _finest(mentions: Sequence[TableMention]) -> TableMention:

@@ -11,7 +11,7 @@ from typing import Final
 
 from cellwright.analyst.goal.data_names import DataNames
 from cellwright.analyst.goal.declined import asked_beyond, decline
-from cellwright.analyst.goal.filters import FilterReading, read_filters
+from cellwright.analyst.goal.filters import FilterReading, missing_in, read_filters
 from cellwright.analyst.goal.grouping import read_groups
 from cellwright.analyst.goal.quantities import (
     QuantityReading,
@@ -75,10 +75,14 @@ def _read(text: str, names: DataNames) -> Question | DeclinedQuestion:
         return _checked(unexplained.declined(sentence, found.quantity if found else None), names)
     if kind == "outliers":
         return _outliers(sentence, filters, found)
+    if missing := missing_in(sentence):
+        why = f"The goal asks for what is not in {missing[:60]}, which the analyst does not look for."
+        return _checked(decline(why, sentence, names, what="it"), names)
     if filters.unclear:
         return _checked(decline(f"It is not clear which column “{filters.unclear}” is about.", sentence, names), names)
-    if found is None and not _names_anything(sentence, filters):
-        return Question(kind="overview", is_understood=False, notes=tuple(sentence.notes))
+    if found is None and kind == "figure" and not _names_anything(sentence, filters):
+        is_of_data = sentence.has({"data", "dataset", "file", "files", "table", "tables", "daten", "everything"})
+        return Question(kind="overview", is_understood=is_of_data, notes=tuple(sentence.notes))
     found = found or default_quantity(kind, sentence, _default_table(sentence))
     if found is None:
         return Question(kind="overview", is_understood=False)

@@ -22,9 +22,13 @@ from cellwright.analyst.goal.number_words import NumberMention, find_numbers, fi
 from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, COUNTED_MOST, GROUPERS, MOST, RANKERS
 from cellwright.analyst.goal.request import DateRange
 from cellwright.analyst.goal.time_words import TimeReading, find_time, read_spans, read_steps
+from cellwright.analyst.goal.vocabulary import words_in
 
 NO_TIME: Final = TimeCoverage(first=date(3, 1, 2), last=date(3, 1, 2))
 """Of data in which nothing says when: spans are found by their words, and mean nothing."""
+_PARTICIPLES: Final = words_in(
+    "spent bought ordered placed made paid purchased sold earned generated caused driven used"
+)
 AnyMention = ColumnMention | ValueMention | TableMention
 
 
@@ -75,6 +79,7 @@ class Sentence:
         at = place - 1
         while at >= 0 and (
             at in self.taken
+            or self.words[at].folded in {"performing", "selling"}
             or (self.words[at].folded in ARTICLES and self.words[at].folded not in {"each", "every"})
             or self._is_value(at)
         ):
@@ -88,7 +93,14 @@ class Sentence:
         """Whether a name is what is grouped by: `per region`, `which region`, `the best region`."""
         lead = self.lead(mention.at[0])
         is_asked = lead in {"what", "whose", "who"} and mention.at[0] <= 3
+        if lead == "by" and self._is_agent(mention.at[0]):
+            return False
         return lead in GROUPERS or lead in RANKERS - COUNTED_MOST or is_asked or self.is_superlative(mention.at[0])
+
+    def _is_agent(self, place: int) -> bool:
+        """`spent by customers`: who did it, not what is grouped by."""
+        at = next((at for at in range(place - 1, -1, -1) if self.words[at].folded == "by"), 0)
+        return at > 0 and self.words[at - 1].folded in _PARTICIPLES
 
     def is_superlative(self, place: int) -> bool:
         """Whether an adjective puts a name first: `the hottest room`, `the most expensive product`."""

@@ -10,9 +10,9 @@ from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.goal.vocabulary import words_in
 
 _PIVOTS: Final = words_in(
-    "is are was were come comes came have has had get gets got belong belongs go goes went account accounts make makes made",
-    "that who which took take takes buy bought pay paid stem stems falls arrive ist sind kommt kommen hat haben live lives",
-    "agree agrees contain cost costs weigh weighs use used ordered order",
+    "is are was were come comes came have has had get gets got belong belongs go goes went account accounts make",
+    "makes made that who which took take takes buy bought pay paid stem stems falls arrive ist sind kommt kommen",
+    "hat haben live lives agree agrees contain cost costs weigh weighs use used ordered order",
 )
 _AnyFilter = ValueFilter | NumberFilter
 
