@@ -29,7 +29,8 @@ from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
 ColumnRole = Literal["measure", "group", "flag", "id", "time"]
 
 _UNITS: Final = words_in(
-    "mm cm m km g kg mg t lb c f k v mv ppm percent pct eur usd gbp euro s ms min h kwh mwh kw w hz pa hpa bar l ml db ph"
+    "mm cm m km g kg mg t lb c f k v mv ppm percent pct eur usd gbp euro s ms min h kwh mwh kw w hz pa hpa bar l ml",
+    "db ph",
 )
 """Parts of names that say a unit: a goal need not say them."""
 TIME_PARTS: Final = words_in("year month day date time week quarter hour jahr monat tag woche datum zeit stunde")

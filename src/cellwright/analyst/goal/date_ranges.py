@@ -28,6 +28,8 @@ _UNITS: Final = {
 }
 _NUMBERS: Final = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10, "twelve": 12}
 
+_SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fruhling": 3, "sommer": 6, "herbst": 9}
+
 _YEAR: Final = r"(?:19|20)\d{2}"
 _JOINT: Final = r"\s*(?:of|in|/|-|,)?\s*"
 _MOMENT: Final = re.compile(
@@ -39,6 +41,7 @@ _MOMENT: Final = re.compile(
     rf"|\b(?:h(?P<half>[12])|(?P<halfname>first|1st|second|2nd|1\.|2\.) (?:half(?: of the year)?|halbjahr))\b"
     rf"(?:{_JOINT}(?P<halfyear>{_YEAR})\b)?"
     rf"|\b(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?(?:{_JOINT}(?P<monthyear>{_YEAR})\b)?"
+    rf"|\b(?P<season>spring|summer|autumn|fruhling|sommer|herbst)\b(?:{_JOINT}(?P<seasonyear>{_YEAR})\b)?"
     rf"|(?P<year>(?<![\w.,-]){_YEAR}(?![\w]|[.,]\d))",
     re.IGNORECASE,
 )
@@ -61,8 +64,8 @@ _TIME_WORDS: Final = (
 _YEAR_WORDS: Final = re.compile(r"\b(?:in|since|during|until|year|jahr|seit)\s+$", re.IGNORECASE)
 """Before a number they make a year of it, also of one that the data has nothing of."""
 _YEAR_BACK: Final = re.compile(
-    r"\b(?:the )?(?:same (?:\w+ )?(?:of |in )?(?:the )?(?:last|previous|prior) year|(?:the |a )?year (?:before|earlier|ago)"
-    r"|(?:the )?previous year|last year)\b",
+    r"\b(?:the )?(?:same (?:\w+ )?(?:of |in )?(?:the )?(?:last|previous|prior) year"
+    r"|(?:the |a )?year (?:before|earlier|ago)|(?:the )?previous year|last year)\b",
     re.IGNORECASE,
 )
 _TO_DATE: Final = re.compile(r"\b(?:year to date|ytd|so far this year)\b", re.IGNORECASE)
@@ -109,7 +112,11 @@ def read_date_ranges(words: str, covered: TimeCoverage) -> tuple[DateRange, ...]
 
 def find_date_ranges(words: str, covered: TimeCoverage) -> list[FoundRange]:
     """The spans named in a goal and where, in its order."""
-    moments = list(_with_years(list(_moments(words, covered)), covered))
+    found_moments = list[_Moment]()
+    for moment in _moments(words, covered):
+        if not found_moments or moment.start >= found_moments[-1].end:
+            found_moments.append(moment)
+    moments = list(_with_years(found_moments, covered))
     back = _a_year_back(words, moments)
     relative = [each for each in _relative(words, covered) if not (back and each[0] < back[1] and back[0] < each[1])]
     found = [*_from_moments(words, moments, covered), *relative, *([back] if back else [])]
@@ -157,11 +164,30 @@ def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
             is_plain = month.casefold() not in _WORDY or (month[0].isupper() and at > 0) or match["monthyear"]
             if is_plain or re.search(_TIME_WORDS, words[:at], re.IGNORECASE):
                 number, year = _MONTHS[month.casefold()], int(match["monthyear"]) if match["monthyear"] else None
-                yield _Moment(at, to, text, "month", number, number, year)
+                yield _day_of(words, _Moment(at, to, text, "month", number, number, year))
+        elif season := match["season"]:
+            year, first = int(match["seasonyear"]) if match["seasonyear"] else None, _SEASONS[season.casefold()]
+            yield _Moment(at, to, text, "season", first, first + 2, year)
         elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1 or re.search(
             _YEAR_WORDS, words[:at]
         ):
             yield _Moment(at, to, text, "year", 1, 12, int(match["year"]))
+
+
+def _day_of(words: str, moment: _Moment) -> _Moment:
+    """The day of a month, where one is named with its year: `17 October 2024`, `October 17, 2024`."""
+    before = re.search(r"\b(\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?$", words[: moment.start], re.IGNORECASE)
+    behind = re.match(rf"\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+({_YEAR})\b", words[moment.end :], re.IGNORECASE)
+    if before and moment.year:
+        number, year, start, end = before[1], moment.year, before.start(), moment.end
+    elif behind and not moment.year:
+        number, year, start, end = behind[1], int(behind[2]), moment.start, moment.end + behind.end()
+    else:
+        return moment
+    day = parse_day(f"{year}-{moment.first:02d}-{int(number):02d}")
+    if day is None:
+        return moment
+    return replace(moment, start=start, end=end, words=words[start:end], unit="day", year=year, day=day)
 
 
 def parse_day(text: str) -> date | None:

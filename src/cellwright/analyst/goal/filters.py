@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from cellwright.analyst.goal.data_names import DataNames, KnownColumn, KnownValue, match_strength
 from cellwright.analyst.goal.goal_text import fold
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention, ValueMention
-from cellwright.analyst.goal.number_words import NumberMention
+from cellwright.analyst.goal.number_words import NumberMention, parse_number
 from cellwright.analyst.goal.question import NumberFilter, ValueFilter
 from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, JOINERS, LIGHT, NEGATORS
 from cellwright.analyst.goal.request import NamedColumn
@@ -17,11 +18,24 @@ from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.goal.vocabulary import words_in
 
 _PREPOSITIONS: Final = words_in(
-    "in from for by at via through on with of to over within im in aus fur mit von bei and or either both who that are is not"
+    "in from for by at via through on with of to over within im aus fur mit von bei and or either both who that are",
+    "is not",
 )
 _TRUE: Final = words_in("yes true y ja 1 t wahr x")
 _FALSE: Final = words_in("no false n nein 0 f falsch")
 _UNIT_COLUMNS: Final = {"degree": "temperature", "celsius": "temperature", "grad": "temperature", "%": "percent"}
+_UNIT_ALIASES: Final = {
+    **{
+        "kilo": "kg",
+        "kilogram": "kg",
+        "gram": "g",
+        "gramm": "g",
+        "kilogramm": "kg",
+        "millimeter": "mm",
+        "centimeter": "cm",
+    },
+    **{"meter": "m", "metre": "m", "millimetre": "mm", "centimetre": "cm", "litre": "l", "liter": "l"},
+}
 _FACTORS: Final = {
     ("kg", "g"): 1_000.0,
     ("g", "kg"): 0.001,
@@ -64,6 +78,10 @@ def read_filters(sentence: Sentence, table: str) -> FilterReading:
     _add_flags(sentence, reading)
     for number in sentence.numbers:
         _add_number(sentence, number, table, reading)
+    _add_equal_numbers(sentence, reading)
+    _add_keys(sentence, reading)
+    if sentence.says("above average", "below average", "than average", "above the average", "below the average"):
+        reading.unclear = reading.unclear or "average"
     reading.placed.sort(key=lambda each: each.place)
     return reading
 
@@ -79,7 +97,10 @@ def _absorb_columns(sentence: Sentence) -> None:
             if lead in {"by", "per", "each", "every", "which", "across"} or mention.known.role == "measure":
                 continue
             between = range(min(mention.at[-1], value.at[-1]) + 1, max(mention.at[0], value.at[0]))
-            is_beside = all(sentence.words[at].folded in {"is", "equals", "of", "the", "being", "s"} for at in between)
+            is_beside = all(
+                sentence.words[at].folded in {"is", "equals", "of", "the", "being", "s", "that", "with"}
+                for at in between
+            )
             is_its = any(option.owner.name == mention.known.name for option in value.options)
             if is_beside and len(between) < 3 and is_its:
                 sentence.absorbed.update(mention.at)
@@ -89,7 +110,12 @@ def _add_values(sentence: Sentence, reading: FilterReading) -> None:
     groups: dict[tuple[NamedColumn, bool], list[tuple[ValueMention, KnownValue]]] = {}
     for mention in sentence.mentions.values:
         chosen = mention.options[0]
-        others = {option.owner.name for option in mention.options[1:]} - {chosen.owner.name}
+        others = {
+            option.owner.name
+            for option in mention.options[1:]
+            if option.owner.column.name != chosen.owner.column.name
+            and sentence.names.is_reachable(chosen.owner.table.name, option.owner.table.name)
+        }
         named = any(column.known.name == chosen.owner.name for column in sentence.mentions.columns)
         if others and not named and not _is_repeat(chosen, mention):
             other = next(iter(sorted(name.column for name in others)))
@@ -205,12 +231,60 @@ def _add_number(sentence: Sentence, number: NumberMention, table: str, reading: 
         reading.unclear = reading.unclear or words
         return
     known, factor, note = found
+    if beside := next(
+        (
+            each
+            for each in sentence.mentions.columns
+            if each.at[-1] < number.at[0] and _is_beside(sentence, each, number)
+        ),
+        None,
+    ):
+        words = sentence.cut(beside.at[0], number.at[-1])
     if note:
         reading.notes.append(note)
     if number.unit_at is not None and (known.name == _unit_owner(sentence, number) or number.unit != ""):
         sentence.taken.add(number.unit_at) if _is_unit_of(sentence.names, number, known) else None
     made = NumberFilter(column=known.name, comparison=number.comparison, number=number.number * factor, words=words)
     reading.placed.append(PlacedFilter(number.at[0], made))
+
+
+def _add_equal_numbers(sentence: Sentence, reading: FilterReading) -> None:
+    """`quantity 5`, `a satisfaction of 8`: a number right behind a measure."""
+    for mention in sentence.mentions.columns:
+        at = mention.at[-1] + 1
+        if at < len(sentence.words) and sentence.words[at].folded in {"of", "is", "was"}:
+            at += 1
+        is_free = at < len(sentence.words) and at not in sentence.taken and sentence.words[at].is_number
+        number = parse_number(sentence.words[at].folded) if is_free else None
+        if mention.known.role == "measure" and number is not None and not mention.is_meant:
+            sentence.taken.add(at)
+            sentence.absorbed.update(mention.at)
+            words = sentence.cut(mention.at[0], at)
+            made = NumberFilter(column=mention.known.name, comparison="=", number=number, words=words)
+            reading.placed.append(PlacedFilter(mention.at[0], made))
+
+
+def _add_keys(sentence: Sentence, reading: FilterReading) -> None:
+    """`customer C0001`: a text behind the name of a key, of the shape that the key's values have."""
+    named = [(each.at[-1], (each.known,)) for each in sentence.mentions.columns if each.known.role == "id"]
+    named += [(each.at[-1], each.columns) for each in sentence.mentions.tables]
+    for place, columns in named:
+        if place + 1 >= len(sentence.words):
+            continue
+        match = re.match(r"\S+", sentence.text[sentence.words[place + 1].start :])
+        said = match.group(0).strip("?!.,;:()“”\"'") if match else ""
+        keys = [known for known in columns if known.role == "id" and _shape(said) in map(_shape, known.column.examples)]
+        if not said or not keys or not any(map(str.isdigit, said)):
+            continue
+        end = sentence.words[place + 1].start + len(said)
+        sentence.taken.update(at for at in range(place + 1, len(sentence.words)) if sentence.words[at].end <= end)
+        sentence.absorbed.add(place)
+        made = ValueFilter(column=keys[0].name, values=(said,), words=said)
+        reading.placed.append(PlacedFilter(place + 1, made))
+
+
+def _shape(text: str) -> str:
+    return re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "a", text.casefold()))
 
 
 def _unit_owner(sentence: Sentence, number: NumberMention) -> NamedColumn | None:
@@ -243,7 +317,7 @@ def _number_column(sentence: Sentence, number: NumberMention, table: str) -> tup
             known for name in wanted for known in names.columns
             if known.role == "measure" and name in known.parts and "birth" not in known.parts
         )  # fmt: skip
-        units = [each for each in _with_unit(names, number.unit, table)] if number.unit else []
+        units = list(_with_unit(names, number.unit, table))
         known = units[0] if units else None
         if known:
             return *known, ""
@@ -264,17 +338,23 @@ def _beside(sentence: Sentence, number: NumberMention) -> ColumnMention | None:
             continue
         if number.unit_at is not None and number.unit_at in mention.at and not mention.is_meant:
             return mention
-        gap = range(mention.at[-1] + 1, number.at[0])
-        if mention.at[-1] < number.at[0] and len(gap) < 3 and not mention.is_meant:
-            if all(sentence.words[at].folded in {"is", "of", "was", "are", "were", "the", "a"} for at in gap):
-                return mention
+        if _is_beside(sentence, mention, number):
+            return mention
     return None
+
+
+def _is_beside(sentence: Sentence, mention: ColumnMention, number: NumberMention) -> bool:
+    gap = range(mention.at[-1] + 1, number.at[0])
+    is_before = mention.at[-1] < number.at[0] and len(gap) < 3 and not mention.is_meant
+    between = {"is", "of", "was", "are", "were", "the", "a"}
+    return is_before and mention.known.role == "measure" and all(sentence.words[at].folded in between for at in gap)
 
 
 def _with_unit(names: DataNames, unit: str, table: str) -> Iterator[tuple[KnownColumn, float]]:
     """Measures in this unit, those of the table first; others that can be turned into it."""
     if not unit:
         return
+    unit = _UNIT_ALIASES.get(unit, unit)
     called = _UNIT_COLUMNS.get(unit, unit)
     measures = sorted(
         (known for known in names.columns if known.role == "measure"), key=lambda each: each.table.name != table
@@ -286,6 +366,16 @@ def _with_unit(names: DataNames, unit: str, table: str) -> Iterator[tuple[KnownC
     for known in measures:
         if factor := _FACTORS.get((unit, fold(known.column.unit))):
             yield known, factor
+
+
+def missing_in(sentence: Sentence) -> str:
+    """The table that somebody is not in: `customers who never ordered`; empty if nothing is asked of that kind."""
+    for mention in sentence.mentions.tables:
+        others = [each for each in sentence.mentions.tables if each is not mention]
+        before = [word.folded for word in sentence.words[max(0, mention.at[0] - 2) : mention.at[0]]]
+        if others and {"not", "never", "no", "without", "nicht", "ohne", "keine"}.intersection(before):
+            return mention.table.name
+    return ""
 
 
 def threshold_tables(sentence: Sentence) -> set[int]:

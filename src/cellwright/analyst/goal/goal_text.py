@@ -11,7 +11,8 @@ from typing import Final
 
 _WORD: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9]{2})(?=[A-Z][a-z])")
-_ENDINGS: Final = ("ing", "ed")
+_ENDINGS: Final = (("ation", 5), ("ing", 3), ("ed", 3))
+"""Of verbs, with how much must be left of them."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def singular(word: str) -> str:
 
 def root(stem: str) -> str:
     """A stem without the ending of a verb: `returned`, `shipping`."""
-    for ending in _ENDINGS:
-        if stem.endswith(ending) and len(stem) - len(ending) >= 3:
+    for ending, least in _ENDINGS:
+        if stem.endswith(ending) and len(stem) - len(ending) >= least:
             bare = stem[: -len(ending)]
             return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] and bare[-1] not in "sl" else bare
     return stem

@@ -9,11 +9,14 @@ from cellwright.analyst.goal.mentions import ColumnMention, TableMention
 from cellwright.analyst.goal.quantities import QuantityReading, group_column, is_group_flag, is_per_row, table_of
 from cellwright.analyst.goal.question import QuestionKind, ValueFilter
 from cellwright.analyst.goal.question_kinds import FEW_NUMBERS, is_one_against_rest
-from cellwright.analyst.goal.question_vocabulary import HIGHEST, LOWEST, MOST
+from cellwright.analyst.goal.question_vocabulary import GROUPERS, HIGHEST, LOWEST, MOST
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.sentence import Sentence
+from cellwright.analyst.goal.vocabulary import words_in
 
 _MAX_GROUPS = 3
+_SELLERS = words_in("staff employee seller cashier agent salesperson clerk rep mitarbeiter verkaufer")
+_BUYERS = words_in("customer client kunde buyer user member person respondent patient student player")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,8 @@ class GroupReading:
 
     by: tuple[NamedColumn, ...] = ()
     is_lowest: bool = False
+    is_of_each: bool = False
+    """Of a share: a column is named without `by` or `per`, so its values are the parts."""
     notes: list[str] = field(default_factory=list[str])
 
     @property
@@ -37,6 +42,9 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
     placed: list[tuple[int, NamedColumn]] = []
     for mention in sentence.mentions.columns:
         if sentence.absorbed.intersection(mention.at) or found.places.intersection(mention.at):
+            continue
+        is_filtered = any(each.filter.column == mention.known.name for each in filters.placed)
+        if is_filtered and kind == "share" and sentence.lead(mention.at[0]) not in GROUPERS:
             continue
         if _groups_by(kind, sentence, mention):
             placed.append((mention.at[0], mention.known.name))
@@ -57,7 +65,26 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
         placed += [(99, column) for column in filters.compared]
     names = dict.fromkeys(name for _, name in sorted(placed, key=lambda each: each[0]))
     by = _without_repeats(sentence, tuple(names))[:_MAX_GROUPS]
-    return GroupReading(by=by, is_lowest=_is_lowest(sentence, found), notes=notes)
+    if not by and kind == "ranking" and not sentence.time.is_asked and (person := _person(sentence, base)):
+        by = (person,)
+    is_of_each = (
+        kind == "share"
+        and bool(by)
+        and not any(
+            sentence.lead(each.at[0]) in GROUPERS for each in sentence.mentions.columns if each.known.name in by
+        )
+    )
+    return GroupReading(by=by, is_lowest=_is_lowest(sentence, found), is_of_each=is_of_each, notes=notes)
+
+
+def _person(sentence: Sentence, base: str) -> NamedColumn | None:
+    """Who is asked for by `who`: those who sell where something is sold, those who buy where it is bought."""
+    if not sentence.has({"who", "wer"}):
+        return None
+    sells = any(word.folded in {"sold", "sell", "sells", "earned", "earns"} for word in sentence.words)
+    wanted = _SELLERS if sells else _BUYERS
+    columns = (known for known in sentence.names.of_table(base) if known.role in {"group", "id"})
+    return next((known.name for known in columns if wanted.intersection(known.parts)), None)
 
 
 def _groups_by(kind: QuestionKind, sentence: Sentence, mention: ColumnMention) -> bool:

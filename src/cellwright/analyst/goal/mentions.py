@@ -37,6 +37,8 @@ from cellwright.analyst.profile import TableProfile
 _WINDOW: Final = 7
 _PERSONS: Final = ("customer", "respondent", "person", "patient", "user", "member", "student", "employee", "passenger")
 _BASKETS: Final = frozenset({"order", "basket", "cart", "ticket", "purchase", "transaction", "invoice"})
+_BETWEEN: Final = ARTICLES | frozenset({"of", "at", "in", "for", "from", "did", "doe", "do"})
+"""Stems that may stand between the parts of a name: `the wind at T2`."""
 _MAX_CORRECTED: Final = 6
 _SPOKEN: Final = frozenset({*ADJECTIVES, *EVENTS, *ARRIVALS, *ROWS, *NUMBER_WORDS})
 
@@ -159,10 +161,20 @@ class _Finder:
             return person
         tables = self.names.tables_called(word.stem)
         is_longer = column is not None and len(column.at) > 1 and column.known.role != "id"
-        if tables and not is_longer:
+        is_exact = column is not None and column.known.role == "measure" and _is_exact(column, self.words)
+        if column and column.known.role == "id" and column.known.column.is_unique and not tables:
+            tables = [column.known.table]
+        if tables and not is_longer and not is_exact and not self._is_revenue(word, tables[0]):
             columns = tuple(known for known in self.names.called(word.stem) if known.essential == (word.stem,))
             return TableMention(at=(place,), table=tables[0], columns=columns, said=word.text)
+        if column and column.known.role == "time" and word.folded in REVENUE:
+            return self.meant_at(place) or column
         return column or self.meant_at(place)
+
+    def _is_revenue(self, word: GoalWord, table: TableProfile) -> bool:
+        """Whether a word means money, and the table only by another word for it."""
+        parts = self.names.table_words[table.name]
+        return word.folded in REVENUE and not (parts and match_strength(word.stem, parts[-1]) > 2)
 
     def _person(self, place: int) -> ColumnMention | TableMention | None:
         """Who is meant by people that are counted: customers, respondents, whom the data knows."""
@@ -173,7 +185,10 @@ class _Finder:
         for stem in _PERSONS:
             if tables := self.names.tables_called(stem):
                 return TableMention(at=(place,), table=tables[0], columns=tuple(self.names.called(stem)), said=said)
-            if known := next((each for each in self.names.called(stem) if each.role in {"id", "group"}), None):
+            known = next((each for each in self.names.called(stem) if each.role in {"id", "group"}), None)
+            if known and known.role == "id" and known.column.is_unique:
+                return TableMention(at=(place,), table=known.table, columns=(known,), said=said)
+            if known:
                 return ColumnMention(at=(place,), known=known, said=said)
         return None
 
@@ -221,7 +236,7 @@ class _Finder:
     def _place_of(part: str, window: tuple[str, ...], places: list[int]) -> tuple[int, int] | None:
         reach = max(places, default=0)
         for at, stem in enumerate(window):
-            if at > reach + 1 and any(word not in ARTICLES and word != "of" for word in window[reach + 1 : at]):
+            if at > reach + 1 and any(word not in _BETWEEN for word in window[reach + 1 : at]):
                 return None
             if at not in places and (strength := match_strength(stem, part)):
                 return at, strength
@@ -255,7 +270,8 @@ class _Finder:
         word = self.words[place]
         if word.folded in REVENUE and (money := self._money()):
             return self._meant(place, money, "sum")
-        if (word.folded in PRICE or self._is_basket(place)) and (money := self._money()):
+        priced = self._measure_called("price") if word.folded in PRICE else None
+        if (word.folded in PRICE or self._is_basket(place)) and (money := priced or self._money()):
             return self._meant(place, money, "mean", is_lowest=ADJECTIVES.get(word.folded, ("", False))[1])
         if word.folded in ADJECTIVES:
             names, is_lowest = ADJECTIVES[word.folded]

@@ -16,7 +16,8 @@ _MAX_TOP: Final = 1_000
 _PHRASES: Final[dict[tuple[str, ...], Comparison]] = {
     tuple(phrase.split()): comparison
     for comparison, phrases in (
-        (">", "more than|greater than|higher than|larger than|bigger than|above|over|exceeding|exceed|exceeds|beyond|mehr als|uber"),
+        (">", "more than|greater than|higher than|larger than|bigger than|above|over|exceeding|exceed|exceeds|beyond"),
+        (">", "mehr als|uber|grosser als"),
         (">=", "at least|no less than|not less than|no fewer than|minimum of|mindestens|a minimum of"),
         ("<", "less than|fewer than|lower than|smaller than|below|under|weniger als|unter"),
         ("<=", "at most|up to|no more than|not more than|maximum of|hochstens|a maximum of"),

@@ -1,4 +1,4 @@
-"""What a goal computes: rows that are counted, values that are counted once, numbers that are added up or averaged. Pure."""
+"""What a goal computes: rows counted, values counted once each, numbers added up or averaged. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from cellwright.analyst.goal.data_names import TIME_PARTS, KnownColumn
 from cellwright.analyst.goal.filters import FilterReading, is_flag_group, threshold_tables
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention, ValueMention
-from cellwright.analyst.goal.question import Aggregate, Quantity
+from cellwright.analyst.goal.question import Aggregate, Quantity, QuestionKind
 from cellwright.analyst.goal.question_vocabulary import (
     ARRIVALS,
     COUNTED_MOST,
@@ -21,8 +21,10 @@ from cellwright.analyst.goal.question_vocabulary import (
     MEAN,
     MEAN_MONEY,
     MEDIAN,
+    RANKERS,
     REVENUE,
     ROWS,
+    SHARE,
     SUM,
 )
 from cellwright.analyst.goal.request import NamedColumn
@@ -38,6 +40,7 @@ _COUNTERS: Final = (
     ("amount", "of"),
 )
 _COUNT_WORDS: Final = frozenset({"count", "anzahl"})
+_SOLD: Final = frozenset({"sold", "bought", "ordered", "sell", "verkauft"})
 _THINGS_SOLD: Final = frozenset({"product", "item", "article", "produkt", "artikel", "thing", "good"})
 
 
@@ -64,14 +67,23 @@ def read_quantity(sentence: Sentence, filters: FilterReading, *, has_groups: boo
         return most
     measures = measure_mentions(sentence)
     if measures:
-        named = [each for each in measures if not each.is_meant]
-        chosen = (named or measures)[0]
+        undivided = [each for each in measures if sentence.lead(each.at[0]) not in {"per", "pro", "je"}] or measures
+        named = [each for each in undivided if not each.is_meant]
+        chosen = (named or undivided)[0]
         return of_measure(sentence, chosen, has_groups=has_groups)
     if sentence.says("how much", "wie viel") and (money := _any_money(sentence)):
         note = f"“How much” was read as the sum of {money.column.name[:60]}."
         quantity = Quantity(how=_how(sentence, money, has_groups=has_groups), column=money.name, words="how much")
         return QuantityReading(quantity=quantity, notes=(note,))
-    return _of_table(sentence, filters)
+    return _of_table(sentence, filters) or _of_conditions(sentence)
+
+
+def _of_conditions(sentence: Sentence) -> QuantityReading | None:
+    """Rows that only a condition is named of: `amount >= 500`."""
+    named = [each for each in sentence.mentions.columns if each.known.role == "measure"]
+    if not named or not all(sentence.absorbed.intersection(each.at) for each in named):
+        return None
+    return QuantityReading(quantity=Quantity(how="count", table=named[0].known.table.name, words="rows"))
 
 
 def measure_mentions(sentence: Sentence) -> list[ColumnMention]:
@@ -83,11 +95,16 @@ def measure_mentions(sentence: Sentence) -> list[ColumnMention]:
     ]
 
 
-def default_quantity(sentence: Sentence, table: TableProfile | None) -> QuantityReading | None:
+def default_quantity(kind: QuestionKind, sentence: Sentence, table: TableProfile | None) -> QuantityReading | None:
     """What a table is about, for a goal that does not say: its money, its pieces, its first measure, or its rows."""
     if table is None:
         return None
     names = sentence.names
+    if sentence.has(SHARE):
+        owners = [each.options[0].owner.table.name for each in sentence.mentions.values]
+        owners += [each.known.table.name for each in sentence.mentions.columns]
+        rows = table.name if table.name in owners or not owners else owners[0]
+        return QuantityReading(quantity=Quantity(how="count", table=rows, words="rows"), is_default=True)
     if sentence.has({"list"}) or sentence.says("are there", "gibt es", "do we have", "exist"):
         owners = [each.known.table.name for each in sentence.mentions.columns]
         quantity = Quantity(how="count", table=owners[0] if owners else table.name, words="rows")
@@ -95,8 +112,9 @@ def default_quantity(sentence: Sentence, table: TableProfile | None) -> Quantity
     known = names.money_of(table.name) or names.pieces_of(table.name)
     measures = [each for each in names.of_table(table.name) if each.role == "measure" and "birth" not in each.parts]
     known = known or next((each for each in measures if names.is_added_up(each)), None)
-    known = known or (measures[0] if measures else None)
-    if known is None:
+    if kind in {"trend", "change", "drivers", "relation"}:
+        known = known or (measures[0] if measures else None)
+    if known is None or sentence.has({"who", "wer"}):
         quantity = Quantity(how="count", table=table.name, words=table.name)
         note = f"No measure is named: the rows of {table.name[:60]} are counted."
         return QuantityReading(quantity=quantity, notes=(note,), is_default=True)
@@ -126,12 +144,13 @@ def of_measure(sentence: Sentence, mention: ColumnMention, *, has_groups: bool) 
     notes = [mention.note] if mention.note else []
     if mention.is_meant:
         notes = [note.replace("the sum of", f"the {how} of").replace("the mean of", f"the {how} of") for note in notes]
+    if how == "max" and sentence.has(LOWEST):
+        notes.append("Of the highest and the lowest, the highest is told.")
     quantity = Quantity(how=how, column=mention.known.name, words=mention.said)
     if how == "mean" and mention.is_meant and mention.how is None and (each := _each(sentence)):
         quantity = replace(quantity, how="sum")
-        notes = [
-            f"“Average {mention.said} per {each}” was read as the sum of {mention.known.column.name[:60]} for each {each}."
-        ]
+        name = mention.known.column.name[:60]
+        notes = [f"“Average {mention.said} per {each}” was read as the sum of {name} for each {each}."]
     if is_per_row(sentence, mention.known.table.name) and how == "sum":
         quantity = Quantity(how="mean", column=mention.known.name, words=mention.said)
     return QuantityReading(
@@ -141,6 +160,22 @@ def of_measure(sentence: Sentence, mention: ColumnMention, *, has_groups: bool) 
         is_lowest=mention.is_lowest,
         mention=mention,
     )
+
+
+def as_extreme(sentence: Sentence, found: QuantityReading, *, is_lowest: bool) -> QuantityReading:
+    """The greatest or least single value, for `the heaviest penguin`: nothing tells rows apart that could be ranked."""
+    quantity = found.quantity
+    if quantity.column is None or quantity.how not in {"mean", "sum"} or sentence.has(MEAN | SUM):
+        return found
+    return replace(found, quantity=replace(quantity, how="min" if is_lowest else "max"))
+
+
+def divided_by(sentence: Sentence, found: QuantityReading) -> str:
+    """The measure that a goal divides by: `revenue per visitor`; empty if it does not."""
+    for mention in measure_mentions(sentence):
+        if sentence.lead(mention.at[0]) in {"per", "pro", "je"} and not found.places.intersection(mention.at):
+            return mention.known.column.name
+    return ""
 
 
 def _each(sentence: Sentence) -> str:
@@ -211,14 +246,23 @@ def _counted(sentence: Sentence, filters: FilterReading) -> QuantityReading | No
             case ColumnMention():
                 return _count_of_column(sentence, target, filters)
             case ValueMention():
-                table = target.options[0].owner.table
-                quantity = Quantity(how="count", table=table.name, words=target.said)
-                return QuantityReading(quantity=quantity)
+                return _count_of_value(sentence, target)
     table = sentence.mentions.tables[0].table if sentence.mentions.tables else sentence.names.main
     if table is None:
         return None
     said = next((word.text for word in sentence.words if word.folded in ROWS), "rows")
     return QuantityReading(quantity=Quantity(how="count", table=table.name, words=said))
+
+
+def _count_of_value(sentence: Sentence, mention: ValueMention) -> QuantityReading:
+    """Rows with a value; or pieces of it, where things were sold: `how many espressos were sold`."""
+    table = mention.options[0].owner.table
+    facts = sentence.names.facts_about(table.name)
+    pieces = sentence.names.pieces_of(facts[0].name if facts else table.name)
+    if pieces and any(word.folded in _SOLD for word in sentence.words):
+        note = f"“{mention.said}” was read as the sum of {pieces.column.name[:60]}."
+        return QuantityReading(quantity=Quantity(how="sum", column=pieces.name, words=mention.said), notes=(note,))
+    return QuantityReading(quantity=Quantity(how="count", table=table.name, words=mention.said))
 
 
 def _target(sentence: Sentence, start: int) -> TableMention | ColumnMention | ValueMention | None:
@@ -293,7 +337,7 @@ def _count_of_column(sentence: Sentence, mention: ColumnMention, filters: Filter
             return QuantityReading(quantity=quantity, places=places, notes=notes, mention=mention)
         case _:
             pieces = sentence.names.pieces_of(known.table.name)
-            sold = any(word.folded in {"sold", "bought", "ordered", "sell", "verkauft"} for word in sentence.words)
+            sold = any(word.folded in _SOLD for word in sentence.words)
             is_thing = sentence.words[mention.at[0]].stem in _THINGS_SOLD
             if pieces and sold and is_thing and not sentence.has(DISTINCT):
                 note = f"“{mention.said}” was read as the sum of {pieces.column.name[:60]}."
@@ -310,7 +354,7 @@ def _of_table(sentence: Sentence, filters: FilterReading) -> QuantityReading | N
     """Rows that are named without a measure: `orders by region`, `the busiest month`."""
     skipped = threshold_tables(sentence)
     tables = [each for each in sentence.mentions.tables if each.at[0] not in skipped]
-    plain = [each for each in tables if not sentence.is_grouped(each)]
+    plain = [each for each in tables if not sentence.is_grouped(each) or _ranks(sentence, each)]
     for mention in plain:
         if sentence.words[mention.at[0]].folded in REVENUE and (money := _any_money(sentence)):
             note = f"“{mention.said[:1].upper()}{mention.said[1:]}” was read as the sum of {money.column.name[:60]}."
@@ -323,10 +367,22 @@ def _of_table(sentence: Sentence, filters: FilterReading) -> QuantityReading | N
         return _rows_of(sentence, chosen, filters)
     if sentence.has(COUNTED_OFTEN) or any(word.folded in ROWS for word in sentence.words):
         table = tables[0].table if tables else sentence.names.main
+        owners = [each.known.table for each in sentence.mentions.columns if each.known.role in {"group", "flag"}]
+        if owners and not tables and not sentence.has({"busiest", "busy", "popular"}):
+            table = owners[0]
+        facts = sentence.names.facts_about(table.name) if table and tables else None
+        table = facts[0] if facts else table
         if table:
             said = next((word.text for word in sentence.words if word.folded in COUNTED_OFTEN | ROWS), "rows")
             return QuantityReading(quantity=Quantity(how="count", table=table.name, words=said))
     return None
+
+
+def _ranks(sentence: Sentence, mention: TableMention) -> bool:
+    """`bottom 3 cities by orders`: behind `by` stands what is counted, for groups named before."""
+    names = (*sentence.mentions.columns, *sentence.mentions.tables)
+    has_group = any(each.at[0] < mention.at[0] for each in names)
+    return sentence.lead(mention.at[0]) == "by" and has_group and (sentence.top > 0 or sentence.has(RANKERS))
 
 
 def _finest(mentions: Sequence[TableMention]) -> TableMention:

@@ -74,8 +74,8 @@ class Question:
     time: NamedColumn | None = None
     """The column that says when, of `spans`, `unit` and `part`; None: the question is of no time."""
     unit: TimeUnit | None = None
-    """Steps of time that the goal names: `per month`; a ranking with one is told over time too, and a ranking by nothing
-    else ranks these steps: `which day was best`."""
+    """Steps of time that the goal names: `per month`; a ranking with one is told over time too, and one by nothing else
+    ranks these steps: `which day was best`."""
     top: int = 0
     """`the five best`; 0: the goal gives no number."""
     is_lowest: bool = False

@@ -30,17 +30,17 @@ from cellwright.analyst.goal.vocabulary import words_in
 FEW_NUMBERS: Final = 24
 """Different numbers of a measure that can still be groups."""
 _FLAWS: Final = words_in(
-    "duplicate duplicates duplicated missing null nulls error errors problem problems issue issues gaps inconsistencies",
-    "dubletten fehlende fehler mistakes invalid",
+    "duplicate duplicates duplicated missing null nulls error errors problem problems issue issues gaps",
+    "inconsistencies dubletten fehlende fehler mistakes invalid",
 )
 """Flaws that can be counted; other words of quality say something else behind `how many`: `complete orders`."""
 _HOW_IS_IT: Final = (
-    "is the business doing", "is business going", "are we doing", "is the shop doing", "are things going", "is it going",
-    "is business", "business doing", "is our business doing",
+    "is the business doing", "is business going", "are we doing", "is the shop doing", "are things going",
+    "is it going", "is business", "business doing", "is our business doing",
 )  # fmt: skip
 _COMPARATIVES: Final = words_in(
-    "more less higher lower better worse larger smaller bigger longer shorter heavier lighter faster slower warmer colder",
-    "older younger happier cheaper hotter cooler",
+    "more less higher lower better worse larger smaller bigger longer shorter heavier lighter faster slower warmer",
+    "colder older younger happier cheaper hotter cooler",
 )
 _ASKS: Final = words_in("which who whose welche welcher welches wer")
 
@@ -52,7 +52,7 @@ def read_kind(sentence: Sentence, filters: FilterReading) -> QuestionKind:
         return flawed
     if sentence.has(OUTLIERS):
         return "outliers"
-    if sentence.has(SHARE) or "%" in sentence.text.replace("% ", "%") and sentence.says("of") and not sentence.numbers:
+    if sentence.has(SHARE) or ("%" in sentence.text and sentence.says("of") and not sentence.numbers):
         return "share"
     if sentence.says("how much of", "what part of", "which part of", "what portion of"):
         return "share"
@@ -64,13 +64,25 @@ def read_kind(sentence: Sentence, filters: FilterReading) -> QuestionKind:
         return "change"
     if is_ranked(sentence):
         return "groups" if filters.compared and not sentence.top and not sentence.time.is_asked else "ranking"
-    if sentence.time.is_trend or sentence.has(TREND) or sentence.says("over time", "so far", "over the years"):
+    if _is_spread(sentence):
+        return "outliers"
+    if (
+        sentence.time.is_trend
+        or sentence.has(TREND)
+        or sentence.has({"getting", "becoming"})
+        or sentence.says("over time", "so far", "over the years")
+    ):
         return "trend"
-    if sentence.has(OVERVIEW) and not measure_mentions(sentence) and not filters.placed:
+    grouped = any(map(sentence.is_grouped, sentence.mentions.columns))
+    if sentence.has(OVERVIEW) and not measure_mentions(sentence) and not filters.placed and not grouped:
         return "overview"
+    has_time = bool(sentence.names.main and sentence.names.main.time_column)
+    is_bare = not grouped and not filters.placed and not sentence.spans and not sentence.time.part
+    if sentence.has(OVERVIEW) and is_bare and has_time and not _is_aggregated(sentence):
+        return "trend"
     if is_one_against_rest(sentence, filters):
         return "groups"
-    if filters.compared and (sentence.has(COMPARE) or sentence.has({"or", "between", "more", "less", "oder"})):
+    if filters.compared and (sentence.has(COMPARE | _COMPARATIVES) or sentence.has({"between", "zwischen"})):
         return "groups"
     return "figure"
 
@@ -94,12 +106,22 @@ def _quality(sentence: Sentence, *, is_named: bool) -> QuestionKind | None:
             return "overview"
         if not is_counted or sentence.has(_FLAWS):
             return "quality"
+    columns = [each for each in sentence.mentions.columns if sentence.is_grouped(each)]
     if is_overview and not is_named:
         return "overview"
     if sentence.says(*_HOW_IS_IT) and not measure_mentions(sentence):
         return "overview"
+    if columns:
+        return None
     if sentence.says(
-        "tell me about", "what is in", "what s in", "first look", "look at", "what does the data"
+        "tell me about",
+        "what is in",
+        "what s in",
+        "first look",
+        "look at",
+        "what does the data",
+        "know about",
+        "need to know",
     ) and not (measure_mentions(sentence)):
         return "overview"
     return None
@@ -115,8 +137,11 @@ def is_why(sentence: Sentence) -> bool:
 
 
 def _change(sentence: Sentence) -> QuestionKind | None:
-    moved = sentence.has(MOVED) or sentence.says(
-        "went up", "went down", "go up", "go down", "gone up", "gone down", "going down", "going up"
+    is_down = sentence.has({"down", "up"}) and not sentence.says("break down", "broken down", "drill down", "up to")
+    moved = (
+        sentence.has(MOVED)
+        or is_down
+        or sentence.says("went up", "went down", "go up", "go down", "gone up", "gone down", "going down", "going up")
     )
     why = is_why(sentence)
     if moved and why:
@@ -161,6 +186,10 @@ def _related(sentence: Sentence) -> QuestionKind | None:
     ]
     if len(measures) > 1 and any(each.known.column.distinct > FEW_NUMBERS for each in led):
         return "relation"
+    first = sentence.words[0].folded if sentence.words else ""
+    adjective = next((each for each in measures if each.is_meant and each.said.casefold().endswith("er")), None)
+    if len(measures) > 1 and adjective is measures[0] and first in {"is", "are", "do", "does", "did", "were"}:
+        return "relation"
     is_pair = len(measures) == 2 and sentence.has({"vs", "versus", "and", "against"})
     if (
         is_pair
@@ -171,6 +200,13 @@ def _related(sentence: Sentence) -> QuestionKind | None:
     ):
         return "relation"
     return None
+
+
+def _is_spread(sentence: Sentence) -> bool:
+    """`distribution of body mass`: of one measure with many values, by nothing."""
+    measures = measure_mentions(sentence)
+    is_alone = len(measures) == 1 and len(sentence.mentions.columns) == 1 and not sentence.time.part
+    return sentence.has(DISTRIBUTION) and is_alone and measures[0].known.column.distinct > FEW_NUMBERS
 
 
 def _is_aggregated(sentence: Sentence) -> bool:
@@ -184,12 +220,16 @@ def is_ranked(sentence: Sentence) -> bool:
         *sentence.mentions.tables,
     ]
     has_order = sentence.has(RANKERS) or any(each.is_lowest or each.is_meant for each in sentence.mentions.columns)
+    if sentence.has({"who", "wer"}) and has_order:
+        return True
     if sentence.time.is_asked or sentence.has({"rank", "ranking", "ranked"}):
         return True
     if sentence.top and groups:
         return True
     asked = any(sentence.lead(each.at[0]) in _ASKS | {"what"} and each.at[0] <= 6 for each in groups)
     if asked and (has_order or sentence.has(MOST | LOWEST)):
+        return True
+    if any(sentence.is_superlative(each.at[0]) for each in groups):
         return True
     if any(sentence.lead(each.at[0]) in RANKERS for each in groups) and not sentence.says("how many"):
         return True

@@ -11,16 +11,19 @@ from typing import Final
 
 from cellwright.analyst.goal.data_names import DataNames
 from cellwright.analyst.goal.declined import asked_beyond, decline
-from cellwright.analyst.goal.filters import FilterReading, read_filters
+from cellwright.analyst.goal.filters import FilterReading, missing_in, read_filters
 from cellwright.analyst.goal.grouping import read_groups
 from cellwright.analyst.goal.quantities import (
     QuantityReading,
+    as_extreme,
     default_quantity,
+    divided_by,
     read_quantity,
     table_of,
 )
 from cellwright.analyst.goal.question import DeclinedQuestion, Question, QuestionKind
 from cellwright.analyst.goal.question_kinds import is_ranked, read_kind
+from cellwright.analyst.goal.question_vocabulary import DISTRIBUTION
 from cellwright.analyst.goal.relations import read_pair
 from cellwright.analyst.goal.sentence import Sentence, read_sentence
 from cellwright.analyst.goal.shares import split_share
@@ -72,11 +75,15 @@ def _read(text: str, names: DataNames) -> Question | DeclinedQuestion:
         return _checked(unexplained.declined(sentence, found.quantity if found else None), names)
     if kind == "outliers":
         return _outliers(sentence, filters, found)
+    if missing := missing_in(sentence):
+        why = f"The goal asks for what is not in {missing[:60]}, which the analyst does not look for."
+        return _checked(decline(why, sentence, names, what="it"), names)
     if filters.unclear:
         return _checked(decline(f"It is not clear which column “{filters.unclear}” is about.", sentence, names), names)
-    if found is None and not _names_anything(sentence, filters):
-        return Question(kind="overview", is_understood=False, notes=tuple(sentence.notes))
-    found = found or default_quantity(sentence, _default_table(sentence))
+    if found is None and kind == "figure" and not _names_anything(sentence, filters):
+        is_of_data = sentence.has({"data", "dataset", "file", "files", "table", "tables", "daten", "everything"})
+        return Question(kind="overview", is_understood=is_of_data, notes=tuple(sentence.notes))
+    found = found or default_quantity(kind, sentence, _default_table(sentence))
     if found is None:
         return Question(kind="overview", is_understood=False)
     return _checked(_composed(kind, sentence, filters, found), names)
@@ -118,6 +125,8 @@ def _about_all(kind: QuestionKind, sentence: Sentence) -> Question:
 def _outliers(sentence: Sentence, filters: FilterReading, found: QuantityReading | None) -> Question:
     has_measure = found is not None and found.quantity.column is not None and found.quantity.how != "distinct"
     chosen = found if has_measure else None
+    if sentence.has(DISTRIBUTION):
+        sentence.notes.append("A distribution was read as how the values spread, and which of them lie far off.")
     return Question(
         kind="outliers",
         quantity=chosen.quantity if chosen else None,
@@ -132,6 +141,9 @@ def _composed(
     """The question, once its kind and what it computes are known."""
     names = sentence.names
     base = table_of(found.quantity)
+    if ratio := divided_by(sentence, found):
+        why = f"The goal divides by {ratio[:60]}, which the analyst does not do: it counts, adds up and averages."
+        return decline(why, sentence, names, what="it", quantity=found.quantity)
     groups = read_groups(kind, sentence, filters, found)
     time = choose_time(kind, sentence, groups.tables | filters.tables, base)
     if isinstance(time, str):
@@ -142,9 +154,16 @@ def _composed(
     pair = read_pair(kind, sentence, found, groups)
     kind, found, groups = pair.kind, pair.found, pair.groups
     placed = [each for each in filters.placed if not (kind == "relation" and each.filter.column in groups.by)]
-    part_of, within = split_share(kind, sentence, [*placed, *time.filters])
+    part_of, within = split_share(kind, sentence, [*placed, *time.filters], is_of_each=groups.is_of_each)
     notes = [*sentence.notes, *found.notes, *groups.notes, *filters.notes, *time.notes, *pair.notes]
-    kind = _settled(kind, groups.by, time)
+    if kind == "ranking" and not groups.by and sentence.has({"who", "wer"}):
+        return decline("The data does not say who.", sentence, names, quantity=found.quantity)
+    asked, kind = kind, _settled(kind, groups.by, time)
+    if asked == "ranking" and kind == "figure":
+        found = as_extreme(sentence, found, is_lowest=groups.is_lowest)
+    if kind == "share" and sentence.top:
+        kind, placed = "ranking", filters.placed
+        notes.append(f"What the first {sentence.top} have together is not told: each is shown on its own.")
     return Question(
         kind=kind,
         quantity=found.quantity,

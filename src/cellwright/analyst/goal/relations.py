@@ -58,6 +58,7 @@ def _as_mean(found: QuantityReading) -> QuantityReading:
 
 
 def _ordered(sentence: Sentence, measures: list[ColumnMention]) -> tuple[ColumnMention, ColumnMention]:
-    """What is explained, then what explains it: `does weight affect price` explains the price."""
+    """What is explained, then what explains it: the price, in `does weight affect price`, `do heavier ones cost more`."""
     first, second = measures[0], measures[1]
-    return (second, first) if sentence.has(INFLUENCE) else (first, second)
+    is_of_first = first.is_meant and first.said.casefold().endswith("er")
+    return (second, first) if sentence.has(INFLUENCE) or is_of_first else (first, second)

@@ -19,12 +19,16 @@ from cellwright.analyst.goal.mentions import (
     find_mentions,
 )
 from cellwright.analyst.goal.number_words import NumberMention, find_numbers, find_top
-from cellwright.analyst.goal.question_vocabulary import ARTICLES, COUNTED_MOST, GROUPERS, MOST, RANKERS
+from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, COUNTED_MOST, GROUPERS, MOST, RANKERS
 from cellwright.analyst.goal.request import DateRange
 from cellwright.analyst.goal.time_words import TimeReading, find_time, read_spans, read_steps
+from cellwright.analyst.goal.vocabulary import words_in
 
 NO_TIME: Final = TimeCoverage(first=date(3, 1, 2), last=date(3, 1, 2))
 """Of data in which nothing says when: spans are found by their words, and mean nothing."""
+_PARTICIPLES: Final = words_in(
+    "spent bought ordered placed made paid purchased sold earned generated caused driven used"
+)
 AnyMention = ColumnMention | ValueMention | TableMention
 
 
@@ -57,8 +61,13 @@ class Sentence:
 
     def place(self, words: Collection[str]) -> int | None:
         """Where one of some words stands first."""
-        used = self.used
+        used = self.used - self._meant
         return next((at for at, word in enumerate(self.words) if word.folded in words and at not in used), None)
+
+    @property
+    def _meant(self) -> set[int]:
+        """Words that say what is computed and which end of it: `longest`."""
+        return {place for each in self.mentions.columns if each.is_meant for place in each.at}
 
     def says(self, *phrases: str) -> bool:
         """Whether one of some phrases of folded words is said."""
@@ -70,6 +79,7 @@ class Sentence:
         at = place - 1
         while at >= 0 and (
             at in self.taken
+            or self.words[at].folded in {"performing", "selling"}
             or (self.words[at].folded in ARTICLES and self.words[at].folded not in {"each", "every"})
             or self._is_value(at)
         ):
@@ -83,7 +93,20 @@ class Sentence:
         """Whether a name is what is grouped by: `per region`, `which region`, `the best region`."""
         lead = self.lead(mention.at[0])
         is_asked = lead in {"what", "whose", "who"} and mention.at[0] <= 3
-        return lead in GROUPERS or lead in RANKERS - COUNTED_MOST or is_asked
+        if lead == "by" and self._is_agent(mention.at[0]):
+            return False
+        return lead in GROUPERS or lead in RANKERS - COUNTED_MOST or is_asked or self.is_superlative(mention.at[0])
+
+    def _is_agent(self, place: int) -> bool:
+        """`spent by customers`: who did it, not what is grouped by."""
+        at = next((at for at in range(place - 1, -1, -1) if self.words[at].folded == "by"), 0)
+        return at > 0 and self.words[at - 1].folded in _PARTICIPLES
+
+    def is_superlative(self, place: int) -> bool:
+        """Whether an adjective puts a name first: `the hottest room`, `the most expensive product`."""
+        before = [word.folded for word in self.words[max(0, place - 2) : place]]
+        has_ending = bool(before) and before[-1] in ADJECTIVES and before[-1].endswith("est")
+        return has_ending or (len(before) == 2 and before[1] in ADJECTIVES and before[0] in {"most", "least"})
 
     def cut(self, first: int, last: int) -> str:
         """The goal's own words from one to another."""

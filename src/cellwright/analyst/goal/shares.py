@@ -10,18 +10,23 @@ from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.goal.vocabulary import words_in
 
 _PIVOTS: Final = words_in(
-    "is are was were come comes came have has had get gets got belong belongs go goes went account accounts make makes made",
-    "that who which took take takes buy bought pay paid stem stems falls arrive ist sind kommt kommen hat haben live lives",
-    "agree agrees contain cost costs weigh weighs use used ordered order",
+    "is are was were come comes came have has had get gets got belong belongs go goes went account accounts make",
+    "makes made that who which took take takes buy bought pay paid stem stems falls arrive ist sind kommt kommen",
+    "hat haben live lives agree agrees contain cost costs weigh weighs use used ordered order",
 )
 _AnyFilter = ValueFilter | NumberFilter
 
 
 def split_share(
-    kind: QuestionKind, sentence: Sentence, placed: list[PlacedFilter]
+    kind: QuestionKind, sentence: Sentence, placed: list[PlacedFilter], *, is_of_each: bool
 ) -> tuple[tuple[_AnyFilter, ...], tuple[_AnyFilter, ...]]:
-    """The filters that make the part, and those that make the whole; all are the part if nothing parts them."""
+    """The filters that make the part, and those that make the whole; all are the part if nothing parts them.
+
+    `is_of_each`: the parts are the groups of a column, so every filter makes the whole.
+    """
     every = tuple(each.filter for each in placed)
+    if kind == "share" and is_of_each:
+        return (), every
     if kind != "share" or len(placed) < 2:
         return every, ()
     pivot = _pivot(sentence, placed)

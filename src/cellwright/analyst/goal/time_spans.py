@@ -51,8 +51,14 @@ def choose_time(kind: QuestionKind, sentence: Sentence, tables: set[str], base: 
             f"it has nothing of “{outside[0].words}”."
         )
     notes: list[str] = []
-    if column.table != base and (spans or reading.unit or reading.part):
+    main = sentence.names.main
+    if (main and main.time_column and column.table != main.name) or column.table != base:
         notes.append(f"Time is that of {column.table[:60]}.{column.column[:60]}.")
+    notes += [
+        f"“{span.words}” was read as {span.first}: the data ends on {covered.last.isoformat()}."
+        for span in spans
+        if span.words.casefold() in {"today", "yesterday", "heute", "gestern"}
+    ]
     if kind == "change" and not spans:
         spans = (_last_period(covered),)
         notes.append(f"No time is named: {spans[0].words} is held against the time before.")

@@ -39,12 +39,16 @@ def find_unexplained(sentence: Sentence, found: QuantityReading | None) -> Unexp
     said = {place for value in sentence.mentions.values for place in value.at}
     said |= {place for each in sentence.mentions.columns if each.known.role == "flag" for place in each.at}
     left: list[str] = []
+    rows = {place for place, word in enumerate(sentence.words) if word.folded in ROWS}
     for place, word in enumerate(sentence.words):
         if place in used or word.folded in KNOWN or word.folded in ROWS or word.folded in ARTICLES:
             continue
         if word.folded in _SAID_OF_SALES and (has_sales or sentence.mentions.tables):
             continue
         if word.folded in CARRIERS and place - 1 in said:
+            continue
+        if found is None and place + 1 in rows | used:
+            # `sensor readings`: of a goal about everything, what its rows are called changes nothing.
             continue
         if len(word.text) < 2 and not word.is_number:
             continue
