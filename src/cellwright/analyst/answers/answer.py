@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cellwright.analyst.answers.change import change_story
-from cellwright.analyst.answers.frames import Frame, frame_of, whole_frame
-from cellwright.analyst.answers.groups import figure_story, group_story, share_story
-from cellwright.analyst.answers.overview import overview_columns, overview_story
+from cellwright.analyst.answers.frames import Frame, far_values, frame_of, whole_frame
+from cellwright.analyst.answers.groups import figure_story, group_key, group_story, share_story
+from cellwright.analyst.answers.overview import overview_story
 from cellwright.analyst.answers.quality import outliers_story, quality_story
 from cellwright.analyst.answers.relation import drivers_story, relation_story
+from cellwright.analyst.answers.selection import Selection, selection_of
 from cellwright.analyst.answers.story import Measure, Story, measure_of
 from cellwright.analyst.answers.trend import trend_story
-from cellwright.analyst.drafts import TestRow
+from cellwright.analyst.drafts import CellDraft, TestRow
 from cellwright.analyst.goal.question import DeclinedQuestion, Question
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
+from cellwright.analyst.sections.text import code_of
+from cellwright.notebook.source_text import literal
 
 _NOT_JOINED = "What was asked for stands in tables that cannot be joined without counting rows twice."
 
@@ -69,7 +72,10 @@ def answer_of(
     story = _story(question, profile, frame, tests)
     if isinstance(story, str):
         return DeclinedQuestion(why=story)
-    return Answer(story=replace(story, readings=(*story.readings, *question.notes)), frame=frame)
+    story = _with_weight_of_far_values(question, frame, story)
+    # How a word was read is told once, by whoever read it.
+    readings = story.readings[1:] if any(" was read as " in note for note in question.notes) else story.readings
+    return Answer(story=replace(story, readings=(*question.notes, *readings)), frame=frame)
 
 
 def _story(question: Question, profile: Profile, frame: Frame, tests: Sequence[TestRow]) -> Story | str:
@@ -99,6 +105,33 @@ def _story(question: Question, profile: Profile, frame: Frame, tests: Sequence[T
             return _relation(question, frame, measure)
 
 
+def _with_weight_of_far_values(question: Question, frame: Frame, story: Story) -> Story:
+    """Where a few values far off all others could decide a figure, how much of it they make up."""
+    measure = measure_of(question, frame)
+    if measure is None or measure.quantity.how not in ("sum", "mean") or question.kind in ("drivers", "relation", "change"):
+        return story
+    values = far_values(frame, measure.column)
+    if not values:
+        return story
+    column = literal(measure.column)
+    code = (
+        f"_is_far = selected[{column}].isin({code_of(values)})\n"
+        f"_part = selected.loc[_is_far, {column}].sum() / (selected[{column}].sum() or 1)\n"
+        f'far_off = f"{{_is_far.sum():,}} values far off all others make up {{_part:.0%}} of the sum." if _is_far.any() else ""'
+    )
+    found = group_key(question, rows) if isinstance(rows := selection_of(question, frame), Selection) else ""
+    if question.kind in ("ranking", "groups") and not isinstance(found, str):
+        # Who is first because of them is not first.
+        without = measure.by("selected[~_is_far]", found[0])
+        side = "idxmin" if question.is_lowest else "idxmax"
+        code += (
+            f"\n_first = str({without}.{side}()) if _is_far.any() else ranked.index[0]\n"
+            'far_off += f" Without them {_first} comes first." if _is_far.any() and _first != ranked.index[0] else ""'
+        )
+    cell = CellDraft(name="far_off", code=code)
+    return replace(story, cells=(*story.cells, cell), trust=(*story.trust, "far_off"))
+
+
 def _relation(question: Question, frame: Frame, measure: Measure) -> Story | str:
     found = next((pair for column in question.by if (pair := frame.find(column))), None)
     is_quantity = found is not None and found[1].kind in ("integer", "number") and found[1].meaning in ("measure", "currency")
@@ -122,5 +155,3 @@ def _outliers(question: Question, profile: Profile, frame: Frame) -> Story | str
         return "There is no column of numbers in which a value could lie far off."
     return outliers_story(frame, *found)
 
-
-__all__ = ["Answer", "answer_frame", "answer_of", "columns_of", "needs_screening", "overview_columns"]

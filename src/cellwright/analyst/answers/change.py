@@ -24,10 +24,11 @@ from cellwright.analyst.answers.story import (
 )
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.question import Question, TimeUnit
-from cellwright.analyst.sections.charts import BLUE, GREY, OKABE_ITO, VERMILION
+from cellwright.analyst.sections.charts import BLUE, GREY, VERMILION
 from cellwright.analyst.sections.text import check_cell, code_of, plain, wrapped
 from cellwright.notebook.source_text import literal
 
+_OTHERS: Final = ("#0072B2", "#56B4E9", "#009E73", "#999999", "#CC79A7", "#F0E442")
 _LIKE: Final = 0.1
 """Largest difference in length, as a share, at which the totals of two spans can be compared."""
 
@@ -45,7 +46,9 @@ def change_story(question: Question, frame: Frame, measure: Measure) -> Story | 
     if now.first > data.last or now.last < data.first:
         return f"The data covers {data.first} to {data.last}: it has nothing of the time that was asked about."
     can_be_split = measure.is_additive or measure.quantity.how == "mean"
-    groups = [name for name, _ in frame.groups(but=[measure.column])] if can_be_split else []
+    # The column with the fewest labels stands first in a segment's name: South × Garden.
+    split = sorted(frame.groups(but=[measure.column]), key=lambda pair: pair[1].distinct) if can_be_split else []
+    groups = [name for name, _ in split]
     step = step_for(record, data)
     cells = [_change_cell(question, frame, measure, when)]
     cells += [_segments_cell(measure, groups)] if groups else []
@@ -153,7 +156,7 @@ def _segments_cell(measure: Measure, groups: list[str]) -> CellDraft:
 
 _CERTAINTY: Final = """
 <<tested>>
-is_certain = bool(_whole) and _whole["p"] <= 0.05 and abs(_whole["effect"]) >= 0.2
+is_certain = _whole["p"] <= 0.05 and abs(_whole["effect"]) >= 0.2
 sure = "The change is more than chance would do." if is_certain else "Chance alone may do this: nothing certain."
 """
 _WITH_SEGMENT: Final = """
@@ -161,11 +164,11 @@ _there = [
     _rows[_rows[list(segment["columns"])].astype(object).fillna("(missing)").eq(list(segment["labels"])).all(axis=1)]
     for _rows in (before, now)
 ]
-_whole, _part = [change_test(_daily(_first, before), _daily(_second, now)) for _first, _second in [(before, now), _there]]
 # The segment is the most surprising of all that were looked at: its p counts every one of them.
-comparisons = 1 + len(segments)
-has_segment = bool(_whole and _part) and _whole["p"] <= 0.05 and _part["p"] * comparisons <= 0.05
-statistics = f"The whole: {words_of_test(_whole)} The segment: {words_of_test(_part, comparisons)}"
+_whole = change_test(_daily(before, before), _daily(now, now))
+_part = change_test(_daily(_there[0], before), _daily(_there[1], now), times=1 + len(segments))
+has_segment = max(_whole["p"], _part["p"]) <= 0.05
+statistics = f"The whole: {_whole['says']} The segment: {_part['says']}"
 """
 
 
@@ -174,7 +177,7 @@ def _certainty_cell(measure: Measure, when: str, has_groups: bool) -> CellDraft:
     days = f"pd.date_range(_every[{literal(when)}].min().normalize(), _every[{literal(when)}].max())"
     how = f"sum().reindex({days}, fill_value=0)" if measure.is_additive else "mean().dropna()"
     daily = f'def _daily(_rows, _every):\n    return _rows.set_index({literal(when)}){value}.resample("D").{how}'
-    alone = "_whole = change_test(_daily(before, before), _daily(now, now))\nstatistics = words_of_test(_whole)"
+    alone = "_whole = change_test(_daily(before, before), _daily(now, now))\nstatistics = _whole[\"says\"]"
     tested = _WITH_SEGMENT.strip() if has_groups else alone
     return CellDraft(name="certainty", code=f"{daily}\n\n\n{code_from(_CERTAINTY, tested=tested)}")
 
@@ -217,8 +220,6 @@ _more, _larger = "More" if _number[1] > _number[0] else "Fewer", "larger" if _si
 _lead = f"{_more} <<things>> and {_larger} ones"
 if abs(_from_number) > 2 * abs(_from_size):
     _lead = f"{_more} <<things>> rather than {_larger} ones"
-elif abs(_from_size) > 2 * abs(_from_number):
-    _lead = f"{_larger.capitalize()} <<things>> rather than {_more.lower()}"
 through = {
     "says": f"{_lead}: {_number[0]:,} → {_number[1]:,} ({FIGURE(_from_number)}), "
     f"each {FIGURE(_size[0])} → {FIGURE(_size[1])} ({FIGURE(_from_size)}).",
@@ -284,7 +285,7 @@ _ends = pd.DataFrame({"period": _names, "value": [first, second][: len(_names)]}
 _ends["text"] = [f"{FIGURE(first)}", f"{FIGURE(second)} ({change / first:+.1%})" if first else ""][: len(_names)]
 _y = alt.Y("period:N", sort=_names, title=None, axis=alt.Axis(labelFontSize=13))
 _scale = alt.Scale(domainMax=float(max(first, second)) * 1.3)
-_colours = alt.Scale(domain=_parts, range=(<<colours>> * 9)[: len(_parts)])
+_colours = alt.Scale(domain=_parts, range=<<colours>>)
 _stack = alt.Chart(_bars, title=<<title>>).mark_bar().encode(
     y=_y,
     x=alt.X("value:Q", stack="zero", title=<<label>>, scale=_scale),
@@ -297,7 +298,7 @@ _text = alt.Chart(_ends).mark_text(align="left", dx=6, fontSize=13).encode(y=_y,
 """
     if not measure.is_additive:
         return _plain_picture(measure)
-    colours = [VERMILION, *(each for each in OKABE_ITO if each != VERMILION)]
+    colours = [VERMILION, *_OTHERS]
     code = code_from(
         template,
         value=f"both[{literal(measure.column)}]" if measure.column else "1",

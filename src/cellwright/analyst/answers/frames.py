@@ -16,7 +16,6 @@ from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.methods.source import conversion_cells
 from cellwright.analyst.names import JoinedNames, NotebookNames, TableNames
 from cellwright.analyst.profile import ColumnProfile, Profile, TableProfile
-from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.quality import join_code
 from cellwright.analyst.sections.readers import adds_file, read_tables, reading_code
 from cellwright.analyst.sections.repair_cells import (
@@ -29,7 +28,7 @@ from cellwright.analyst.sections.repair_cells import (
 )
 from cellwright.analyst.sections.repairs import Repair, needs_reading, repairs_for
 from cellwright.analyst.sections.tables import step_of
-from cellwright.analyst.sections.text import code_of, counted, is_sampled, plain, shown
+from cellwright.analyst.sections.text import Plain, code_of, is_sampled, plain
 from cellwright.notebook.source_text import literal
 
 MAX_GROUPS: Final = 8
@@ -379,6 +378,16 @@ def _sentinels(column: ColumnProfile, table: TableProfile) -> str:
     return code
 
 
+def far_values(frame: Frame, column: str) -> list[Plain]:
+    """The values of a column that lie far off all others, where they are known one by one."""
+    for table, repair in judged_repairs(frame, [column]):
+        if repair.name == "outliers" and are_listed(repair):
+            own = {name: record.name for name, owner, record in frame.columns if owner == table.name}
+            found = values_of(repair, table).get(own.get(column, ""), [])
+            return list(found) if isinstance(found, list) else []
+    return []
+
+
 def doubts(frame: Frame, used: Iterable[str]) -> list[str]:
     """What is left to decide, in a few words each: `24 duplicate rows`."""
     said: list[str] = []
@@ -389,11 +398,3 @@ def doubts(frame: Frame, used: Iterable[str]) -> list[str]:
         )
         said.append(f"{count:,} {word}" if count else word)
     return said
-
-
-def measure_label(name: str, record: ColumnProfile) -> str:
-    """A measure with its unit: `amount (EUR)`."""
-    return label_of(name, record.unit)
-
-
-__all__ = ["Frame", "counted", "doubts", "frame_cells", "frame_of", "judged_repairs", "repairs_cell", "shown"]

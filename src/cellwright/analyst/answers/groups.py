@@ -38,7 +38,7 @@ def group_story(question: Question, frame: Frame, measure: Measure) -> Story | s
     rows = selection_of(question, frame)
     if isinstance(rows, str):
         return rows
-    found = _key(question, rows)
+    found = group_key(question, rows)
     if isinstance(found, str):
         return found
     key, label, columns = found
@@ -181,7 +181,7 @@ def _used(measure: Measure, columns: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (measure.column, *columns) if name))
 
 
-def _key(question: Question, rows: Selection) -> tuple[str, str, list[str]] | str:
+def group_key(question: Question, rows: Selection) -> tuple[str, str, list[str]] | str:
     """Code of what rows are grouped by, what it is called, and its columns."""
     if question.part:
         if not rows.when:

@@ -28,7 +28,7 @@ _IMPORTS: Final = {
     "alt.": "import altair as alt", "np.": "import numpy as np", "pd.": "import pandas as pd",
     "stats.": "from scipy import stats", "combinations(": "from itertools import combinations",
 }  # fmt: skip
-_HELPERS: Final = ("short", "named", "during", "change_test", "words_of_test", "escaped")
+_HELPERS: Final = ("short", "named", "during", "change_test", "escaped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def short_notebook(story: Story, frame: Frame, names: NotebookNames, profile: Pr
     data = [*frame_cells(frame, names, story.columns, REPAIRS), *conversion_functions(frame, story.columns)]
     told = _told_cell(story, frame)
     own = [finding.cell for finding in story.findings if finding.cell]
-    answer = [*_story_cells(story), *story.choices, *story.cells, *own, told, *story.checks, _check()]
+    answer = [*_story_cells(story), *story.choices, *story.cells, *own, told, *story.checks]
     codes = "\n".join(cell.code for cell in (*data, *answer))
     helpers = helper_cells(name for name in _HELPERS if f"{name}(" in codes)
     codes += "\n".join(cell.code for cell in helpers)
@@ -58,7 +58,7 @@ def short_notebook(story: Story, frame: Frame, names: NotebookNames, profile: Pr
     return ShortNotebook(
         data=(*first, *data, _rows_check(frame)),
         answer=(*answer, *helpers),
-        caveats=tuple(_caveats(frame, profile, names)),
+        caveats=tuple(_caveats(frame, profile)),
     )
 
 
@@ -72,7 +72,7 @@ def _sorted(imports: Sequence[str]) -> str:
 def _story_cells(story: Story) -> Iterator[CellDraft]:
     yield CellDraft(
         name=HEADLINE,
-        code='mo.md(f"# {escaped(told[\'headline\'])}\\n\\n{escaped(\' \'.join(told[\'trust\']), 900)}")',
+        code='mo.md(f"# {escaped(told[\'headline\'])}\\n\\n{escaped(\' \'.join(filter(None, told[\'trust\'])), 900)}")',
         is_words=True,
         at_start=True,
     )
@@ -126,19 +126,7 @@ def _rows_check(frame: Frame) -> CellDraft:
     return check_cell(f"check_{own.table}_rows", shows, "\n".join(lines))
 
 
-def _check() -> CellDraft:
-    return check_cell(
-        "check_that_there_is_an_answer",
-        "The answer is there in words.",
-        f"""
-def test_the_answer_says_something():
-    assert len({TOLD}["headline"].split()) >= 3
-    assert all(each["says"] for each in {TOLD}["findings"])
-""",
-    )
-
-
-def _caveats(frame: Frame, profile: Profile, names: NotebookNames) -> Iterator[str]:
+def _caveats(frame: Frame, profile: Profile) -> Iterator[str]:
     for table in frame.tables:
         if is_sampled(table):
             yield (
@@ -150,4 +138,3 @@ def _caveats(frame: Frame, profile: Profile, names: NotebookNames) -> Iterator[s
     if profile.skipped:
         files: Sequence[str] = [f"{plain(each.path)} ({plain(each.why, 100)})" for each in profile.skipped]
         yield f"Not read: {listed(list(files))}."
-    del names

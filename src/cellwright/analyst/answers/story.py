@@ -110,7 +110,8 @@ class Measure:
     def over(self, rows: str, when: str, step: str) -> str:
         """Code of it per step of time."""
         if not self.column:
-            return f"{rows}.set_index({literal(when)}).resample({literal(step)}).size()"
+            # A step without any row is a gap, not a zero.
+            return f"{rows}.set_index({literal(when)}).resample({literal(step)}).size().where(lambda _rows: _rows > 0)"
         call = {"distinct": "nunique()", "sum": "sum(min_count=1)"}.get(self.quantity.how, f"{self.quantity.how}()")
         return f"{rows}.set_index({literal(when)})[{literal(self.column)}].resample({literal(step)}).{call}"
 

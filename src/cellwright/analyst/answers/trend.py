@@ -79,14 +79,14 @@ def _headline_cell(words: str, measure: Measure, step: TimeUnit) -> CellDraft:
     template = """
 _half = len(course) // 2
 _early, _late = course.iloc[:_half], course.iloc[_half:]
-_test = change_test(_early, _late) if _half >= 5 else None
-is_certain = bool(_test) and _test["p"] <= 0.05 and abs(_test["effect"]) >= 0.2
+_test = change_test(_early, _late)
+is_certain = _test["p"] <= 0.05 and abs(_test["effect"]) >= 0.2
 first, second = _early.mean(), _late.mean()
 _moved = ("rose" if second > first else "fell") if is_certain else "shows no certain trend"
 headline = f"<<what>> {_moved}: from {FIGURE(first)} per <<step>> in the first half of the time to {FIGURE(second)} in the second"
 headline += f" ({second / first - 1:+.1%})" if first else ""
 sure = "That is more than chance would do." if is_certain else "Changes of this size come by chance: nothing certain."
-statistics = words_of_test(_test).replace("days", "<<step>>s").replace("a day", "a <<step>>")
+statistics = _test["says"].replace("days", "<<step>>s").replace("a day", "a <<step>>")
 """
     code = code_from(template, what=words, step=step)
     return CellDraft(name="headline", code=code_from(code, measure))

@@ -40,8 +40,8 @@ def during(rows: pd.DataFrame, when: str, span: Any) -> pd.DataFrame:
 
 
 
-def change_test(first: pd.Series, second: pd.Series) -> dict[str, float] | None:
-    """Welch's t test on one value a day: weekdays levelled, days far off held back; None for fewer than five days.
+def change_test(first: pd.Series, second: pd.Series, times: int = 1) -> dict[str, object]:
+    """Welch's t test on one value a day: weekdays levelled, days far off held back; p counts so many comparisons.
 
     Days that resemble the day before them count for less.
     """
@@ -53,7 +53,7 @@ def change_test(first: pd.Series, second: pd.Series) -> dict[str, float] | None:
         days.append(level.clip(level.median() - reach, level.median() + reach) if reach else level)
     rest, n = np.concatenate([each - each.mean() for each in days]), len(first) + len(second)
     if min(len(first), len(second)) < 5 or not np.ptp(rest):
-        return None
+        return {"p": 1.0, "effect": 0.0, "says": "too few days for a test."}
     past, spread = (rest[:-1] ** 2).sum(), np.sqrt((rest**2).sum() / (n - 2))
     alike = (rest[1:] * rest[:-1]).sum() / past
     error = np.sqrt(((rest[1:] - alike * rest[:-1]) ** 2).sum() / (n - 3) / past)
@@ -62,16 +62,8 @@ def change_test(first: pd.Series, second: pd.Series) -> dict[str, float] | None:
     worth = [max(len(each) * (1 - kept) / (1 + kept), 1.0) for each in days]
     parts = [each.var() / size for each, size in zip(days, worth, strict=True)]
     freedom = sum(parts) ** 2 / sum(part**2 / max(size - 1, 0.5) for part, size in zip(parts, worth, strict=True))
-    gap, wide = days[1].mean() - days[0].mean(), np.sqrt(sum(parts))
-    reach, p = min(stats.t.ppf(0.975, freedom), 50) * wide, 2 * stats.t.sf(abs(gap) / wide, freedom)
-    return {"n": n, "p": p, "effect": gap / spread, "low": (gap - reach) / spread, "high": (gap + reach) / spread}
-
-
-def words_of_test(found: Any, times: int = 1) -> str:
-    """A test of a change in words; its p counts every comparison that was made."""
-    if found is None:
-        return "too few days for a test."
-    return (
-        f"Welch's t test, n = {found['n']:,} days, p = {min(found['p'] * times, 1):.2g}, comparisons counted: {times:,}; "
-        f"effect {found['effect']:.2f} standard deviations of a day, 95 % {found['low']:.2f} to {found['high']:.2f}."
-    )
+    gap, wide = (days[1].mean() - days[0].mean()) / spread, np.sqrt(sum(parts)) / spread
+    reach, p = min(stats.t.ppf(0.975, freedom), 50) * wide, min(2 * stats.t.sf(abs(gap) / wide, freedom) * times, 1.0)
+    says = f"Welch's t test, n = {n:,} days, p = {p:.2g}, comparisons counted: {times:,}; effect {gap:.2f} "
+    says += f"standard deviations of a day, 95 % interval {gap - reach:.2f} to {gap + reach:.2f}."
+    return {"p": p, "effect": gap, "says": says}
