@@ -11,8 +11,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.journal.journal import Journal
-from cellwright.runs.deliver.report.report import report_html
 from cellwright.runs.deliver.delivery import Delivery
+from cellwright.runs.deliver.report.report import report_html
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import has_ended, is_asking, open_told, started
 
@@ -38,7 +38,34 @@ async def report(home: Path, *words: str, code: int = 0) -> Said:
 
 async def test_a_report_is_markdown_with_everything_in_it(told: Journal, tmp_path: Path) -> None:
     said = await report(tmp_path, "new")
-    assert said.stdout == snapshot("")
+    assert said.stdout == snapshot("""\
+# Revenue fell by 4 %.
+
+> with a headline
+
+1 check passed; not proven.
+
+## Findings
+
+- Orders fell most in Bergen. (p = 0.01)
+
+It fell by 4 %.
+
+## How the question was read
+
+- Q3 ends in September.
+
+## Checks
+
+- passed: The parts add up.
+
+## Proof and files
+
+- notebook: revenue.py
+- report: revenue.report.html
+- cost: $0.0012 (1,000 tokens)
+- time: 2 s
+""")
     assert (await report(tmp_path, "last", "--markdown", "-")).stdout == said.stdout
     await report(tmp_path, "new-run", "--markdown", "found.md")
     assert await anyio.Path(tmp_path / "found.md").read_text() == said.stdout
@@ -52,7 +79,22 @@ async def test_a_notebook_and_a_report_lead_to_the_last_run_that_delivered_them(
 async def test_a_program_is_told_headline_findings_and_trust(told: Journal, tmp_path: Path) -> None:
     found = json.loads((await report(tmp_path, "new", "--json")).stdout)
     told_first = {name: found[name] for name in ("headline", "findings", "picture", "trust", "readings")}
-    assert told_first == snapshot({})
+    assert told_first == snapshot(
+        {
+            "headline": "Revenue fell by 4 %.",
+            "findings": [
+                {
+                    "says": "Orders fell most in Bergen.",
+                    "statistics": "p = 0.01",
+                    "cell": "",
+                    "bars": [["Bergen", 3.0], ["Oslo", 1.0]],
+                }
+            ],
+            "picture": "",
+            "trust": "1 check passed; not proven.",
+            "readings": ["Q3 ends in September."],
+        }
+    )
 
 
 async def test_the_page_is_the_one_that_was_delivered(told: Journal, tmp_path: Path) -> None:

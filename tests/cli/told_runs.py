@@ -44,7 +44,9 @@ COMPARE = Task(id="compare", title="Compare the quarters", after=("read-sales",)
 PLAN = Plan(title="Revenue in Q3", tasks=(READ, COMPARE))
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
 ROADS = Question(text="Which quarter first?", choices=("Q2", "Q3"))
-FINDING = DeliveredFinding(says="Orders fell most in Bergen.", statistics="p = 0.01", bars=(("Bergen", 3.0), ("Oslo", 1.0)))
+FINDING = DeliveredFinding(
+    says="Orders fell most in Bergen.", statistics="p = 0.01", bars=(("Bergen", 3.0), ("Oslo", 1.0))
+)
 MASKER = Masker.of(salt=b"s" * 16)
 WORDS = "Why did revenue fall?"
 News = Callable[[], Awaitable[anyio.Event]]
