@@ -23,7 +23,8 @@ from cellwright.journal.questions import Question
 from cellwright.policy.actions import UseNetwork
 from cellwright.policy.approvals import No
 from cellwright.policy.masking.masker import Masker
-from cellwright.runs.deliver.delivery import DeliveredCheck, Delivery, delivery_json
+from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredFinding, Delivery, ToldReport, delivery_json
+from cellwright.runs.deliver.first_screen import with_told, with_trust
 from cellwright.runs.events import (
     EVENT_TYPES,
     CellReported,
@@ -43,6 +44,9 @@ COMPARE = Task(id="compare", title="Compare the quarters", after=("read-sales",)
 PLAN = Plan(title="Revenue in Q3", tasks=(READ, COMPARE))
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
 ROADS = Question(text="Which quarter first?", choices=("Q2", "Q3"))
+FINDING = DeliveredFinding(
+    says="Orders fell most in Bergen.", statistics="p = 0.01", bars=(("Bergen", 3.0), ("Oslo", 1.0))
+)
 MASKER = Masker.of(salt=b"s" * 16)
 WORDS = "Why did revenue fall?"
 News = Callable[[], Awaitable[anyio.Event]]
@@ -55,7 +59,7 @@ def a_goal(words: str = WORDS, folder: Path = Path("/project"), **more: Any) -> 
 
 
 async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
-    """Plans, builds one task, does what its words want (ask, approve, work, break), delivers."""
+    """Plans, builds one task, does what its words want (ask, approve, work, break), delivers (a headline too)."""
     await flow.tell(
         GoalSet(goal=goal), StageEntered(stage="queued"), RunWaiting(why="Another run works on this notebook.")
     )
@@ -80,6 +84,10 @@ async def carry_out(flow: Flow, goal: Goal, news: News) -> Any:
         tokens=1_000,
         seconds=2.0,
     )
+    if "headline" in goal.words:
+        told = ToldReport(headline="Revenue fell by 4 %.", findings=(FINDING,), readings=("Q3 ends in September.",))
+        report = Path(goal.notebook).with_name("revenue.report.html")
+        delivery = with_trust(with_told(replace(delivery, report=str(report)), told))
     await flow.tell(RunDelivered(delivery=delivery), StageEntered(stage="over", note=delivery.status))
     return delivery_json(delivery)
 

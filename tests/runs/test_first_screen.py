@@ -190,12 +190,18 @@ def test_numbers_are_drawn_as_bars_or_in_one_line() -> None:
 def test_the_markdown_says_everything_once_and_names_no_folder() -> None:
     delivery = with_trust(
         delivered(
-            summary="By region.", assumptions=("EUR.",), caveats=("No September.",), checks=(check(),),
-            notebook="/home/ada/a.py", proof="/home/ada/a.proof.json",
+            summary="By region.",
+            assumptions=("EUR.",),
+            caveats=("No September.",),
+            checks=(check(),),
+            notebook="/home/ada/a.py",
+            proof="/home/ada/a.proof.json",
         )  # fmt: skip
     )
     first = replace(delivery.findings[0], statistics="p = 0.01")
-    text = report_markdown(replace(delivery, findings=(first, *delivery.findings[1:]), readings=("EUR.", "Q3 is late.")))
+    text = report_markdown(
+        replace(delivery, findings=(first, *delivery.findings[1:]), readings=("EUR.", "Q3 is late."))
+    )
     assert text == snapshot("""\
 # Revenue fell by 12 % (approx. 3.4 M EUR) in Q3, nearly all of it in Bergen.
 

@@ -30,7 +30,9 @@ FOUND = DeliveredFinding(says="It fell.")
 
 def table(rows: list[dict[str, Any]], total: int | None = None) -> CellOutput:
     data = json.dumps(json.dumps(rows)).replace("'", "&#39;")
-    markup = f"<marimo-ui-element><marimo-table data-data='{data}' data-total-rows='{total or len(rows)}'></marimo-table>"
+    markup = (
+        f"<marimo-ui-element><marimo-table data-data='{data}' data-total-rows='{total or len(rows)}'></marimo-table>"
+    )
     return CellOutput(mimetype="text/html", text="", data=f"{markup}</marimo-ui-element>")
 
 

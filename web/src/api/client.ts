@@ -158,7 +158,12 @@ export function upload(file: File, onShare: (share: number) => void): Promise<{ 
 /** Hand a file of the API to the person: a plain link could not carry the token. */
 export async function download(path: string, name: string): Promise<void> {
   const response = await request("GET", path, { headers: { Accept: "*/*" } });
-  const address = URL.createObjectURL(await response.blob());
+  save(await response.blob(), name);
+}
+
+/** Hand something to the person as a file of this name. */
+export function save(content: Blob, name: string): void {
+  const address = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -1,9 +1,11 @@
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 
 import { request } from "../api/client";
 import { ProblemBanner } from "./banner";
+import { Button } from "./button";
+import { copyPicture, pictureIn } from "./report-picture";
 import { Loading } from "./spinner";
-import { tell } from "./toast";
+import { tell, tellProblem } from "./toast";
 import css from "./parts.module.css";
 
 // The API's own policy for a report: a text that is handed in carries no headers, so it is said again in the text.
@@ -26,7 +28,34 @@ export function ReportFrame({ run, name }: { run: string; name: string }) {
   }, [run, name]);
   if (error !== null) return <ProblemBanner error={error} />;
   if (html === null) return <Loading what="Reading the report…" />;
-  return <Frame key={html} title={`Report ${name}`} html={html} />;
+  return (
+    <div className={css.reportBox}>
+      <CopyPicture html={html} name={name} />
+      <Frame key={html} title={`Report ${name}`} html={html} />
+    </div>
+  );
+}
+
+/** The report itself has no rights: what is to be pasted elsewhere is taken from its text. */
+function CopyPicture({ html, name }: { html: string; name: string }) {
+  const picture = useMemo(() => pictureIn(html), [html]);
+  const [isBusy, setBusy] = useState(false);
+  if (picture === null) return null;
+  const file = `${name.replace(/\.report(-\d+)?\.html$/, "")}.png`;
+  const copy = () => {
+    setBusy(true);
+    copyPicture(picture, file)
+      .then((how) => tell(how === "copied" ? "The picture is on the clipboard." : `The picture is saved as ${file}.`))
+      .catch(tellProblem)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <div className={css.reportBar}>
+      <Button size="small" isBusy={isBusy} onClick={copy}>
+        Copy picture
+      </Button>
+    </div>
+  );
 }
 
 /** An address could not carry the token, so the text itself is handed in; an empty sandbox gives it no rights at all. */

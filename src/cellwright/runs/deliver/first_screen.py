@@ -164,9 +164,7 @@ def _pieces(block: Sequence[Token], source: str) -> Iterator[_Passage]:
     match block[0].type:
         case "paragraph_open":
             for number, sentence in enumerate(_sentences(" ".join(inlines[0].split()))):
-                yield _Passage(
-                    kind="sentence", source=sentence, plain=_plain(sentence), begins_block=number == 0
-                )
+                yield _Passage(kind="sentence", source=sentence, plain=_plain(sentence), begins_block=number == 0)
         case "bullet_list_open" | "ordered_list_open" if _is_flat(block):
             for number, item in enumerate(inlines):
                 line = " ".join(item.split())
@@ -191,11 +189,7 @@ def _is_flat(block: Sequence[Token]) -> bool:
     """Whether every item of the list is one paragraph."""
     kinds = [token.type for token in block]
     known = {"inline", "paragraph_open", "paragraph_close", "list_item_open", "list_item_close", kinds[0], kinds[-1]}
-    return (
-        set(kinds) <= known
-        and kinds.count("inline") == kinds.count("list_item_open")
-        and kinds.count(kinds[0]) == 1
-    )
+    return set(kinds) <= known and kinds.count("inline") == kinds.count("list_item_open") and kinds.count(kinds[0]) == 1
 
 
 def _sentences(text: str) -> list[str]:

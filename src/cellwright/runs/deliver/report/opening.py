@@ -107,9 +107,7 @@ def _head(delivery: Delivery) -> str:
     goal = cut_goal(delivery)
     asked = f' <span class="goal" title="{escaped(delivery.goal)}">{escaped(goal)}</span>' if goal else ""
     badge = f'<span class="badge {delivery.status}">{SAYS[delivery.status]}</span>'
-    return (
-        f'<header><p class="asked">{badge}{asked}</p><h1 id="headline">{escaped(_headline(delivery))}</h1></header>'
-    )
+    return f'<header><p class="asked">{badge}{asked}</p><h1 id="headline">{escaped(_headline(delivery))}</h1></header>'
 
 
 def _headline(delivery: Delivery) -> str:

@@ -104,9 +104,7 @@ def charts_of_tables(
     return tuple(table.chart() for table in tables if table is not None)
 
 
-def _last_picture(
-    document: Document, outcomes: Mapping[CellId, CellOutcome], charts: Charts, taken: set[str]
-) -> str:
+def _last_picture(document: Document, outcomes: Mapping[CellId, CellOutcome], charts: Charts, taken: set[str]) -> str:
     """The last chart or image; else the last result, if it is a small table."""
     results = _results(document, outcomes)
     for cell in results:
