@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +24,8 @@ from tests.models.testbed import ModelTestbed
 from tests.runs.factory import ADA, Factory, Kernels, open_factory
 from tests.runs.histories import changes_in, undo_in_file
 
-SECTIONS = ["read", "quality", "look", "test", "findings", "tell"]
+SECTIONS = ["read", "answer"]
+FULL = ["read", "quality", "look", "test", "findings", "tell"]
 WORDS = "Compare revenue by region."
 LOCAL = '[tiers]\nsmart = ["ollama:x"]\n[endpoints.ollama]\nbase_url = "{address}"\n'
 
@@ -62,19 +64,48 @@ async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_o
         assert delivery.proof
         assert delivery.checks
         assert all(check.has_passed for check in delivery.checks)
-        assert "North" in delivery.answer
+        assert delivery.headline.startswith("North has the highest average revenue") or "North has the most" in delivery.headline
+        assert delivery.picture == "report_picture"
+        assert [each.cell for each in delivery.findings][:2] == ["report_finding_1", "report_finding_2"]
         assert (delivery.microdollars, delivery.tokens, testbed.provider.requests) == (0, 0, ())
         text = factory.notebook("first.py")
         assert text.index("# ") < text.index("read_csv")
         assert "import cellwright" not in text
         events = [each.event async for each in factory.runs.records.log.read_all(stream_of("r"))]
         steps = [event.name for event in events if isinstance(event, StepStarted)]
-        assert {"look at the data", "fit read", "tool apply", "see read", "tool read_tests"} <= set(steps)
+        assert {"look at the data", "fit read", "tool apply", "see read", "read what is told"} <= set(steps)
         assert {event.role for event in events if isinstance(event, AuditRecorded)} == {"analyst"}
         memory = run_folder(replace(Settings.read(), home=testbed.home), "r") / "desk.json"
-        assert [turn.key.rpartition("-")[2] for turn in changes_in(memory)[:6]] == SECTIONS
+        assert [turn.key.rpartition("-")[2] for turn in changes_in(memory)[:2]] == SECTIONS
         await undo_in_file(project / "first.py", memory)
         assert "read_csv" not in factory.notebook("first.py")
+
+
+@pytest.mark.slow
+async def test_asked_for_all_of_it_every_column_is_looked_at_and_every_test_made(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        (project / "first.py").write_text(notebook_source("import marimo as mo"))
+        delivery = await factory.deliver(analysts_goal(factory, depth="full"))
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert [(task.id, task.status) for task in delivery.tasks] == [(section, "done") for section in FULL]
+        assert "North" in delivery.answer
+        assert "all_tests" in factory.notebook("first.py")
+
+
+@pytest.mark.slow
+async def test_an_overview_is_chosen_from_every_comparison_and_says_how_many_there_were(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        (project / "first.py").write_text(notebook_source("import marimo as mo"))
+        delivery = await factory.deliver(analysts_goal(factory, "Tell me about this data."))
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert "revenue by region" in delivery.headline
+        assert re.search(r"\d+ comparisons were made and corrected together", delivery.trust)
+        assert "Mann-Whitney" in delivery.findings[0].statistics or "Brunner-Munzel" in delivery.findings[0].statistics
+        assert "def examine" not in factory.notebook("first.py")
 
 
 async def test_a_model_is_there_if_it_has_a_key_or_somebody_listens(
@@ -166,7 +197,7 @@ async def test_a_new_goal_midway_is_planned_anew_and_what_stays_the_same_is_kept
     async with open_factory(testbed, project, kernels) as factory:
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
         await factory.start(analysts_goal(factory))
-        await factory.until(lambda seen: _is(seen, "look", "done"))
+        await factory.until(lambda seen: _is(seen, "read", "done"))
         await steering_commands.change_goal(factory.runs.records, "r", "Compare revenue by channel.", ADA)
         delivery = await factory.delivery()
         assert (delivery.why, delivery.status) == ("", "done")
@@ -182,7 +213,7 @@ async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
         (project / "first.py").write_text(notebook_source("import marimo as mo"))
-        await factory.start(analysts_goal(factory))
+        await factory.start(analysts_goal(factory, depth="full"))
         await factory.until(lambda seen: seen.plan is not None)
         await steering_commands.pause(factory.runs.records, "r", ADA)
         await factory.asked("paused")

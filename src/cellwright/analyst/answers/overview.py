@@ -91,7 +91,8 @@ def _lead(frame: Frame) -> tuple[str, str]:
     groups = [label_of(name) for name, _ in frame.groups()][:2]
     by = f", by {listed(groups)}" if groups else ""
     time = f" from {span.first} to {span.last}" if span else ""
-    lead = f"{said(table)}: {{len({frame.variable}):,}} rows{time}{said(by)}"
+    rows = "row" if frame.table.rows == 1 else "rows"
+    lead = f"{said(table)}: {{len({frame.variable}):,}} {rows}{time}{said(by)}"
     measures = frame.measures()
     if when and span:
         step = STEPS[step_for(when[1], span)]

@@ -128,7 +128,7 @@ def doubled_cell(frame: Frame) -> CellDraft:
     """Rows that are there twice, and values far off."""
     raw = frame.names.as_read
     template = """
-_twice = int(<<raw>>.astype(str).duplicated().sum())
+_twice = int(<<raw>><<text>>.duplicated().sum())
 _numbers = <<frame>>.select_dtypes("number")
 _low, _high = _numbers.quantile(0.25), _numbers.quantile(0.75)
 far_off = ((_numbers < 4 * _low - 3 * _high) | (_numbers > 4 * _high - 3 * _low)).sum().sort_values(ascending=False)
@@ -138,7 +138,8 @@ doubled = {
     "bars": {str(_column): float(_count) for _column, _count in far_off.head(5).items()},
 }
 """
-    return CellDraft(name="doubled", code=code_from(template, raw=raw, frame=frame.variable))
+    text = "" if frame.table.reading.format == "csv" else ".map(str)"
+    return CellDraft(name="doubled", code=code_from(template, raw=raw, text=text, frame=frame.variable))
 
 
 def doubled_finding() -> Finding:
