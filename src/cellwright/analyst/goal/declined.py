@@ -14,18 +14,18 @@ from cellwright.analyst.goal.time_words import find_time
 from cellwright.analyst.goal.vocabulary import NEEDS_MODEL
 
 _OTHER_ASKS: Final = {
-    "a forecast or prediction": r"\b(?:will (?:we|the|our|i|it|there|they|\w+ (?:rise|fall|grow|be|drop|increase|decrease))"
-    r"|next (?:week|month|quarter|year|season|\d+)|tomorrow|in the future|projection|projected|outlook"
-    r"|expected (?:revenue|sales)|going to (?:be|sell|earn|have))\b",
+    "a forecast or prediction": r"\b(?:will (?:we|the|our|i|it|there|they)"
+    r"|will \w+ (?:rise|fall|grow|be|drop|increase|decrease)|tomorrow|in the future|projection|projected|outlook"
+    r"|next (?:week|month|quarter|year|season|\d+)|expected (?:revenue|sales)|going to (?:be|sell|earn|have))\b",
     "what would happen if things were different": r"\bwhat if\b|\bwhat (?:would|will|could) happen\b|\bwould\b.*\bif\b"
-    r"|\bif (?:we|i|you) (?:\w+ )?(?:doubled?|raised?|lower(?:ed)?|increased?|cut|stop(?:ped)?|had|closed?|drop(?:ped)?|were"
-    r"|change)\b|\bsuppose\b|\bsimulat\w*\b|\bscenarios?\b",
+    r"|\bif (?:we|i|you) (?:\w+ )?(?:doubled?|raised?|lower(?:ed)?|increased?|cut|stop(?:ped)?|had|closed?"
+    r"|drop(?:ped)?|were|change)\b|\bsuppose\b|\bsimulat\w*\b|\bscenarios?\b",
     "a figure of spread": r"\b(?:standard deviation|std|variance|percentiles?|quantiles?|quartiles?|skewness|kurtosis"
     r"|confidence interval)\b",
     "advice": r"\bshould (?:we|i|they|you|the|our|one)\b(?! (?:know|look|watch|see|expect))"
     r"|\bwhat (?:can|could|do) (?:we|i) do\b|\brecommendations?\b|\badvi[cs]e\b|\byour opinion\b|\bsuggest\w*\b"
-    r"|\bhow (?:can|could|do|might) (?:we|i|you) (?:increase|improve|grow|boost|raise|reduce|sell|make|get|fix|lower|cut"
-    r"|save|earn)\b|\bwhat do you (?:think|recommend|suggest)\b|\bstrategy\b|\bworth it\b|\bbest way to\b",
+    r"|\bhow (?:can|could|do|might) (?:we|i|you) (?:increase|improve|grow|boost|raise|reduce|sell|make|get|fix"
+    r"|lower|cut|save|earn)\b|\bwhat do you (?:think|recommend|suggest)\b|\bstrategy\b|\bworth it\b|\bbest way to\b",
     "a conversation": r"^\W*(?:hi|hello|hey|good morning|thanks?|thank you|hallo|moin)(?: there| all| you)?\W*$"
     r"|\bhow are you\b|\bwho are you\b|\bjokes?\b|\bsing\b|\bmeaning of life\b",
     "code to be written": r"\bwrite\b.*\b(?:sql|query|python|code|script|program)\b",

@@ -224,11 +224,11 @@ def _any_money(sentence: Sentence) -> KnownColumn | None:
 
 
 def _counter_place(sentence: Sentence) -> int | None:
-    folded = [word.folded for word in sentence.words]
+    folded, used = [word.folded for word in sentence.words], sentence.mentions.used
     for place in range(len(folded)):
-        if tuple(folded[place : place + 2]) in _COUNTERS and place not in sentence.mentions.used:
+        if tuple(folded[place : place + 2]) in _COUNTERS and place not in used:
             return place + 2
-        if folded[place] in _COUNT_WORDS and place not in sentence.mentions.used:
+        if folded[place] in _COUNT_WORDS and place not in used:
             return place + 1
     if sentence.says("how often", "wie oft"):
         return len(folded)
