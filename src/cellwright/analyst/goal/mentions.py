@@ -16,7 +16,7 @@ from cellwright.analyst.goal.data_names import (
     match_strength,
     same_value_words,
 )
-from cellwright.analyst.goal.goal_text import GoalWord, near_word
+from cellwright.analyst.goal.goal_text import GoalWord, fold, near_word
 from cellwright.analyst.goal.question import Aggregate
 from cellwright.analyst.goal.question_vocabulary import (
     ADJECTIVES,
@@ -31,6 +31,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     PIECES,
     PRICE,
     REVENUE,
+    REVENUE_VERBS,
     ROWS,
 )
 from cellwright.analyst.profile import TableProfile
@@ -61,6 +62,8 @@ class ColumnMention:
     """The word itself says that less of it is meant: `coldest`."""
     is_meant: bool = False
     """No name was said, but what it is about: `sells`, `cheapest`."""
+    is_noun: bool = True
+    """False of a verb or an adjective, which gives way to a measure that is named: `sells most pieces`."""
     how: Aggregate | None = None
     """What the word itself says is computed: the mean of an `order value`."""
 
@@ -164,6 +167,8 @@ class _Finder:
     def mention_at(self, place: int) -> ColumnMention | ValueMention | TableMention | None:
         word = self.words[place]
         column = self.column_at(place)
+        if column and word.folded in REVENUE and column.known.role != "measure" and not _is_exact(column, self.words):
+            column = None
         value = self.value_at(place)
         if value and not (column and _is_exact(column, self.words) and len(column.at) >= len(value.at)):
             return value
@@ -307,8 +312,16 @@ class _Finder:
         computed = f"the {how} of " if how else ""
         note = f"“{said[:1].upper()}{said[1:]}” was read as {computed}{known.column.name[:60]}."
         default = "mean" if how == "mean" else None
+        is_noun = fold(said) not in REVENUE_VERBS and fold(said) not in ADJECTIVES
         return ColumnMention(
-            at=(place,), known=known, said=said, note=note, is_lowest=is_lowest, is_meant=True, how=default
+            at=(place,),
+            known=known,
+            said=said,
+            note=note,
+            is_lowest=is_lowest,
+            is_meant=True,
+            is_noun=is_noun,
+            how=default,
         )
 
     def _money(self) -> KnownColumn | None:

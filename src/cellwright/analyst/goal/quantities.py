@@ -68,7 +68,7 @@ def read_quantity(sentence: Sentence, filters: FilterReading, *, has_groups: boo
     measures = measure_mentions(sentence)
     if measures:
         undivided = [each for each in measures if sentence.lead(each.at[0]) not in {"per", "pro", "je"}] or measures
-        named = [each for each in undivided if not each.is_meant]
+        named = [each for each in undivided if each.is_noun]
         chosen = (named or undivided)[0]
         return of_measure(sentence, chosen, has_groups=has_groups)
     if sentence.says("how much", "wie viel") and (money := _any_money(sentence)):
