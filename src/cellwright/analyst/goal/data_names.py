@@ -37,6 +37,7 @@ TIME_PARTS: Final = words_in("year month day date time week quarter hour jahr mo
 _SMALL: Final = words_in("by of at on in to is has are the for from with was were")
 _MAX_TEXT_VALUES: Final = 60
 _MAX_VALUE_LENGTH: Final = 60
+_NO_VALUES: Final = frozenset({"total-rows", "sentinel", "placeholder-nulls"})
 _FIRST_WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -62,7 +63,7 @@ def match_strength(word: str, part: str) -> int:
     return int(part in _SAME_NAMES.get(word, ()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KnownColumn:
     """A column and what it may be called."""
 
@@ -227,26 +228,38 @@ class DataNames:
     def values_said(self, stems: frozenset[str]) -> list[KnownValue]:
         """Values whose first word is among these, each with all its spellings; the main table's first."""
         said = stems | {other for stem in stems for other in _SAME_VALUES.get(stem, ())}
-        found: list[KnownValue] = []
+        found: dict[KnownColumn, list[str]] = {}
+        for stem in said:
+            for known, value in self._values_by_stem.get(stem, ()):
+                if said.issuperset(name_parts(value)):
+                    found.setdefault(known, []).append(value)
+        ordered = sorted(found.items(), key=lambda each: each[0].order)
+        return [made for known, values in ordered for made in _spelt(known, values)]
+
+    @cached_property
+    def _values_by_stem(self) -> dict[str, list[tuple[KnownColumn, str]]]:
+        """The stem of each value's first word → the values and their columns."""
+        found: defaultdict[str, list[tuple[KnownColumn, str]]] = defaultdict(list)
         for known in self.columns:
-            if known.role in {"group", "flag"} and (values := _values(known)):
-                found += self._groups(known, values, said)
+            if known.role in {"group", "flag"}:
+                for value in _values(known):
+                    found[_first_stem(value)].append((known, value))
         return found
 
-    def _groups(self, known: KnownColumn, values: list[str], said: frozenset[str] | set[str]) -> Iterator[KnownValue]:
-        matching = [value for value in values if (first := _first_stem(value)) and first in said]
-        if not matching:
-            return
-        grouped: dict[tuple[str, ...], list[str]] = {}
-        spelt = [oddity.values for oddity in known.table.oddities if oddity.kind == "near-duplicate-labels"
-                 and oddity.column == known.column.name]  # fmt: skip
-        leader = {value: group[0] for group in spelt for value in group}
-        for value in values:
-            grouped.setdefault(name_parts(leader.get(value, value)), []).append(value)
-        for value in dict.fromkeys(matching):
-            parts = name_parts(value)
-            spellings = grouped.get(name_parts(leader.get(value, value)), [value])
-            yield KnownValue(known, tuple(dict.fromkeys(spellings)), parts)
+
+def _spelt(known: KnownColumn, matching: list[str]) -> Iterator[KnownValue]:
+    """Some values of a column, each with all its spellings there."""
+    values = _values(known)
+    grouped: dict[tuple[str, ...], list[str]] = {}
+    spelt = [oddity.values for oddity in known.table.oddities if oddity.kind == "near-duplicate-labels"
+             and oddity.column == known.column.name]  # fmt: skip
+    leader = {value: group[0] for group in spelt for value in group}
+    for value in values:
+        grouped.setdefault(name_parts(leader.get(value, value)), []).append(value)
+    for value in dict.fromkeys(matching):
+        parts = name_parts(value)
+        spellings = grouped.get(name_parts(leader.get(value, value)), [value])
+        yield KnownValue(known, tuple(dict.fromkeys(spellings)), parts)
 
 
 def same_value_words(stem: str) -> frozenset[str]:
@@ -281,8 +294,8 @@ def _values(known: KnownColumn) -> list[str]:
     column = known.column
     if column.meaning == "text" and column.distinct > _MAX_TEXT_VALUES:
         return []
-    labels = {value for oddity in known.table.oddities if oddity.column == column.name
-              and oddity.kind in {"total-rows", "sentinel", "placeholder-nulls"} for value in oddity.values}  # fmt: skip
+    odd = (each for each in known.table.oddities if each.column == column.name)
+    labels = {value for each in odd if each.kind in _NO_VALUES for value in each.values}
     values = dict.fromkeys([*(entry.value for entry in column.common), *column.examples])
     return [
         value for value in values if value != column.name and value not in labels and len(value) <= _MAX_VALUE_LENGTH

@@ -162,24 +162,27 @@ def _moments(words: str, covered: TimeCoverage) -> Iterator[_Moment]:
             yield _Moment(at, to, text, "half", 7 if is_second else 1, 12 if is_second else 6, year)
         elif month := match["month"]:
             is_plain = month.casefold() not in _WORDY or (month[0].isupper() and at > 0) or match["monthyear"]
-            if is_plain or re.search(_TIME_WORDS, words[:at], re.IGNORECASE):
+            if is_plain or re.search(_TIME_WORDS, _just_before(words, at), re.IGNORECASE):
                 number, year = _MONTHS[month.casefold()], int(match["monthyear"]) if match["monthyear"] else None
                 yield _day_of(words, _Moment(at, to, text, "month", number, number, year))
         elif season := match["season"]:
             year, first = int(match["seasonyear"]) if match["seasonyear"] else None, _SEASONS[season.casefold()]
             yield _Moment(at, to, text, "season", first, first + 2, year)
-        elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1 or re.search(
-            _YEAR_WORDS, words[:at]
+        elif covered.first.year - 1 <= int(match["year"]) <= covered.last.year + 1 or _YEAR_WORDS.search(
+            _just_before(words, at)
         ):
             yield _Moment(at, to, text, "year", 1, 12, int(match["year"]))
 
 
 def _day_of(words: str, moment: _Moment) -> _Moment:
     """The day of a month, where one is named with its year: `17 October 2024`, `October 17, 2024`."""
-    before = re.search(r"\b(\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?$", words[: moment.start], re.IGNORECASE)
+    before = re.search(
+        r"\b(\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?$", _just_before(words, moment.start), re.IGNORECASE
+    )
     behind = re.match(rf"\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+({_YEAR})\b", words[moment.end :], re.IGNORECASE)
     if before and moment.year:
-        number, year, start, end = before[1], moment.year, before.start(), moment.end
+        start = moment.start - len(_just_before(words, moment.start)) + before.start()
+        number, year, end = before[1], moment.year, moment.end
     elif behind and not moment.year:
         number, year, start, end = behind[1], int(behind[2]), moment.start, moment.end + behind.end()
     else:
@@ -188,6 +191,11 @@ def _day_of(words: str, moment: _Moment) -> _Moment:
     if day is None:
         return moment
     return replace(moment, start=start, end=end, words=words[start:end], unit="day", year=year, day=day)
+
+
+def _just_before(words: str, place: int) -> str:
+    """The words that lead something in: enough of them, however long the goal is."""
+    return words[max(0, place - 40) : place]
 
 
 def parse_day(text: str) -> date | None:
@@ -233,7 +241,7 @@ def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> 
     while place < len(moments):
         moment = moments[place]
         first, last = _bounds(moment)
-        opener = re.search(r"(\w+)(?:\s+(?:the|in|from|end of|start of))?\s+$", words[: moment.start])
+        opener = re.search(r"(\w+)(?:\s+(?:the|in|from|end of|start of))?\s+$", _just_before(words, moment.start))
         kind = _OPENERS.get(opener[1].casefold(), "") if opener else ""
         following = moments[place + 1] if place + 1 < len(moments) else None
         if following and _is_range(words, moment, following):

@@ -14,24 +14,23 @@ from cellwright.analyst.goal.time_words import find_time
 from cellwright.analyst.goal.vocabulary import NEEDS_MODEL
 
 _OTHER_ASKS: Final = {
-    "a forecast or prediction": r"\b(?:will (?:we|the|our|i|it|there|they|\w+ (?:rise|fall|grow|be|drop|increase|decrease))"
-    r"|next (?:week|month|quarter|year|season|\d+)|tomorrow|in the future|projection|projected|outlook"
-    r"|expected (?:revenue|sales)|going to (?:be|sell|earn|have))\b",
+    "a forecast or prediction": r"\b(?:will (?:we|the|our|i|it|there|they)"
+    r"|will \w+ (?:rise|fall|grow|be|drop|increase|decrease)|tomorrow|in the future|projection|projected|outlook"
+    r"|next (?:week|month|quarter|year|season|\d+)|expected (?:revenue|sales)|going to (?:be|sell|earn|have))\b",
     "what would happen if things were different": r"\bwhat if\b|\bwhat (?:would|will|could) happen\b|\bwould\b.*\bif\b"
-    r"|\bif (?:we|i|you) (?:\w+ )?(?:doubled?|raised?|lower(?:ed)?|increased?|cut|stop(?:ped)?|had|closed?|drop(?:ped)?|were"
-    r"|change)\b|\bsuppose\b|\bsimulat\w*\b|\bscenarios?\b",
+    r"|\bif (?:we|i|you) (?:\w+ )?(?:doubled?|raised?|lower(?:ed)?|increased?|cut|stop(?:ped)?|had|closed?"
+    r"|drop(?:ped)?|were|change)\b|\bsuppose\b|\bsimulat\w*\b|\bscenarios?\b",
     "a figure of spread": r"\b(?:standard deviation|std|variance|percentiles?|quantiles?|quartiles?|skewness|kurtosis"
     r"|confidence interval)\b",
     "advice": r"\bshould (?:we|i|they|you|the|our|one)\b(?! (?:know|look|watch|see|expect))"
     r"|\bwhat (?:can|could|do) (?:we|i) do\b|\brecommendations?\b|\badvi[cs]e\b|\byour opinion\b|\bsuggest\w*\b"
-    r"|\bhow (?:can|could|do|might) (?:we|i|you) (?:increase|improve|grow|boost|raise|reduce|sell|make|get|fix|lower|cut"
-    r"|save|earn)\b|\bwhat do you (?:think|recommend|suggest)\b|\bstrategy\b|\bworth it\b|\bbest way to\b",
+    r"|\bhow (?:can|could|do|might) (?:we|i|you) (?:increase|improve|grow|boost|raise|reduce|sell|make|get|fix"
+    r"|lower|cut|save|earn)\b|\bwhat do you (?:think|recommend|suggest)\b|\bstrategy\b|\bworth it\b|\bbest way to\b",
     "a conversation": r"^\W*(?:hi|hello|hey|good morning|thanks?|thank you|hallo|moin)(?: there| all| you)?\W*$"
     r"|\bhow are you\b|\bwho are you\b|\bjokes?\b|\bsing\b|\bmeaning of life\b",
     "code to be written": r"\bwrite\b.*\b(?:sql|query|python|code|script|program)\b",
-    "an action outside the notebook": r"^\W*(?:please )?(?:send|e-?mail|delete|remove|drop|update|upload|publish|deploy"
-    r"|export|save|download|buy|order|book|call|print)\b "
-    r"(?!by|phone|in|on|at|per|value|volume|count|number|size|amount|frequency|trend|total)",
+    "an action outside the notebook": r"^\W*(?:please )?(?:send|e-?mail|delete|remove|update|upload|publish|deploy"
+    r"|export|save|download|drop (?:the )?(?:columns?|rows?|tables?|duplicates?))\b",
     "a text to be written": r"\b(?:write|draft|compose)\b.*"
     r"\b(?:report|newsletter|memo|summary for|tweet|announcement|presentation|slides?|mail|text)\b",
     "a machine-learning model": r"\b(?:machine learning|neural net\w*|random forest|xgboost|churn (?:model|prediction)"

@@ -50,9 +50,11 @@ def split_words(text: str) -> tuple[GoalWord, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=16_384)
 def name_parts(name: str) -> tuple[str, ...]:
     """The stems in a name."""
-    return tuple(word.stem for word in split_words(name))
+    pieces = (piece for word in _WORD.findall(name) for piece in (_HUMP.split(word) if not word.islower() else (word,)))
+    return tuple(singular(fold(piece)) for piece in pieces)
 
 
 @lru_cache(maxsize=4096)
@@ -64,6 +66,7 @@ def fold(text: str) -> str:
     return "".join(sign for sign in folded if not unicodedata.combining(sign))
 
 
+@lru_cache(maxsize=4096)
 def singular(word: str) -> str:
     """A folded word without the ending of a plural."""
     if len(word) > 4 and word.endswith("ies"):
@@ -71,6 +74,7 @@ def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
+@lru_cache(maxsize=4096)
 def root(stem: str) -> str:
     """A stem without the ending of a verb: `returned`, `shipping`."""
     for ending, least in _ENDINGS:

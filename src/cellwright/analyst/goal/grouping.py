@@ -49,7 +49,7 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
         if _groups_by(kind, sentence, mention):
             placed.append((mention.at[0], mention.known.name))
             notes += [mention.note] if mention.note else []
-        elif mention.known.role == "measure" and kind not in {"relation", "drivers"} and not mention.is_meant:
+        elif mention.known.role == "measure" and kind not in {"relation", "drivers"} and mention.is_noun:
             notes.append(f"One measure is looked at: {mention.known.column.name[:60]} is left out.")
     skipped = threshold_tables(sentence)
     for mention in sentence.mentions.tables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +16,7 @@ from cellwright.analyst.goal.data_names import (
     match_strength,
     same_value_words,
 )
-from cellwright.analyst.goal.goal_text import GoalWord, near_word
+from cellwright.analyst.goal.goal_text import GoalWord, fold, near_word
 from cellwright.analyst.goal.question import Aggregate
 from cellwright.analyst.goal.question_vocabulary import (
     ADJECTIVES,
@@ -30,6 +31,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     PIECES,
     PRICE,
     REVENUE,
+    REVENUE_VERBS,
     ROWS,
 )
 from cellwright.analyst.profile import TableProfile
@@ -39,7 +41,10 @@ _PERSONS: Final = ("customer", "respondent", "person", "patient", "user", "membe
 _BASKETS: Final = frozenset({"order", "basket", "cart", "ticket", "purchase", "transaction", "invoice"})
 _BETWEEN: Final = ARTICLES | frozenset({"of", "at", "in", "for", "from", "did", "doe", "do"})
 """Stems that may stand between the parts of a name: `the wind at T2`."""
+_MAX_MENTIONS: Final = 40
 _MAX_CORRECTED: Final = 6
+_MAX_UNKNOWN: Final = 12
+"""Words that may be slips of a finger; a goal with more is in words that nobody here knows."""
 _SPOKEN: Final = frozenset({*ADJECTIVES, *EVENTS, *ARRIVALS, *ROWS, *NUMBER_WORDS})
 
 
@@ -57,6 +62,8 @@ class ColumnMention:
     """The word itself says that less of it is meant: `coldest`."""
     is_meant: bool = False
     """No name was said, but what it is about: `sells`, `cheapest`."""
+    is_noun: bool = True
+    """False of a verb or an adjective, which gives way to a measure that is named: `sells most pieces`."""
     how: Aggregate | None = None
     """What the word itself says is computed: the mean of an `order value`."""
 
@@ -103,6 +110,8 @@ def find_mentions(words: Sequence[GoalWord], names: DataNames, taken: set[int]) 
     for place in range(len(words)):
         if place in finder.taken:
             continue
+        if len(found.columns) + len(found.values) + len(found.tables) >= _MAX_MENTIONS:
+            break
         mention = finder.mention_at(place)
         match mention:
             case ColumnMention():
@@ -121,10 +130,13 @@ def find_mentions(words: Sequence[GoalWord], names: DataNames, taken: set[int]) 
 def correct_spelling(words: Sequence[GoalWord], names: DataNames) -> tuple[tuple[GoalWord, ...], list[str]]:
     """The words with slips of a finger put right, where only one word of the data or of questions can be meant."""
     known: set[str] | None = None
-    fixed, notes = list(words), list[str]()
+    fixed, notes, unknown = list(words), list[str](), 0
     for place, word in enumerate(words):
         if len(notes) >= _MAX_CORRECTED or len(word.text) < 5 or is_known(word, names):
             continue
+        unknown += 1
+        if unknown > _MAX_UNKNOWN:
+            break
         if known is None:
             tables = (part for parts in names.table_words.values() for part in parts)
             known = {*names.by_part, *REVENUE, *(KNOWN - LIGHT), *tables}
@@ -145,13 +157,18 @@ class _Finder:
     def __init__(self, words: Sequence[GoalWord], names: DataNames, taken: set[int]) -> None:
         self.words, self.names, self.taken = words, names, taken
         stems = frozenset(word.stem for word in words)
-        self.values = names.values_said(stems)
+        self.values: defaultdict[str, list[KnownValue]] = defaultdict(list)
+        for value in names.values_said(stems):
+            if value.parts:
+                self.values[value.parts[0]].append(value)
         self.main = names.main.name if names.main else ""
         self.seen: dict[tuple[str, ...], list[tuple[tuple[int, ...], KnownColumn, tuple[int, ...]]]] = {}
 
     def mention_at(self, place: int) -> ColumnMention | ValueMention | TableMention | None:
         word = self.words[place]
         column = self.column_at(place)
+        if column and word.folded in REVENUE and column.known.role != "measure" and not _is_exact(column, self.words):
+            column = None
         value = self.value_at(place)
         if value and not (column and _is_exact(column, self.words) and len(column.at) >= len(value.at)):
             return value
@@ -208,7 +225,7 @@ class _Finder:
         strength, known, places = matching[0]
         at = tuple(place + each for each in places)
         said = " ".join(self.words[each].text for each in at)[:60]
-        ties = [other for score, other, _ in matching[1:] if score[:4] == strength[:4] and other.role == known.role]
+        ties = [other for score, other, _ in matching[1:] if score[:5] == strength[:5] and other.role == known.role]
         return ColumnMention(at=at, known=known, said=said, note=self._tie_note(said, known, ties))
 
     def _score(
@@ -228,8 +245,9 @@ class _Finder:
         is_time_only = all(part in TIME_PARTS for part in said)
         if 0 not in places or is_time_only or (known.role == "time" and missing):
             return None
-        places += self._more(known, window, places)
-        score = (int(not missing), len(said), strength, -len(missing), -known.order)
+        more = self._more(known, window, places)
+        places += more
+        score = (int(not missing), len(said), strength, -len(missing), len(more), -known.order)
         return score, known, tuple(sorted(places))
 
     @staticmethod
@@ -294,8 +312,16 @@ class _Finder:
         computed = f"the {how} of " if how else ""
         note = f"“{said[:1].upper()}{said[1:]}” was read as {computed}{known.column.name[:60]}."
         default = "mean" if how == "mean" else None
+        is_noun = fold(said) not in REVENUE_VERBS and fold(said) not in ADJECTIVES
         return ColumnMention(
-            at=(place,), known=known, said=said, note=note, is_lowest=is_lowest, is_meant=True, how=default
+            at=(place,),
+            known=known,
+            said=said,
+            note=note,
+            is_lowest=is_lowest,
+            is_meant=True,
+            is_noun=is_noun,
+            how=default,
         )
 
     def _money(self) -> KnownColumn | None:
@@ -309,7 +335,9 @@ class _Finder:
     # ── values ──
 
     def value_at(self, place: int) -> ValueMention | None:
-        fitting = [(value, at) for value in self.values if (at := self._value_places(value, place))]
+        known = [value for stem in same_value_words(self.words[place].stem) for value in self.values.get(stem, ())]
+        known.sort(key=lambda value: value.owner.order)
+        fitting = [(value, at) for value in known if (at := self._value_places(value, place))]
         if not fitting:
             return None
         longest = max(len(at) for _, at in fitting)

@@ -13,6 +13,7 @@ from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, CURRENCY_WOR
 from cellwright.analyst.goal.vocabulary import words_in
 
 _MAX_TOP: Final = 1_000
+_MAX_COMPARISONS: Final = 12
 _PHRASES: Final[dict[tuple[str, ...], Comparison]] = {
     tuple(phrase.split()): comparison
     for comparison, phrases in (
@@ -76,6 +77,8 @@ def find_numbers(text: str, words: Sequence[GoalWord], taken: set[int]) -> list[
         number = None if place in used else parse_number(word.folded)
         if number is None:
             continue
+        if len(found) >= _MAX_COMPARISONS:
+            break
         if pair := _between(text, words, place, used):
             found += pair
         elif one := _comparison(text, words, place, number):

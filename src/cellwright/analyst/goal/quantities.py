@@ -68,7 +68,7 @@ def read_quantity(sentence: Sentence, filters: FilterReading, *, has_groups: boo
     measures = measure_mentions(sentence)
     if measures:
         undivided = [each for each in measures if sentence.lead(each.at[0]) not in {"per", "pro", "je"}] or measures
-        named = [each for each in undivided if not each.is_meant]
+        named = [each for each in undivided if each.is_noun]
         chosen = (named or undivided)[0]
         return of_measure(sentence, chosen, has_groups=has_groups)
     if sentence.says("how much", "wie viel") and (money := _any_money(sentence)):
@@ -224,11 +224,11 @@ def _any_money(sentence: Sentence) -> KnownColumn | None:
 
 
 def _counter_place(sentence: Sentence) -> int | None:
-    folded = [word.folded for word in sentence.words]
+    folded, used = [word.folded for word in sentence.words], sentence.mentions.used
     for place in range(len(folded)):
-        if tuple(folded[place : place + 2]) in _COUNTERS and place not in sentence.mentions.used:
+        if tuple(folded[place : place + 2]) in _COUNTERS and place not in used:
             return place + 2
-        if folded[place] in _COUNT_WORDS and place not in sentence.mentions.used:
+        if folded[place] in _COUNT_WORDS and place not in used:
             return place + 1
     if sentence.says("how often", "wie oft"):
         return len(folded)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from cellwright.analyst.goal.data_names import DataNames
@@ -32,6 +33,7 @@ from cellwright.analyst.goal.unexplained import find_unexplained
 from cellwright.analyst.profile import Profile, TableProfile
 
 _MAX_GOAL_LENGTH: Final = 2_000
+_MAX_NEAREST: Final = 3
 _WHOLE_SENTENCE: Final = frozenset({"what would happen if things were different", "advice", "a conversation"})
 """Asked for, they are what the whole goal is about: no part of it is answered alone."""
 
@@ -205,8 +207,8 @@ def _checked(answer: Question | DeclinedQuestion, names: DataNames) -> Question 
     """The same; of a declined one only with nearest questions that can indeed be answered."""
     if isinstance(answer, Question):
         return answer
-    kept = tuple(each for each in answer.nearest if _is_answered(each, names))
-    return replace(answer, nearest=kept[:3])
+    kept = islice((each for each in answer.nearest if _is_answered(each, names)), _MAX_NEAREST)
+    return replace(answer, nearest=tuple(kept))
 
 
 def _is_answered(text: str, names: DataNames) -> bool:

@@ -250,12 +250,12 @@ LIGHT: Final = words_in(
     # how much, in words
     "high higher low lower big bigger small smaller large larger great greater good better bad worse worst best",
     "strong stronger weak weaker significant significantly really clearly real main whole entire full biggest",
-    "smallest several likely should getting become becoming became produce produces produced generate generates generated",
-    "deliver delivered receive received occur occurs occurred record recorded measured observed reach reached",
-    "achieve achieved behave seen particular specific certain different distinct unique similar equal equally",
-    "relative relatively compared absolute slightly sharply suddenly steadily last first next previous early late",
-    "earlier later recent recently long short ago back old new actual normal per ratio versus perform performs",
-    "performed performing performance doing",
+    "smallest several likely should getting become becoming became produce produces produced generate generates",
+    "generated deliver delivered receive received occur occurs occurred record recorded measured observed reach",
+    "reached achieve achieved behave seen particular specific certain different distinct unique similar equal",
+    "equally relative relatively compared absolute slightly sharply suddenly steadily last first next previous",
+    "early late earlier later recent recently long short ago back old new actual normal per ratio versus perform",
+    "performs performed performing performance doing",
     # time
     "time day days daily week weeks weekly weekday weekdays weekend weekends month months monthly quarter quarters",
     "quarterly year years yearly annual annually hour hours hourly calendar date today yesterday monday tuesday",
@@ -272,8 +272,8 @@ LIGHT: Final = words_in(
 )
 """Words that may be passed over: the question is the same without them, or their meaning is read elsewhere."""
 KNOWN: Final = frozenset().union(
-    LIGHT, MEAN, MEDIAN, SUM, HIGHEST, LOWEST, MOST, DISTINCT, COUNTED_OFTEN, SHARE, WHY, MOVED, TREND, COMPARE, RELATION,
-    INFLUENCE, DRIVERS, OUTLIERS, QUALITY, OVERVIEW, DISTRIBUTION, GROUPERS, NEGATORS, JOINERS, ARTICLES,
+    LIGHT, MEAN, MEDIAN, SUM, HIGHEST, LOWEST, MOST, DISTINCT, COUNTED_OFTEN, SHARE, WHY, MOVED, TREND, COMPARE,
+    RELATION, INFLUENCE, DRIVERS, OUTLIERS, QUALITY, OVERVIEW, DISTRIBUTION, GROUPERS, NEGATORS, JOINERS, ARTICLES,
 )  # fmt: skip
 """Every word that a question may have without naming anything of the data."""
 NUMBER_WORDS: Final = {

@@ -58,7 +58,7 @@ def _as_mean(found: QuantityReading) -> QuantityReading:
 
 
 def _ordered(sentence: Sentence, measures: list[ColumnMention]) -> tuple[ColumnMention, ColumnMention]:
-    """What is explained, then what explains it: the price, in `does weight affect price`, `do heavier ones cost more`."""
+    """What is explained, then what explains it: the price, in `does weight affect price`."""
     first, second = measures[0], measures[1]
     is_of_first = first.is_meant and first.said.casefold().endswith("er")
     return (second, first) if sentence.has(INFLUENCE) or is_of_first else (first, second)

@@ -86,12 +86,10 @@ def find_time(names: DataNames, tables: Sequence[str]) -> tuple[NamedColumn, Tim
 def read_spans(text: str, words: Sequence[GoalWord], covered: TimeCoverage) -> tuple[tuple[DateRange, ...], set[int]]:
     """The spans that a goal names, and which of its words name them."""
     found = find_date_ranges(text, covered)
-    places = {
-        place
-        for each in found
-        for place, word in enumerate(words)
-        if word.start < each.end and each.start < word.end
-    }  # fmt: skip
+    said = bytearray(len(text) + 1)
+    for each in found:
+        said[each.start : each.end] = b"x" * (each.end - each.start)
+    places = {place for place, word in enumerate(words) if any(said[word.start : word.end])}
     return _distinct(found), places
 
 
