@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from cellwright.analyst.answers.change import change_story
 from cellwright.analyst.answers.frames import Frame, far_values, frame_of, whole_frame
-from cellwright.analyst.answers.groups import figure_story, group_key, group_story, share_story
+from cellwright.analyst.answers.groups import figure_story, group_story, share_story
 from cellwright.analyst.answers.overview import overview_story
 from cellwright.analyst.answers.quality import outliers_story, quality_story
 from cellwright.analyst.answers.relation import drivers_story, relation_story
-from cellwright.analyst.answers.selection import Selection, selection_of
 from cellwright.analyst.answers.story import Measure, Story, measure_of
 from cellwright.analyst.answers.trend import trend_story
 from cellwright.analyst.drafts import CellDraft, TestRow
@@ -119,15 +118,6 @@ def _with_weight_of_far_values(question: Question, frame: Frame, story: Story) -
         f"_part = selected.loc[_is_far, {column}].sum() / (selected[{column}].sum() or 1)\n"
         f'far_off = f"{{_is_far.sum():,}} values far off all others make up {{_part:.0%}} of the sum." if _is_far.any() else ""'
     )
-    found = group_key(question, rows) if isinstance(rows := selection_of(question, frame), Selection) else ""
-    if question.kind in ("ranking", "groups") and not isinstance(found, str):
-        # Who is first because of them is not first.
-        without = measure.by("selected[~_is_far]", found[0])
-        side = "idxmin" if question.is_lowest else "idxmax"
-        code += (
-            f"\n_first = str({without}.{side}()) if _is_far.any() else ranked.index[0]\n"
-            'far_off += f" Without them {_first} comes first." if _is_far.any() and _first != ranked.index[0] else ""'
-        )
     cell = CellDraft(name="far_off", code=code)
     return replace(story, cells=(*story.cells, cell), trust=(*story.trust, "far_off"))
 

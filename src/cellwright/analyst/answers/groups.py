@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from cellwright.analyst.answers.frames import Frame
+from cellwright.analyst.answers.frames import Frame, far_values
 from cellwright.analyst.answers.selection import Selection, selection_of
 from cellwright.analyst.answers.spans import STEPS, step_for
 from cellwright.analyst.answers.story import (
@@ -42,7 +42,7 @@ def group_story(question: Question, frame: Frame, measure: Measure) -> Story | s
     if isinstance(found, str):
         return found
     key, label, columns = found
-    cells = [rows.cell, _result_cell(measure, key), _ranked_cell(question, rows, measure, label)]
+    cells = [rows.cell, _result_cell(measure, key), _ranked_cell(question, rows, measure, key)]
     findings = [_spread(measure, label)]
     if measure.quantity.how == "sum":
         cells.append(_made_cell(measure, key, plain(frame.table.name, 30)))
@@ -205,8 +205,8 @@ result.index = result.index.map(lambda _each: " × ".join(map(str, _each)) if is
     return CellDraft(name="result", code=code_from(template, by=measure.by("selected", key)))
 
 
-def _ranked_cell(question: Question, rows: Selection, measure: Measure, label: str) -> CellDraft:
-    """The headline: who is first, and by how far."""
+def _ranked_cell(question: Question, rows: Selection, measure: Measure, key: str) -> CellDraft:
+    """The headline: who is first, and by how far; and whether a few values far off all others decide that."""
     order = "result.iloc[::-1]" if question.is_lowest else "result"
     word = "least" if question.is_lowest else "most"
     template = """
@@ -235,7 +235,13 @@ _figures = [f"{_label} ({FIGURE(_value)})" for _label, _value in ranked.items()]
             'if len(ranked) else "Nothing is there to compare"\n'
             f'headline += f"; {{ranked.index[-1]}} the {other}: {{FIGURE(ranked.iloc[-1])}}" if len(ranked) > 1 else ""'
         )
-    del label
+    values = far_values(rows.frame, measure.column) if measure.quantity.how in ("sum", "mean") else []
+    if values:
+        without = measure.by(f"selected[~selected[{literal(measure.column)}].isin({code_of(values)})]", key)
+        lines += (
+            f"\n_usual = {without}.{'idxmin' if question.is_lowest else 'idxmax'}() if len(ranked) else None\n"
+            'headline += f"; without values far off all others it is {_usual}" if len(ranked) and str(_usual) != ranked.index[0] else ""'
+        )
     code = code_from(template, order=order, lines=lines)
     return CellDraft(name="headline", code=code_from(code, measure))
 
