@@ -40,7 +40,7 @@ def overview_story(profile: Profile, frame: Frame, tests: Sequence[TestRow]) -> 
     found = [_WRITERS[row.kind](row, frame, number) for number, row in enumerate(chosen, start=1)]
     lead, picture = _lead(frame)
     # The picture is the first thing found; else the data itself.
-    strongest = f'; strongest: {{finding_1["strongest"]}}' if found else ""
+    strongest = "; strongest: {finding_1['strongest']}" if found else ""
     certain = sum(row.is_finding for row in tests)
     problems = problems_of(profile)
     template = """
