@@ -176,7 +176,29 @@ compare web and phone orders
 is revenue higher in the South than in the North
     groups, sum(orders.amount), by customers.region, where region in South|North
 Do firms buy more pieces than private customers?
-    groups, sum(orders.quantity), by customers.segment, where segment in Business|Private
+    groups, mean(orders.quantity), by customers.segment, where segment in Business|Private
+can you show me how many orders each packer handled
+    groups, count(orders), by orders.packed_by
+revenue by product category
+    groups, sum(orders.amount), by orders.product_group
+which customer segment spends more per order
+    ranking, mean(orders.amount), by customers.segment
+compare revenue of Q3 2025 with the previous quarter
+    change, sum(orders.amount), in 2025-07-01..2025-09-30, in 2025-04-01..2025-06-30, of order_date
+how many orders are delivered within 3 days
+    figure, count(orders), where shipping_days <= 3
+how many kg did we ship in 2025
+    figure, sum(orders.weight_kg), in 2025-01-01..2025-12-31, of order_date
+how many items per order
+    figure, mean(orders.quantity)
+satisfaction by channel
+    groups, mean(customers.satisfaction), by orders.channel
+which channel do business customers prefer
+    ranking, count(orders), by orders.channel, where segment in Business
+customers by birth year
+    groups, count(customers), by customers.birth_year
+how many columns are there
+    overview
 are business customers more satisfied?
     groups, mean(customers.satisfaction), by customers.segment
 do phone orders take longer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cellwright.analyst.goal.filters import FilterReading
-from cellwright.analyst.goal.quantities import measure_mentions
+from cellwright.analyst.goal.measures import measure_mentions
 from cellwright.analyst.goal.question import QuestionKind, ValueFilter
 from cellwright.analyst.goal.question_vocabulary import (
     COMPARE,
@@ -20,6 +20,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     QUALITY,
     RANKERS,
     RELATION,
+    ROWS,
     SHARE,
     TREND,
     WHY,
@@ -36,7 +37,7 @@ _FLAWS: Final = words_in(
 """Flaws that can be counted; other words of quality say something else behind `how many`: `complete orders`."""
 _HOW_IS_IT: Final = (
     "is the business doing", "is business going", "are we doing", "is the shop doing", "are things going",
-    "is it going", "is business", "business doing", "is our business doing",
+    "is it going", "how is business", "business doing", "is our business doing",
 )  # fmt: skip
 _COMPARATIVES: Final = words_in(
     "more less higher lower better worse larger smaller bigger longer shorter heavier lighter faster slower warmer",
@@ -109,6 +110,12 @@ def _quality(sentence: Sentence, *, is_named: bool) -> QuestionKind | None:
     columns = [each for each in sentence.mentions.columns if sentence.is_grouped(each)]
     if is_overview and not is_named:
         return "overview"
+    is_of_columns = sentence.has({"columns", "column", "variables", "fields", "schema"})
+    is_of_rows = sentence.says("first rows", "sample rows") or (
+        sentence.has(ROWS) and sentence.has({"first", "head", "sample"})
+    )
+    if (is_of_columns or is_of_rows) and not is_named:
+        return "overview"
     if sentence.says(*_HOW_IS_IT) and not measure_mentions(sentence):
         return "overview"
     if columns:
@@ -148,7 +155,8 @@ def _change(sentence: Sentence) -> QuestionKind | None:
         return "change"
     if sentence.says("what happened", "what went wrong"):
         return "change"
-    if why and (sentence.spans and not measure_mentions(sentence)):
+    is_compared = len(sentence.spans) == 2 or sentence.has(_COMPARATIVES)
+    if why and sentence.spans and (is_compared or not measure_mentions(sentence)):
         return "change"
     is_trend = sentence.time.is_trend or sentence.says("over time", "over the years") or sentence.has(TREND)
     if moved and sentence.spans and not is_trend and not is_ranked(sentence):

@@ -14,17 +14,11 @@ from cellwright.analyst.goal.data_names import DataNames
 from cellwright.analyst.goal.declined import asked_beyond, decline
 from cellwright.analyst.goal.filters import FilterReading, missing_in, read_filters
 from cellwright.analyst.goal.grouping import read_groups
-from cellwright.analyst.goal.quantities import (
-    QuantityReading,
-    as_extreme,
-    default_quantity,
-    divided_by,
-    read_quantity,
-    table_of,
-)
+from cellwright.analyst.goal.measures import QuantityReading, as_extreme, counted_once, divided_by, table_of
+from cellwright.analyst.goal.quantities import default_quantity, read_quantity
 from cellwright.analyst.goal.question import DeclinedQuestion, Question, QuestionKind
 from cellwright.analyst.goal.question_kinds import is_ranked, read_kind
-from cellwright.analyst.goal.question_vocabulary import DISTRIBUTION
+from cellwright.analyst.goal.question_vocabulary import DISTRIBUTION, MEAN
 from cellwright.analyst.goal.relations import read_pair
 from cellwright.analyst.goal.sentence import Sentence, read_sentence
 from cellwright.analyst.goal.shares import split_share
@@ -81,7 +75,8 @@ def _read(text: str, names: DataNames) -> Question | DeclinedQuestion:
         why = f"The goal asks for what is not in {missing[:60]}, which the analyst does not look for."
         return _checked(decline(why, sentence, names, what="it"), names)
     if filters.unclear:
-        return _checked(decline(f"It is not clear which column “{filters.unclear}” is about.", sentence, names), names)
+        why = f"It is not clear which column “{filters.unclear}” is about."
+        return _checked(decline(why, sentence, names, what="a reading of it"), names)
     if found is None and kind == "figure" and not _names_anything(sentence, filters):
         is_of_data = sentence.has({"data", "dataset", "file", "files", "table", "tables", "daten", "everything"})
         return Question(kind="overview", is_understood=is_of_data, notes=tuple(sentence.notes))
@@ -153,6 +148,7 @@ def _composed(
     if lost := _unreachable(names, base, groups.tables | filters.tables):
         why = f"Nothing joins the rows of {base[:60]} with those of {lost[:60]}."
         return decline(why, sentence, names, quantity=found.quantity)
+    found = counted_once(names, found, groups.tables | filters.tables)
     pair = read_pair(kind, sentence, found, groups)
     kind, found, groups = pair.kind, pair.found, pair.groups
     placed = [each for each in filters.placed if not (kind == "relation" and each.filter.column in groups.by)]
@@ -160,6 +156,8 @@ def _composed(
     notes = [*sentence.notes, *found.notes, *groups.notes, *filters.notes, *time.notes, *pair.notes]
     if kind == "ranking" and not groups.by and sentence.has({"who", "wer"}):
         return decline("The data does not say who.", sentence, names, quantity=found.quantity)
+    if sentence.has(MEAN) and found.quantity.how in {"count", "distinct"}:
+        notes.append("Numbers are shown for each, not their average.")
     asked, kind = kind, _settled(kind, groups.by, time)
     if asked == "ranking" and kind == "figure":
         found = as_extreme(sentence, found, is_lowest=groups.is_lowest)

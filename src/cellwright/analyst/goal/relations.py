@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cellwright.analyst.goal.grouping import GroupReading
+from cellwright.analyst.goal.measures import QuantityReading, measure_mentions, of_measure
 from cellwright.analyst.goal.mentions import ColumnMention
-from cellwright.analyst.goal.quantities import QuantityReading, measure_mentions, of_measure
 from cellwright.analyst.goal.question import Quantity, QuestionKind
 from cellwright.analyst.goal.question_vocabulary import INFLUENCE, WHY
 from cellwright.analyst.goal.sentence import Sentence
@@ -44,7 +44,8 @@ def read_pair(kind: QuestionKind, sentence: Sentence, found: QuantityReading, gr
         return PairReading(kind=kind, found=_as_mean(found), groups=replace(groups, by=groups.by[:1]))
     if len(groups.by) < 2:
         return PairReading(kind="groups" if groups.by else "figure", found=found, groups=groups)
-    table = groups.by[0].table
+    rows = {each.name: each.rows for each in sentence.names.tables}
+    table = max((name.table for name in groups.by[:2]), key=lambda name: rows.get(name, 0))
     counted = QuantityReading(quantity=Quantity(how="count", table=table, words="rows"))
     return PairReading(kind=kind, found=counted, groups=replace(groups, by=groups.by[:2]))
 

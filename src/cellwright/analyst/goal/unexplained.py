@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cellwright.analyst.goal.declined import decline
-from cellwright.analyst.goal.quantities import QuantityReading
+from cellwright.analyst.goal.measures import QuantityReading
 from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
 from cellwright.analyst.goal.question_vocabulary import ARRIVALS, ARTICLES, CARRIERS, EVENTS, KNOWN, REVENUE_VERBS, ROWS
 from cellwright.analyst.goal.sentence import Sentence
