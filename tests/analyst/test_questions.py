@@ -161,6 +161,8 @@ outliers in amount
     outliers, sum(orders.amount)
 any outliers?
     outliers
+outliers in amount in 2025
+    outliers, sum(orders.amount), in 2025-01-01..2025-12-31, of order_date
 what is wrong with this data
     quality
 are there duplicates in the orders
@@ -199,6 +201,31 @@ customers by birth year
     groups, count(customers), by customers.birth_year
 how many columns are there
     overview
+which region grew most from 2024 to 2025
+    change, sum(orders.amount), by customers.region, in 2024-01-01..2024-12-31, in 2025-01-01..2025-12-31, of
+    order_date
+sum of amount by channel and month
+    trend, sum(orders.amount), by orders.channel, of order_date, per month
+regions with more than 1000 orders
+    groups, count(orders), by customers.region
+is more than half of revenue from the web
+    share, sum(orders.amount), where channel in Web
+quantity distribution
+    groups, count(orders), by orders.quantity
+how does revenue vary by month
+    trend, sum(orders.amount), of order_date, per month
+revenue 2024-2025
+    figure, sum(orders.amount), in 2024-01-01..2025-12-31, of order_date
+which region lost the most revenue in Q3 2025
+    change, sum(orders.amount), by customers.region, in 2025-07-01..2025-09-30, of order_date
+how much was spent by customers from Hamburg
+    figure, sum(orders.amount), where city in Hamburg
+what's the highest order value in the west
+    figure, max(orders.amount), where region in West
+customers who bought garden in 2025
+    figure, distinct(orders.customer_id), where product_group in Garden, in 2025-01-01..2025-12-31, of order_date
+distribution of amount
+    outliers, sum(orders.amount)
 are business customers more satisfied?
     groups, mean(customers.satisfaction), by customers.segment
 do phone orders take longer
@@ -397,7 +424,8 @@ def declined(words: str, name: str = "shop") -> DeclinedQuestion:
 
 def told(question: Question) -> str:
     """A question on one line: its kind, what is computed, and what else it has; no words of the goal and no notes."""
-    quantity, said = question.quantity, [question.kind]
+    said: list[str] = [question.kind]
+    quantity = question.quantity
     if quantity:
         column = quantity.column
         of = f"{column.table}.{column.column}" if column else quantity.table

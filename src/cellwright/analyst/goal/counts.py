@@ -183,6 +183,9 @@ def count_table(sentence: Sentence, filters: FilterReading) -> QuantityReading |
         # `customers with most orders` counts orders: the table of what happened comes first.
         chosen = _finest(plain) if len(plain) > 1 else plain[0]
         return _rows_of(sentence, chosen, filters)
+    if skipped and not tables:
+        counted = next(each for each in sentence.mentions.tables if each.at[0] in skipped)
+        return QuantityReading(quantity=Quantity(how="count", table=counted.table.name, words=counted.said))
     if sentence.has(COUNTED_OFTEN) or any(word.folded in ROWS for word in sentence.words):
         table = tables[0].table if tables else sentence.names.main
         owners = [each.known.table for each in sentence.mentions.columns if each.known.role in {"group", "flag"}]

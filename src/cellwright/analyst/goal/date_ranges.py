@@ -42,7 +42,7 @@ _MOMENT: Final = re.compile(
     rf"(?:{_JOINT}(?P<halfyear>{_YEAR})\b)?"
     rf"|\b(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?(?:{_JOINT}(?P<monthyear>{_YEAR})\b)?"
     rf"|\b(?P<season>spring|summer|autumn|fruhling|sommer|herbst)\b(?:{_JOINT}(?P<seasonyear>{_YEAR})\b)?"
-    rf"|(?P<year>(?<![\w.,-]){_YEAR}(?![\w]|[.,]\d))",
+    rf"|(?P<year>(?:(?<![\w.,-])|(?<=[12]\d{{3}}-)){_YEAR}(?![\w]|[.,]\d))",
     re.IGNORECASE,
 )
 _RELATIVE: Final = re.compile(
@@ -288,6 +288,8 @@ def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> 
         first, last = _bounds(moment)
         opener = re.search(r"(\w+)(?:\s+(?:the|in|from|last|end of|start of))?\s+$", _just_before(words, moment.start))
         kind = _OPENERS.get(opener[1].casefold(), "") if opener else ""
+        if re.search(r"\b(?:before and after|vor und nach)\s+$", _just_before(words, moment.start), re.IGNORECASE):
+            yield moment.start - 1, moment.start, f"before {moment.words}", covered.first, first - timedelta(days=1)
         following = moments[place + 1] if place + 1 < len(moments) else None
         if following and _is_range(words, moment, following):
             yield moment.start, following.end, words[moment.start : following.end], first, _bounds(following)[1]

@@ -222,6 +222,10 @@ def _add_number(sentence: Sentence, number: NumberMention, table: str, reading: 
     counted = next(
         (each for each in sentence.mentions.tables if number.unit_at is not None and number.unit_at in each.at), None
     )
+    is_of_how_often = number.unit == "time" or (counted and sentence.says("how many", "number of", "wie viele"))
+    if is_of_how_often:
+        reading.unclear = reading.unclear or words
+        return
     if counted:
         reading.notes.append(f"“{words}” is no condition on single rows: all groups are shown with their numbers.")
         return

@@ -9,7 +9,7 @@ from cellwright.analyst.goal.measures import QuantityReading, is_per_row, measur
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention
 from cellwright.analyst.goal.quantities import group_column, is_group_flag
 from cellwright.analyst.goal.question import QuestionKind, ValueFilter
-from cellwright.analyst.goal.question_kinds import FEW_NUMBERS, is_one_against_rest
+from cellwright.analyst.goal.question_kinds import FEW_NUMBERS, few_numbers, is_one_against_rest
 from cellwright.analyst.goal.question_vocabulary import GROUPERS, HIGHEST, LOWEST, MOST
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.sentence import Sentence
@@ -102,6 +102,8 @@ def _groups_by(kind: QuestionKind, sentence: Sentence, mention: ColumnMention) -
         return True
     if known.role == "flag":
         return is_group_flag(sentence, mention) or kind in {"relation"}
+    if few_numbers(sentence) is mention:
+        return True
     lead = sentence.lead(mention.at[0])
     is_led = lead in {"by", "per", "each", "nach", "je"}
     most = FEW_NUMBERS if measure_mentions(sentence)[:1] != [mention] else _MAX_STEPS

@@ -83,7 +83,9 @@ def as_extreme(sentence: Sentence, found: QuantityReading, *, is_lowest: bool) -
     quantity = found.quantity
     if quantity.column is None or quantity.how not in {"mean", "sum"} or sentence.has(MEAN | SUM):
         return found
-    return replace(found, quantity=replace(quantity, how="min" if is_lowest else "max"))
+    how: Aggregate = "min" if is_lowest else "max"
+    notes = tuple(note.replace(f"the {quantity.how} of", f"the {how} of") for note in found.notes)
+    return replace(found, quantity=replace(quantity, how=how), notes=notes)
 
 
 def counted_once(names: DataNames, found: QuantityReading, tables: set[str]) -> QuantityReading:

@@ -164,7 +164,7 @@ MOVED: Final = words_in(
     "decreasing sink sank shrink shrank rise rises rising rose risen increase increases increased increasing grow",
     "grows grew grown growing jump jumped change changes changed changing collapse collapsed slump slumped surge",
     "surged plunge plunged gesunken gefallen gestiegen sinkt steigt ruckgang anstieg gewachsen spike spiked dip",
-    "dipped improve improved worsen worsened tank tanked climb climbed loss",
+    "dipped improve improved worsen worsened tank tanked climb climbed lost lose loses gained gain loss",
 )
 TREND: Final = words_in(
     "trend trends trending evolve evolved evolution develop developed development developing history historical",
@@ -172,8 +172,8 @@ TREND: Final = words_in(
     "progressed growing",
 )
 COMPARE: Final = words_in(
-    "compare compared compares comparing comparison versus vs than against differ differs difference differences",
-    "vergleich vergleiche vergleichen unterschied unterschiede gegenuber higher lower better worse",
+    "ratio compare compared compares comparing comparison versus vs than against differ differs difference",
+    "differences vergleich vergleiche vergleichen unterschied unterschiede gegenuber higher lower better worse",
 )
 RELATION: Final = words_in(
     "related relate relates relation relationship correlated correlate correlates correlation correlations depend",
@@ -204,7 +204,9 @@ OVERVIEW: Final = words_in(
     "zusammenfassung zusammenfassen beschreibe auswerten analysiere highlights findings everything takeaways stands",
     "eda",
 )
-DISTRIBUTION: Final = words_in("distribution distributed spread histogram verteilung vary variation varies range")
+DISTRIBUTION: Final = words_in(
+    "distribution distributed spread histogram mix composition verteilung vary variation varies range"
+)
 
 # ── how words are joined ──
 
@@ -256,13 +258,13 @@ LIGHT: Final = words_in(
     # how much, in words
     "high higher low lower big bigger small smaller large larger great greater good better bad worse worst best",
     "strong stronger weak weaker significant significantly really clearly real main whole entire full biggest",
-    "smallest several likely should handle handled handles process processed test tests tested whether hypothesis",
-    "getting become becoming became produce produces produced generate generates generated deliver delivered",
-    "receive received occur occurs occurred record recorded measured observed reach reached achieve achieved behave",
-    "seen particular specific certain different distinct unique similar equal equally relative relatively compared",
-    "absolute slightly sharply suddenly steadily last first next previous early late earlier later recent recently",
-    "long short ago back old new actual normal per ratio versus perform performs performed performing performance",
-    "doing",
+    "smallest several likely true strongly gimme should handle handled handles process processed test tests tested",
+    "whether hypothesis getting become becoming became produce produces produced generate generates generated",
+    "deliver delivered receive received occur occurs occurred record recorded measured observed reach reached",
+    "achieve achieved behave seen particular specific certain different distinct unique similar equal equally",
+    "relative relatively compared absolute slightly sharply suddenly steadily last first next previous early late",
+    "earlier later recent recently long short ago back old new actual normal per ratio versus perform performs",
+    "performed performing performance doing",
     # time
     "time day days daily week weeks weekly weekday weekdays weekend weekends month months monthly quarter quarters",
     "quarterly year years yearly annual annually hour hours hourly calendar date today yesterday monday tuesday",
