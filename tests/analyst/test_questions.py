@@ -662,6 +662,23 @@ _SPOKEN = re.findall(
 
 
 @given(st.lists(st.sampled_from(_SPOKEN), max_size=14).map(" ".join))
-def test_known_words_in_any_order_are_read_or_declined(words: str) -> None:
+def test_known_words_in_any_order_are_declined_or_read_whole(words: str) -> None:
     read = read_question(words, profile("shop"))
-    assert isinstance(read, DeclinedQuestion) or read.quantity or read.kind in {"overview", "quality", "outliers"}
+    if isinstance(read, DeclinedQuestion):
+        return
+    assert read.quantity or read.kind in {"overview", "quality", "outliers"}
+    assert read.time or not (read.spans or read.unit or read.part)
+    assert all(note.endswith(".") for note in read.notes)
+    match read.kind:
+        case "share":
+            assert read.filters or read.by
+        case "groups":
+            assert read.by or read.part
+        case "ranking":
+            assert read.by or read.part or read.unit
+        case "relation":
+            assert read.by
+        case "change":
+            assert read.spans
+        case _:
+            assert not read.within

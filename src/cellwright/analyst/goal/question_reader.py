@@ -170,8 +170,8 @@ def _composed(
     asked, kind = kind, _settled(kind, groups.by, time)
     if asked == "ranking" and kind == "figure":
         found = as_extreme(sentence, found, is_lowest=groups.is_lowest)
-    if kind == "share" and sentence.top:
-        kind, placed = "ranking", filters.placed
+    if kind == "share" and sentence.top and groups.by:
+        kind = "ranking"
         added.append(f"What the first {sentence.top} have together is not told: each is shown on its own.")
     if kind == "share" and not (part_of or groups.by):
         why = "It is not clear of which part the share is asked for."
@@ -206,7 +206,7 @@ def _settled(kind: QuestionKind, by: tuple[object, ...], time: TimeChoice) -> Qu
             return "groups"
         case "figure" if len(time.spans) > 1:
             return "change"
-        case "trend" if time.part or time.by:
+        case "trend" | "change" if time.part or time.by:
             return "groups"
         case _:
             return kind
