@@ -42,7 +42,7 @@ _MOMENT: Final = re.compile(
     rf"(?:{_JOINT}(?P<halfyear>{_YEAR})\b)?"
     rf"|\b(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?(?:{_JOINT}(?P<monthyear>{_YEAR})\b)?"
     rf"|\b(?P<season>spring|summer|autumn|fruhling|sommer|herbst)\b(?:{_JOINT}(?P<seasonyear>{_YEAR})\b)?"
-    rf"|(?P<year>(?<![\w.,-]){_YEAR}(?![\w]|[.,]\d))",
+    rf"|(?P<year>(?:(?<![\w.,-])|(?<=[12]\d{{3}}-)){_YEAR}(?![\w]|[.,]\d))",
     re.IGNORECASE,
 )
 _RELATIVE: Final = re.compile(
@@ -68,8 +68,36 @@ _YEAR_BACK: Final = re.compile(
     r"|(?:the |a )?year (?:before|earlier|ago)|(?:the )?previous year|last year)\b",
     re.IGNORECASE,
 )
+_AGAINST: Final = frozenset(
+    {
+        "vs",
+        "vs.",
+        "versus",
+        "against",
+        "than",
+        "than in",
+        "compared to",
+        "compared with",
+        "compared to that in",
+        "gegen",
+    }
+)
 _TO_DATE: Final = re.compile(r"\b(?:year to date|ytd|so far this year)\b", re.IGNORECASE)
-_TODAY: Final = re.compile(r"\b(?P<day>today|yesterday|heute|gestern)\b", re.IGNORECASE)
+_TODAY: Final = re.compile(
+    r"\b(?P<day>(?:the )?day before yesterday|vorgestern|today|yesterday|heute|gestern)\b", re.IGNORECASE
+)
+_DAYS_BACK: Final = {
+    "yesterday": 1,
+    "gestern": 1,
+    "day before yesterday": 2,
+    "the day before yesterday": 2,
+    "vorgestern": 2,
+}
+_PERIOD_BACK: Final = re.compile(
+    r"\b(?:the )?(?:(?:previous|prior|preceding) (?P<unit>week|month|quarter|half|year|period)"
+    r"|(?P<before>week|month|quarter|half|year|period) before(?: (?:that|it))?)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +144,7 @@ def find_date_ranges(words: str, covered: TimeCoverage) -> list[FoundRange]:
     for moment in _moments(words, covered):
         if not found_moments or moment.start >= found_moments[-1].end:
             found_moments.append(moment)
-    moments = list(_with_years(found_moments, covered))
+    moments = list(_with_years(words, found_moments, covered))
     back = _a_year_back(words, moments)
     relative = [each for each in _relative(words, covered) if not (back and each[0] < back[1] and back[0] < each[1])]
     found = [*_from_moments(words, moments, covered), *relative, *([back] if back else [])]
@@ -134,9 +162,18 @@ def find_date_ranges(words: str, covered: TimeCoverage) -> list[FoundRange]:
 
 def _a_year_back(words: str, moments: list[_Moment]) -> _Found | None:
     """The one span that is named, a year before: `Q3 2025 against the same quarter of the year before`."""
-    if len(moments) != 1 or moments[0].unit in {"year", "day"} or not moments[0].year:
+    if len(moments) != 1 or moments[0].unit == "day" or not moments[0].year:
         return None
     moment = moments[0]
+    if (match := _PERIOD_BACK.search(words)) and (match["unit"] or match["before"]).casefold() in {
+        moment.unit,
+        "period",
+    }:
+        months = moment.last - moment.first + 1
+        first = date(*_months_later(_bounds(moment)[0], -months), 1)
+        return match.start(), match.end(), match.group(0), first, _bounds(moment)[0] - timedelta(days=1)
+    if moment.unit == "year":
+        return None
     match = _YEAR_BACK.search(words, moment.end)
     if not match or moment.year is None:
         return None
@@ -206,7 +243,7 @@ def parse_day(text: str) -> date | None:
         return None
 
 
-def _with_years(moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Moment]:
+def _with_years(words: str, moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Moment]:
     """Moments without a year take that of one that has it, the next first, else the latest in the data."""
     for place, moment in enumerate(moments):
         if moment.year is not None:
@@ -215,7 +252,9 @@ def _with_years(moments: list[_Moment], covered: TimeCoverage) -> Iterator[_Mome
         later = next((other for other in moments[place + 1 :] if other.year and other.unit != "year"), None)
         earlier = next((other for other in reversed(moments[:place]) if other.year and other.unit != "year"), None)
         if later and later.year:
-            year = later.year if moment.first <= later.last else later.year - 1
+            # "November to February 2024" begins the year before; "Q3 against Q2 2024" does not.
+            is_span = words[moment.end : later.start].strip().casefold() not in _AGAINST
+            year = later.year if moment.first <= later.last or not is_span else later.year - 1
         elif earlier and earlier.year:
             year = earlier.year
         else:
@@ -232,6 +271,12 @@ def _bounds(moment: _Moment) -> tuple[date, date]:
     return date(year, moment.first, 1), _month_after(year, moment.last) - timedelta(days=1)
 
 
+def _months_later(day: date, months: int) -> tuple[int, int]:
+    """The year and month so many months later, or earlier."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return min(max(year, 1), 9998), month + 1
+
+
 def _month_after(year: int, month: int) -> date:
     return date(year + month // 12, month % 12 + 1, 1)
 
@@ -241,8 +286,10 @@ def _from_moments(words: str, moments: list[_Moment], covered: TimeCoverage) -> 
     while place < len(moments):
         moment = moments[place]
         first, last = _bounds(moment)
-        opener = re.search(r"(\w+)(?:\s+(?:the|in|from|end of|start of))?\s+$", _just_before(words, moment.start))
+        opener = re.search(r"(\w+)(?:\s+(?:the|in|from|last|end of|start of))?\s+$", _just_before(words, moment.start))
         kind = _OPENERS.get(opener[1].casefold(), "") if opener else ""
+        if re.search(r"\b(?:before and after|vor und nach)\s+$", _just_before(words, moment.start), re.IGNORECASE):
+            yield moment.start - 1, moment.start, f"before {moment.words}", covered.first, first - timedelta(days=1)
         following = moments[place + 1] if place + 1 < len(moments) else None
         if following and _is_range(words, moment, following):
             yield moment.start, following.end, words[moment.start : following.end], first, _bounds(following)[1]
@@ -292,7 +339,7 @@ def _relative(words: str, covered: TimeCoverage) -> Iterator[_Found]:
     for match in _TO_DATE.finditer(words):
         yield match.start(), match.end(), match.group(0), date(covered.last.year, 1, 1), covered.last
     for match in _TODAY.finditer(words):
-        day = covered.last - timedelta(days=match["day"].casefold() in {"yesterday", "gestern"})
+        day = covered.last - timedelta(days=_DAYS_BACK.get(match["day"].casefold(), 0))
         yield match.start(), match.end(), match.group(0), day, day
 
 

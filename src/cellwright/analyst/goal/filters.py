@@ -12,7 +12,16 @@ from cellwright.analyst.goal.goal_text import fold
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention, ValueMention
 from cellwright.analyst.goal.number_words import NumberMention, parse_number
 from cellwright.analyst.goal.question import NumberFilter, ValueFilter
-from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, JOINERS, LIGHT, NEGATORS
+from cellwright.analyst.goal.question_vocabulary import (
+    ADJECTIVES,
+    ARRIVALS,
+    ARTICLES,
+    JOINERS,
+    LIGHT,
+    NEGATORS,
+    UNIT_ALIASES,
+    VAGUE,
+)
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.goal.vocabulary import words_in
@@ -24,18 +33,6 @@ _PREPOSITIONS: Final = words_in(
 _TRUE: Final = words_in("yes true y ja 1 t wahr x")
 _FALSE: Final = words_in("no false n nein 0 f falsch")
 _UNIT_COLUMNS: Final = {"degree": "temperature", "celsius": "temperature", "grad": "temperature", "%": "percent"}
-_UNIT_ALIASES: Final = {
-    **{
-        "kilo": "kg",
-        "kilogram": "kg",
-        "gram": "g",
-        "gramm": "g",
-        "kilogramm": "kg",
-        "millimeter": "mm",
-        "centimeter": "cm",
-    },
-    **{"meter": "m", "metre": "m", "millimetre": "mm", "centimetre": "cm", "litre": "l", "liter": "l"},
-}
 _FACTORS: Final = {
     ("kg", "g"): 1_000.0,
     ("g", "kg"): 0.001,
@@ -80,6 +77,8 @@ def read_filters(sentence: Sentence, table: str) -> FilterReading:
         _add_number(sentence, number, table, reading)
     _add_equal_numbers(sentence, reading)
     _add_keys(sentence, reading)
+    if vague := _vague(sentence):
+        reading.unclear = vague
     if sentence.says("above average", "below average", "than average", "above the average", "below the average"):
         reading.unclear = reading.unclear or "average"
     reading.placed.sort(key=lambda each: each.place)
@@ -223,6 +222,10 @@ def _add_number(sentence: Sentence, number: NumberMention, table: str, reading: 
     counted = next(
         (each for each in sentence.mentions.tables if number.unit_at is not None and number.unit_at in each.at), None
     )
+    is_of_how_often = number.unit == "time" or (counted and sentence.says("how many", "number of", "wie viele"))
+    if is_of_how_often:
+        reading.unclear = reading.unclear or words
+        return
     if counted:
         reading.notes.append(f"“{words}” is no condition on single rows: all groups are shown with their numbers.")
         return
@@ -242,10 +245,22 @@ def _add_number(sentence: Sentence, number: NumberMention, table: str, reading: 
         words = sentence.cut(beside.at[0], number.at[-1])
     if note:
         reading.notes.append(note)
-    if number.unit_at is not None and (known.name == _unit_owner(sentence, number) or number.unit != ""):
-        sentence.taken.add(number.unit_at) if _is_unit_of(sentence.names, number, known) else None
+    if number.unit_at is not None and _is_unit_of(sentence.names, number, known):
+        sentence.taken.add(number.unit_at)
     made = NumberFilter(column=known.name, comparison=number.comparison, number=number.number * factor, words=words)
     reading.placed.append(PlacedFilter(number.at[0], made))
+
+
+def _vague(sentence: Sentence) -> str:
+    """`late orders`: a choice of rows that nothing in the data tells."""
+    for mention in sentence.mentions.tables:
+        place = mention.at[0]
+        before = sentence.words[place - 1].folded if place else ""
+        is_arrival = before in ARRIVALS and (sentence.spans or sentence.time.unit or sentence.time.part)
+        is_led = place > 1 and sentence.words[place - 2].folded in {"most", "least", "more", "less"}
+        if before in VAGUE and not is_arrival and not is_led:
+            return f"{before} {mention.said}"
+    return ""
 
 
 def _add_equal_numbers(sentence: Sentence, reading: FilterReading) -> None:
@@ -285,11 +300,6 @@ def _add_keys(sentence: Sentence, reading: FilterReading) -> None:
 
 def _shape(text: str) -> str:
     return re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "a", text.casefold()))
-
-
-def _unit_owner(sentence: Sentence, number: NumberMention) -> NamedColumn | None:
-    owner = (each.known.name for each in sentence.mentions.columns if number.unit_at in each.at)
-    return next(owner, None)
 
 
 def _is_unit_of(names: DataNames, number: NumberMention, known: KnownColumn) -> bool:
@@ -354,7 +364,7 @@ def _with_unit(names: DataNames, unit: str, table: str) -> Iterator[tuple[KnownC
     """Measures in this unit, those of the table first; others that can be turned into it."""
     if not unit:
         return
-    unit = _UNIT_ALIASES.get(unit, unit)
+    unit = UNIT_ALIASES.get(unit, unit)
     called = _UNIT_COLUMNS.get(unit, unit)
     measures = sorted(
         (known for known in names.columns if known.role == "measure"), key=lambda each: each.table.name != table

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cellwright.analyst.goal.filters import FilterReading, threshold_tables
+from cellwright.analyst.goal.measures import QuantityReading, is_per_row, measure_mentions, table_of
 from cellwright.analyst.goal.mentions import ColumnMention, TableMention
-from cellwright.analyst.goal.quantities import QuantityReading, group_column, is_group_flag, is_per_row, table_of
+from cellwright.analyst.goal.quantities import group_column, is_group_flag
 from cellwright.analyst.goal.question import QuestionKind, ValueFilter
-from cellwright.analyst.goal.question_kinds import FEW_NUMBERS, is_one_against_rest
+from cellwright.analyst.goal.question_kinds import FEW_NUMBERS, few_numbers, is_one_against_rest
 from cellwright.analyst.goal.question_vocabulary import GROUPERS, HIGHEST, LOWEST, MOST
 from cellwright.analyst.goal.request import NamedColumn
 from cellwright.analyst.goal.sentence import Sentence
 from cellwright.analyst.goal.vocabulary import words_in
 
 _MAX_GROUPS = 3
+_MAX_STEPS = 100
+"""Different numbers that rows can still be counted by."""
 _SELLERS = words_in("staff employee seller cashier agent salesperson clerk rep mitarbeiter verkaufer")
 _BUYERS = words_in("customer client kunde buyer user member person respondent patient student player")
 
@@ -49,7 +52,7 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
         if _groups_by(kind, sentence, mention):
             placed.append((mention.at[0], mention.known.name))
             notes += [mention.note] if mention.note else []
-        elif mention.known.role == "measure" and kind not in {"relation", "drivers"} and mention.is_noun:
+        elif _is_said(sentence, mention) and kind not in {"relation", "drivers"} and mention.is_noun:
             notes.append(f"One measure is looked at: {mention.known.column.name[:60]} is left out.")
     skipped = threshold_tables(sentence)
     for mention in sentence.mentions.tables:
@@ -77,6 +80,12 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
     return GroupReading(by=by, is_lowest=_is_lowest(sentence, found), is_of_each=is_of_each, notes=notes)
 
 
+def _is_said(sentence: Sentence, mention: ColumnMention) -> bool:
+    """Whether a measure is named by a word of its own, and not only by a verb like it: `shipped`."""
+    is_exact = any(sentence.words[place].stem in mention.known.parts for place in mention.at)
+    return mention.known.role == "measure" and (is_exact or mention.is_meant)
+
+
 def _person(sentence: Sentence, base: str) -> NamedColumn | None:
     """Who is asked for by `who`: those who sell where something is sold, those who buy where it is bought."""
     if not sentence.has({"who", "wer"}):
@@ -93,20 +102,26 @@ def _groups_by(kind: QuestionKind, sentence: Sentence, mention: ColumnMention) -
         return True
     if known.role == "flag":
         return is_group_flag(sentence, mention) or kind in {"relation"}
+    if few_numbers(sentence) is mention:
+        return True
     lead = sentence.lead(mention.at[0])
     is_led = lead in {"by", "per", "each", "nach", "je"}
-    return known.role == "measure" and is_led and 1 < known.column.distinct <= FEW_NUMBERS and kind != "ranking"
+    most = FEW_NUMBERS if measure_mentions(sentence)[:1] != [mention] else _MAX_STEPS
+    return known.role == "measure" and is_led and 1 < known.column.distinct <= most and kind != "ranking"
 
 
 def _table_groups(kind: QuestionKind, sentence: Sentence, mention: TableMention, found: QuantityReading) -> bool:
     base = table_of(found.quantity)
     is_own = mention.table.name == base
+    if sentence.is_modifier(mention.at[0]):
+        return False
     if is_own and is_per_row(sentence, base):
         return False
     if sentence.is_grouped(mention):
         # `which orders were largest` ranks single rows; `which orders` in a count means nothing but them.
         return not is_own or found.quantity.column is not None
-    is_about = sentence.names.facts_about(mention.table.name) is not None
+    has_column = any(each.known.role in {"group", "id"} for each in sentence.mentions.columns)
+    is_about = sentence.names.facts_about(mention.table.name) is not None and not has_column
     return (
         kind == "ranking" and (is_about or (is_own and sentence.top > 0)) and mention.table.name != found.quantity.table
     )

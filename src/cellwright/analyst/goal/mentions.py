@@ -16,23 +16,19 @@ from cellwright.analyst.goal.data_names import (
     match_strength,
     same_value_words,
 )
-from cellwright.analyst.goal.goal_text import GoalWord, fold, near_word
+from cellwright.analyst.goal.goal_text import GoalWord, fold
 from cellwright.analyst.goal.question import Aggregate
 from cellwright.analyst.goal.question_vocabulary import (
     ADJECTIVES,
-    ARRIVALS,
     ARTICLES,
     CURRENCY_WORDS,
-    EVENTS,
     KNOWN,
-    LIGHT,
-    NUMBER_WORDS,
     PEOPLE,
     PIECES,
     PRICE,
     REVENUE,
     REVENUE_VERBS,
-    ROWS,
+    UNIT_ALIASES,
 )
 from cellwright.analyst.profile import TableProfile
 
@@ -42,10 +38,6 @@ _BASKETS: Final = frozenset({"order", "basket", "cart", "ticket", "purchase", "t
 _BETWEEN: Final = ARTICLES | frozenset({"of", "at", "in", "for", "from", "did", "doe", "do"})
 """Stems that may stand between the parts of a name: `the wind at T2`."""
 _MAX_MENTIONS: Final = 40
-_MAX_CORRECTED: Final = 6
-_MAX_UNKNOWN: Final = 12
-"""Words that may be slips of a finger; a goal with more is in words that nobody here knows."""
-_SPOKEN: Final = frozenset({*ADJECTIVES, *EVENTS, *ARRIVALS, *ROWS, *NUMBER_WORDS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,32 +117,6 @@ def find_mentions(words: Sequence[GoalWord], names: DataNames, taken: set[int]) 
         finder.taken.update(mention.at)
     found.values = [_settled(value, found) for value in found.values]
     return found
-
-
-def correct_spelling(words: Sequence[GoalWord], names: DataNames) -> tuple[tuple[GoalWord, ...], list[str]]:
-    """The words with slips of a finger put right, where only one word of the data or of questions can be meant."""
-    known: set[str] | None = None
-    fixed, notes, unknown = list(words), list[str](), 0
-    for place, word in enumerate(words):
-        if len(notes) >= _MAX_CORRECTED or len(word.text) < 5 or is_known(word, names):
-            continue
-        unknown += 1
-        if unknown > _MAX_UNKNOWN:
-            break
-        if known is None:
-            tables = (part for parts in names.table_words.values() for part in parts)
-            known = {*names.by_part, *REVENUE, *(KNOWN - LIGHT), *tables}
-        if (meant := near_word(word.stem, known)) and meant != word.stem:
-            fixed[place] = GoalWord(meant, word.start, word.end)
-            notes.append(f"“{word.text[:40]}” was read as “{meant}”.")
-    return tuple(fixed), notes
-
-
-def is_known(word: GoalWord, names: DataNames) -> bool:
-    """Whether a word is one of questions or of the data's names."""
-    is_of_questions = word.folded in KNOWN or word.folded in REVENUE or word.folded in PIECES or word.folded in PRICE
-    is_of_questions = is_of_questions or word.folded in _SPOKEN or word.is_number
-    return is_of_questions or bool(names.called(word.stem) or names.tables_called(word.stem))
 
 
 class _Finder:
@@ -265,7 +231,8 @@ class _Finder:
         """Words right behind that are parts of the name too, though they need not be said: its unit."""
         more: list[int] = []
         at = max(places) + 1
-        while at < len(window) and window[at] in known.parts and window[at] not in known.essential:
+        loose = [part for part in known.parts if part not in known.essential]
+        while at < len(window) and any(match_strength(window[at], part) for part in loose):
             more.append(at)
             at += 1
         return more
@@ -291,6 +258,10 @@ class _Finder:
         priced = self._measure_called("price") if word.folded in PRICE else None
         if (word.folded in PRICE or self._is_basket(place)) and (money := priced or self._money()):
             return self._meant(place, money, "mean", is_lowest=ADJECTIVES.get(word.folded, ("", False))[1])
+        if word.folded in {"cost", "costs"} and self._is_how_much() and (money := self._money()):
+            return self._meant(place, money, "mean")
+        if place and self.words[place - 1].folded == "many" and (known := self._measured_in(word)):
+            return self._meant(place, known, "sum")
         if word.folded in ADJECTIVES:
             names, is_lowest = ADJECTIVES[word.folded]
             for name in names.split():
@@ -298,6 +269,16 @@ class _Finder:
                     # The later the birth, the younger.
                     return self._meant(place, known, None, is_lowest=is_lowest != (name == "birth_year"))
         return None
+
+    def _is_how_much(self) -> bool:
+        said = [word.folded for word in self.words[:6]]
+        return "how" in said and "much" in said
+
+    def _measured_in(self, word: GoalWord) -> KnownColumn | None:
+        """The measure in a unit that is counted: `how many kg`."""
+        unit = UNIT_ALIASES.get(word.stem, word.folded)
+        measures = (known for known in self.names.columns if known.role == "measure")
+        return next((known for known in measures if known.column.unit and fold(known.column.unit) == unit), None)
 
     def _is_basket(self, place: int) -> bool:
         """`order value`, `basket size`: what one order is worth."""

@@ -21,7 +21,7 @@ _PHRASES: Final[dict[tuple[str, ...], Comparison]] = {
         (">", "mehr als|uber|grosser als"),
         (">=", "at least|no less than|not less than|no fewer than|minimum of|mindestens|a minimum of"),
         ("<", "less than|fewer than|lower than|smaller than|below|under|weniger als|unter"),
-        ("<=", "at most|up to|no more than|not more than|maximum of|hochstens|a maximum of"),
+        ("<=", "at most|up to|within|no more than|not more than|maximum of|hochstens|a maximum of"),
         ("=", "exactly|equal to|equals|genau"),
     )
     for phrase in phrases.split("|")

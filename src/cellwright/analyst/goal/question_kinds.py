@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from cellwright.analyst.goal.filters import FilterReading
-from cellwright.analyst.goal.quantities import measure_mentions
+from cellwright.analyst.goal.measures import measure_mentions
+from cellwright.analyst.goal.mentions import ColumnMention
 from cellwright.analyst.goal.question import QuestionKind, ValueFilter
 from cellwright.analyst.goal.question_vocabulary import (
     COMPARE,
@@ -20,6 +21,7 @@ from cellwright.analyst.goal.question_vocabulary import (
     QUALITY,
     RANKERS,
     RELATION,
+    ROWS,
     SHARE,
     TREND,
     WHY,
@@ -29,6 +31,8 @@ from cellwright.analyst.goal.vocabulary import words_in
 
 FEW_NUMBERS: Final = 24
 """Different numbers of a measure that can still be groups."""
+_CHANGED: Final = words_in("change changes changed changing spike spikes loss improve")
+"""They do not say which way: `which region sells most, and how did it change` is a ranking."""
 _FLAWS: Final = words_in(
     "duplicate duplicates duplicated missing null nulls error errors problem problems issue issues gaps",
     "inconsistencies dubletten fehlende fehler mistakes invalid",
@@ -36,7 +40,7 @@ _FLAWS: Final = words_in(
 """Flaws that can be counted; other words of quality say something else behind `how many`: `complete orders`."""
 _HOW_IS_IT: Final = (
     "is the business doing", "is business going", "are we doing", "is the shop doing", "are things going",
-    "is it going", "is business", "business doing", "is our business doing",
+    "is it going", "how is business", "business doing", "is our business doing",
 )  # fmt: skip
 _COMPARATIVES: Final = words_in(
     "more less higher lower better worse larger smaller bigger longer shorter heavier lighter faster slower warmer",
@@ -53,6 +57,8 @@ def read_kind(sentence: Sentence, filters: FilterReading) -> QuestionKind:
     if sentence.has(OUTLIERS):
         return "outliers"
     if sentence.has(SHARE) or ("%" in sentence.text and sentence.says("of") and not sentence.numbers):
+        return "share"
+    if sentence.has({"half", "majority"}) and sentence.says("half of", "majority of"):
         return "share"
     if sentence.says("how much of", "what part of", "which part of", "what portion of"):
         return "share"
@@ -109,6 +115,12 @@ def _quality(sentence: Sentence, *, is_named: bool) -> QuestionKind | None:
     columns = [each for each in sentence.mentions.columns if sentence.is_grouped(each)]
     if is_overview and not is_named:
         return "overview"
+    is_of_columns = sentence.has({"columns", "column", "variables", "fields", "schema"})
+    is_of_rows = sentence.says("first rows", "sample rows") or (
+        sentence.has(ROWS) and sentence.has({"first", "head", "sample"})
+    )
+    if (is_of_columns or is_of_rows) and not is_named:
+        return "overview"
     if sentence.says(*_HOW_IS_IT) and not measure_mentions(sentence):
         return "overview"
     if columns:
@@ -148,7 +160,10 @@ def _change(sentence: Sentence) -> QuestionKind | None:
         return "change"
     if sentence.says("what happened", "what went wrong"):
         return "change"
-    if why and (sentence.spans and not measure_mentions(sentence)):
+    is_compared = len(sentence.spans) == 2 or sentence.has(_COMPARATIVES)
+    if why and sentence.spans and (is_compared or not measure_mentions(sentence)):
+        return "change"
+    if sentence.has(MOVED - _CHANGED) and is_ranked(sentence) and not sentence.time.is_asked:
         return "change"
     is_trend = sentence.time.is_trend or sentence.says("over time", "over the years") or sentence.has(TREND)
     if moved and sentence.spans and not is_trend and not is_ranked(sentence):
@@ -202,10 +217,20 @@ def _related(sentence: Sentence) -> QuestionKind | None:
     return None
 
 
+def few_numbers(sentence: Sentence) -> ColumnMention | None:
+    """`distribution of satisfaction`: the measure with few values whose rows are counted, by each of them."""
+    measures = measure_mentions(sentence)
+    is_alone = len(measures) == 1 and len(sentence.mentions.columns) == 1 and not sentence.time.part
+    if sentence.has(DISTRIBUTION) and is_alone and 1 < measures[0].known.column.distinct <= FEW_NUMBERS:
+        return measures[0] if not sentence.time.unit else None
+    return None
+
+
 def _is_spread(sentence: Sentence) -> bool:
     """`distribution of body mass`: of one measure with many values, by nothing."""
     measures = measure_mentions(sentence)
-    is_alone = len(measures) == 1 and len(sentence.mentions.columns) == 1 and not sentence.time.part
+    has_time = bool(sentence.time.part or sentence.time.unit)
+    is_alone = len(measures) == 1 and len(sentence.mentions.columns) == 1 and not has_time
     return sentence.has(DISTRIBUTION) and is_alone and measures[0].known.column.distinct > FEW_NUMBERS
 
 

@@ -14,17 +14,11 @@ from cellwright.analyst.goal.data_names import DataNames
 from cellwright.analyst.goal.declined import asked_beyond, decline
 from cellwright.analyst.goal.filters import FilterReading, missing_in, read_filters
 from cellwright.analyst.goal.grouping import read_groups
-from cellwright.analyst.goal.quantities import (
-    QuantityReading,
-    as_extreme,
-    default_quantity,
-    divided_by,
-    read_quantity,
-    table_of,
-)
-from cellwright.analyst.goal.question import DeclinedQuestion, Question, QuestionKind
-from cellwright.analyst.goal.question_kinds import is_ranked, read_kind
-from cellwright.analyst.goal.question_vocabulary import DISTRIBUTION
+from cellwright.analyst.goal.measures import QuantityReading, as_extreme, counted_once, divided_by, table_of
+from cellwright.analyst.goal.quantities import default_quantity, read_quantity
+from cellwright.analyst.goal.question import DeclinedQuestion, Quantity, Question, QuestionKind
+from cellwright.analyst.goal.question_kinds import few_numbers, is_ranked, read_kind
+from cellwright.analyst.goal.question_vocabulary import DISTRIBUTION, MEAN
 from cellwright.analyst.goal.relations import read_pair
 from cellwright.analyst.goal.sentence import Sentence, read_sentence
 from cellwright.analyst.goal.shares import split_share
@@ -72,16 +66,19 @@ def _read(text: str, names: DataNames) -> Question | DeclinedQuestion:
     if kind in {"overview", "quality"}:
         return _about_all(kind, sentence)
     found = read_quantity(sentence, filters, has_groups=is_ranked(sentence))
+    if spread := few_numbers(sentence):
+        found = QuantityReading(quantity=Quantity(how="count", table=spread.known.table.name, words="rows"))
     unexplained = find_unexplained(sentence, found)
     if unexplained:
         return _checked(unexplained.declined(sentence, found.quantity if found else None), names)
     if kind == "outliers":
-        return _outliers(sentence, filters, found)
+        return _checked(_outliers(sentence, filters, found), names)
     if missing := missing_in(sentence):
         why = f"The goal asks for what is not in {missing[:60]}, which the analyst does not look for."
         return _checked(decline(why, sentence, names, what="it"), names)
     if filters.unclear:
-        return _checked(decline(f"It is not clear which column “{filters.unclear}” is about.", sentence, names), names)
+        why = f"It is not clear which column “{filters.unclear}” is about."
+        return _checked(decline(why, sentence, names, what="a reading of it"), names)
     if found is None and kind == "figure" and not _names_anything(sentence, filters):
         is_of_data = sentence.has({"data", "dataset", "file", "files", "table", "tables", "daten", "everything"})
         return Question(kind="overview", is_understood=is_of_data, notes=tuple(sentence.notes))
@@ -116,7 +113,7 @@ def _names_anything(sentence: Sentence, filters: FilterReading) -> bool:
 
 def _about_all(kind: QuestionKind, sentence: Sentence) -> Question:
     notes = list(sentence.notes)
-    if unknown := find_unexplained(sentence, None):
+    if unknown := find_unexplained(sentence, None, is_of_all=True):
         notes.append(f"The data has nothing called {unknown.listed}.")
     is_both = kind == "overview" and sentence.has({"wrong", "problem", "problems", "issues", "errors", "quality"})
     if is_both:
@@ -124,16 +121,23 @@ def _about_all(kind: QuestionKind, sentence: Sentence) -> Question:
     return Question(kind=kind, notes=tuple(notes))
 
 
-def _outliers(sentence: Sentence, filters: FilterReading, found: QuantityReading | None) -> Question:
+def _outliers(sentence: Sentence, filters: FilterReading, found: QuantityReading | None) -> Question | DeclinedQuestion:
     has_measure = found is not None and found.quantity.column is not None and found.quantity.how != "distinct"
     chosen = found if has_measure else None
+    time = choose_time(
+        "outliers", sentence, filters.tables, table_of(chosen.quantity) if chosen else _rows_table(sentence)
+    )
+    if isinstance(time, str):
+        return decline(time, sentence, sentence.names)
     if sentence.has(DISTRIBUTION):
         sentence.notes.append("A distribution was read as how the values spread, and which of them lie far off.")
     return Question(
         kind="outliers",
         quantity=chosen.quantity if chosen else None,
-        filters=tuple(each.filter for each in filters.placed),
-        notes=tuple(dict.fromkeys([*sentence.notes, *filters.notes, *(chosen.notes if chosen else ())])),
+        filters=tuple(each.filter for each in (*filters.placed, *time.filters)),
+        spans=time.spans,
+        time=time.column,
+        notes=tuple(dict.fromkeys([*sentence.notes, *filters.notes, *time.notes, *(chosen.notes if chosen else ())])),
     )
 
 
@@ -153,19 +157,26 @@ def _composed(
     if lost := _unreachable(names, base, groups.tables | filters.tables):
         why = f"Nothing joins the rows of {base[:60]} with those of {lost[:60]}."
         return decline(why, sentence, names, quantity=found.quantity)
+    found = counted_once(names, found, groups.tables | filters.tables)
     pair = read_pair(kind, sentence, found, groups)
     kind, found, groups = pair.kind, pair.found, pair.groups
     placed = [each for each in filters.placed if not (kind == "relation" and each.filter.column in groups.by)]
     part_of, within = split_share(kind, sentence, [*placed, *time.filters], is_of_each=groups.is_of_each)
-    notes = [*sentence.notes, *found.notes, *groups.notes, *filters.notes, *time.notes, *pair.notes]
+    added = list(time.notes) + list(pair.notes)
     if kind == "ranking" and not groups.by and sentence.has({"who", "wer"}):
         return decline("The data does not say who.", sentence, names, quantity=found.quantity)
+    if sentence.has(MEAN) and found.quantity.how in {"count", "distinct"}:
+        added.append("Numbers are shown for each, not their average.")
     asked, kind = kind, _settled(kind, groups.by, time)
     if asked == "ranking" and kind == "figure":
         found = as_extreme(sentence, found, is_lowest=groups.is_lowest)
-    if kind == "share" and sentence.top:
-        kind, placed = "ranking", filters.placed
-        notes.append(f"What the first {sentence.top} have together is not told: each is shown on its own.")
+    if kind == "share" and sentence.top and groups.by:
+        kind = "ranking"
+        added.append(f"What the first {sentence.top} have together is not told: each is shown on its own.")
+    if kind == "share" and not (part_of or groups.by):
+        why = "It is not clear of which part the share is asked for."
+        return decline(why, sentence, names, quantity=found.quantity)
+    notes = [*sentence.notes, *found.notes, *groups.notes, *filters.notes, *added]
     return Question(
         kind=kind,
         quantity=found.quantity,
@@ -193,7 +204,9 @@ def _settled(kind: QuestionKind, by: tuple[object, ...], time: TimeChoice) -> Qu
             return "trend"
         case "figure" if has_groups:
             return "groups"
-        case "trend" if time.part or time.by:
+        case "figure" if len(time.spans) > 1:
+            return "change"
+        case "trend" | "change" if time.part or time.by:
             return "groups"
         case _:
             return kind

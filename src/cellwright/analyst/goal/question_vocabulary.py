@@ -146,15 +146,16 @@ LOWEST: Final = words_in(
 )
 MOST: Final = words_in(
     "most best top highest largest biggest greatest strongest leading busiest meisten beste besten hochste hochsten",
-    "grosste grossten starkste more better bestseller bestsellers bestselling common frequent popular often rank",
-    "ranking ranked ranks rangliste main maximum max peak",
+    "grosste grossten starkste more better bestseller bestsellers bestselling common frequent popular prefer",
+    "prefers preferred favourite favorite often rank ranking ranked ranks rangliste main maximum max peak",
 )
 RANKERS: Final = (MOST | LOWEST | HIGHEST) - words_in("more better often record")
 COUNTED_MOST: Final = words_in("most fewest least highest lowest maximum minimum meisten wenigsten hochste niedrigste")
 """Behind them stands what is counted, not what is ranked: `most orders`."""
 DISTINCT: Final = words_in("different distinct unique verschiedene verschiedenen unterschiedliche")
 COUNTED_OFTEN: Final = words_in(
-    "busiest busy common frequent frequently popular often commonest haufigste haufigsten oft",
+    "busiest busy common prefer prefers preferred favourite favorite frequent frequently popular often commonest",
+    "haufigste haufigsten oft",
 )
 SHARE: Final = words_in("share shares percentage percentages percent proportion fraction anteil prozent pct")
 WHY: Final = words_in("why reason reasons cause causes caused explain explains because warum wieso weshalb behind")
@@ -163,7 +164,7 @@ MOVED: Final = words_in(
     "decreasing sink sank shrink shrank rise rises rising rose risen increase increases increased increasing grow",
     "grows grew grown growing jump jumped change changes changed changing collapse collapsed slump slumped surge",
     "surged plunge plunged gesunken gefallen gestiegen sinkt steigt ruckgang anstieg gewachsen spike spiked dip",
-    "dipped improve improved worsen worsened tank tanked climb climbed loss",
+    "dipped improve improved worsen worsened tank tanked climb climbed lost lose loses gained gain loss",
 )
 TREND: Final = words_in(
     "trend trends trending evolve evolved evolution develop developed development developing history historical",
@@ -171,8 +172,8 @@ TREND: Final = words_in(
     "progressed growing",
 )
 COMPARE: Final = words_in(
-    "compare compared compares comparing comparison versus vs than against differ differs difference differences",
-    "vergleich vergleiche vergleichen unterschied unterschiede gegenuber higher lower better worse",
+    "ratio compare compared compares comparing comparison versus vs than against differ differs difference",
+    "differences vergleich vergleiche vergleichen unterschied unterschiede gegenuber higher lower better worse",
 )
 RELATION: Final = words_in(
     "related relate relates relation relationship correlated correlate correlates correlation correlations depend",
@@ -203,7 +204,9 @@ OVERVIEW: Final = words_in(
     "zusammenfassung zusammenfassen beschreibe auswerten analysiere highlights findings everything takeaways stands",
     "eda",
 )
-DISTRIBUTION: Final = words_in("distribution distributed spread histogram verteilung vary variation varies range")
+DISTRIBUTION: Final = words_in(
+    "distribution distributed spread histogram mix composition verteilung vary variation varies range"
+)
 
 # ── how words are joined ──
 
@@ -217,6 +220,11 @@ GROUPERS: Final = words_in(
 NEGATORS: Final = words_in(
     "without excluding exclude except not excludes ohne ignoring excl non minus ausser outside nicht never no",
 )
+VAGUE: Final = words_in(
+    "late early old new recent big small large high low good bad strong weak short long normal valuable frequent",
+    "important active inactive",
+)
+"""Before the rows of a table they choose among them, and nobody can say which: `late orders`."""
 JOINERS: Final = words_in("and or und oder nor")
 LIGHT: Final = words_in(
     # articles, pronouns, prepositions, helping verbs
@@ -250,12 +258,13 @@ LIGHT: Final = words_in(
     # how much, in words
     "high higher low lower big bigger small smaller large larger great greater good better bad worse worst best",
     "strong stronger weak weaker significant significantly really clearly real main whole entire full biggest",
-    "smallest several likely should getting become becoming became produce produces produced generate generates",
-    "generated deliver delivered receive received occur occurs occurred record recorded measured observed reach",
-    "reached achieve achieved behave seen particular specific certain different distinct unique similar equal",
-    "equally relative relatively compared absolute slightly sharply suddenly steadily last first next previous",
-    "early late earlier later recent recently long short ago back old new actual normal per ratio versus perform",
-    "performs performed performing performance doing",
+    "smallest several likely true strongly gimme should handle handled handles process processed test tests tested",
+    "whether hypothesis getting become becoming became produce produces produced generate generates generated",
+    "deliver delivered receive received occur occurs occurred record recorded measured observed reach reached",
+    "achieve achieved behave seen particular specific certain different distinct unique similar equal equally",
+    "relative relatively compared absolute slightly sharply suddenly steadily last first next previous early late",
+    "earlier later recent recently long short ago back old new actual normal per ratio versus perform performs",
+    "performed performing performance doing",
     # time
     "time day days daily week weeks weekly weekday weekdays weekend weekends month months monthly quarter quarters",
     "quarterly year years yearly annual annually hour hours hourly calendar date today yesterday monday tuesday",
@@ -276,6 +285,19 @@ KNOWN: Final = frozenset().union(
     RELATION, INFLUENCE, DRIVERS, OUTLIERS, QUALITY, OVERVIEW, DISTRIBUTION, GROUPERS, NEGATORS, JOINERS, ARTICLES,
 )  # fmt: skip
 """Every word that a question may have without naming anything of the data."""
+UNIT_ALIASES: Final = {
+    **{
+        "kilo": "kg",
+        "kilogram": "kg",
+        "gram": "g",
+        "gramm": "g",
+        "kilogramm": "kg",
+        "millimeter": "mm",
+        "centimeter": "cm",
+    },
+    **{"meter": "m", "metre": "m", "millimetre": "mm", "centimetre": "cm", "litre": "l", "liter": "l"},
+}
+"""Units as people say them → as files write them."""
 NUMBER_WORDS: Final = {
     **{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10},
     **{"eleven": 11, "twelve": 12, "dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "fifty": 50, "hundred": 100},

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from cellwright.analyst.goal.grouping import GroupReading
+from cellwright.analyst.goal.measures import QuantityReading, measure_mentions, of_measure
 from cellwright.analyst.goal.mentions import ColumnMention
-from cellwright.analyst.goal.quantities import QuantityReading, measure_mentions, of_measure
 from cellwright.analyst.goal.question import Quantity, QuestionKind
-from cellwright.analyst.goal.question_vocabulary import INFLUENCE, WHY
+from cellwright.analyst.goal.question_vocabulary import INFLUENCE
 from cellwright.analyst.goal.sentence import Sentence
+
+_WHY: Final = frozenset({"why", "warum", "wieso", "weshalb"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class PairReading:
 def read_pair(kind: QuestionKind, sentence: Sentence, found: QuantityReading, groups: GroupReading) -> PairReading:
     """Of a relation: which column is explained by which. Other questions stay as they are."""
     if kind == "drivers":
-        notes = ("“Why” was read as what goes with it: data like these prove no cause.",) if sentence.has(WHY) else ()
+        notes = ("“Why” was read as what goes with it: data like these prove no cause.",) if sentence.has(_WHY) else ()
         measures = measure_mentions(sentence)
         chosen = measures[-1] if sentence.says("influence on", "effect on", "impact on") and measures else None
         found = of_measure(sentence, chosen, has_groups=True) if chosen else found
@@ -44,7 +47,8 @@ def read_pair(kind: QuestionKind, sentence: Sentence, found: QuantityReading, gr
         return PairReading(kind=kind, found=_as_mean(found), groups=replace(groups, by=groups.by[:1]))
     if len(groups.by) < 2:
         return PairReading(kind="groups" if groups.by else "figure", found=found, groups=groups)
-    table = groups.by[0].table
+    rows = {each.name: each.rows for each in sentence.names.tables}
+    table = max((name.table for name in groups.by[:2]), key=lambda name: rows.get(name, 0))
     counted = QuantityReading(quantity=Quantity(how="count", table=table, words="rows"))
     return PairReading(kind=kind, found=counted, groups=replace(groups, by=groups.by[:2]))
 

@@ -15,12 +15,12 @@ from cellwright.analyst.goal.mentions import (
     Mentions,
     TableMention,
     ValueMention,
-    correct_spelling,
     find_mentions,
 )
 from cellwright.analyst.goal.number_words import NumberMention, find_numbers, find_top
 from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, COUNTED_MOST, GROUPERS, MOST, RANKERS
 from cellwright.analyst.goal.request import DateRange
+from cellwright.analyst.goal.spelling import correct_spelling
 from cellwright.analyst.goal.time_words import TimeReading, find_time, read_spans, read_steps
 from cellwright.analyst.goal.vocabulary import words_in
 
@@ -82,9 +82,16 @@ class Sentence:
             or self.words[at].folded in {"performing", "selling"}
             or (self.words[at].folded in ARTICLES and self.words[at].folded not in {"each", "every"})
             or self._is_value(at)
+            or self.is_modifier(at)
         ):
             at -= 1
         return self.words[at].folded if at >= 0 else ""
+
+    def is_modifier(self, place: int) -> bool:
+        """Whether a table's word only says of what the column behind it is: `customer segment`."""
+        is_table = any(place in each.at for each in self.mentions.tables)
+        nouns = (each for each in self.mentions.columns if not each.is_meant)
+        return is_table and any(place + 1 == each.at[0] for each in nouns)
 
     def _is_value(self, place: int) -> bool:
         return any(place in value.at for value in self.mentions.values)
@@ -93,6 +100,8 @@ class Sentence:
         """Whether a name is what is grouped by: `per region`, `which region`, `the best region`."""
         lead = self.lead(mention.at[0])
         is_asked = lead in {"what", "whose", "who"} and mention.at[0] <= 3
+        if isinstance(mention, TableMention) and self.is_modifier(mention.at[0]):
+            return False
         if lead == "by" and self._is_agent(mention.at[0]):
             return False
         return lead in GROUPERS or lead in RANKERS - COUNTED_MOST or is_asked or self.is_superlative(mention.at[0])
@@ -115,10 +124,10 @@ class Sentence:
 
 def read_sentence(text: str, names: DataNames) -> Sentence:
     """What the words of a goal name."""
-    words, notes = correct_spelling(split_words(text), names)
     found = find_time(names, [table.name for table in names.tables])
     covered = found[1] if found else None
-    spans, dated = read_spans(text, words, covered or NO_TIME)
+    spans, dated = read_spans(text, split_words(text), covered or NO_TIME)
+    words, notes = correct_spelling(split_words(text), names, dated)
     numbers = find_numbers(text, words, dated)
     taken = dated | {place for each in numbers for place in each.at if place != each.unit_at}
     # A column may be called like a step of time, so names come first: `shipping days`.

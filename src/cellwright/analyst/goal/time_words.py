@@ -145,7 +145,9 @@ def _stepped(folded: list[str], stems: list[str], covered: TimeCoverage | None) 
         unit = _UNIT_NOUNS.get(stem)
         before = folded[max(0, place - 3) : place]
         led = [word for word in before if word not in ARTICLES or word in _STEPPERS]
-        if unit and led and led[-1] in _STEPPERS:
+        # `by channel and month`: what stands before `and` was led in already.
+        is_joined = bool(led) and led[-1] in {"and", "und"} and bool(_STEPPERS.intersection(folded[:place]))
+        if unit and led and (led[-1] in _STEPPERS or is_joined):
             places = frozenset({place})
             if unit == "hour" and led[-1] == "by":
                 return TimeReading(part="hour", places=places)

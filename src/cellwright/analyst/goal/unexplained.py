@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cellwright.analyst.goal.declined import decline
-from cellwright.analyst.goal.quantities import QuantityReading
+from cellwright.analyst.goal.measures import QuantityReading
 from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
 from cellwright.analyst.goal.question_vocabulary import ARRIVALS, ARTICLES, CARRIERS, EVENTS, KNOWN, REVENUE_VERBS, ROWS
 from cellwright.analyst.goal.sentence import Sentence
@@ -32,7 +32,9 @@ class UnexplainedWords:
         return decline(f"The data has nothing called {self.listed}.", sentence, sentence.names, quantity=quantity)
 
 
-def find_unexplained(sentence: Sentence, found: QuantityReading | None) -> UnexplainedWords | None:
+def find_unexplained(
+    sentence: Sentence, found: QuantityReading | None, *, is_of_all: bool = False
+) -> UnexplainedWords | None:
     """Words that carry meaning and were not read; None if every word was."""
     used = sentence.used
     has_sales = found is not None and any(sentence.names.money_of(table.name) for table in sentence.names.tables)
@@ -47,7 +49,7 @@ def find_unexplained(sentence: Sentence, found: QuantityReading | None) -> Unexp
             continue
         if word.folded in CARRIERS and place - 1 in said:
             continue
-        if found is None and place + 1 in rows | used:
+        if is_of_all and place + 1 in rows | used:
             # `sensor readings`: of a goal about everything, what its rows are called changes nothing.
             continue
         if len(word.text) < 2 and not word.is_number:
