@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Final
 
-_HIDDEN: Final = frozenset({"details", "style", "title"})
-"""Of a report: folded code and what nobody reads."""
+_HIDDEN: Final = frozenset({"style", "title"})
+"""Of a report: what nobody reads; folded code besides."""
+_CODE: Final = ("class", "code")
 _VOID: Final = frozenset({"img", "br", "hr", "meta", "input", "col", "wbr"})
 _CHART_NOTE: Final = "Interactive chart:"
 
@@ -42,7 +43,7 @@ def read_report(html: str) -> tuple[str, int]:
 
 
 class _Page(HTMLParser):
-    """Words and pictures, without what is folded away."""
+    """Words and pictures, without the code."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -51,7 +52,8 @@ class _Page(HTMLParser):
         self._hidden: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if (self._hidden and tag not in _VOID) or tag in _HIDDEN:
+        is_hidden = tag in _HIDDEN or (tag == "details" and _CODE in attrs)
+        if (self._hidden and tag not in _VOID) or is_hidden:
             self._hidden.append(tag)
         elif tag == "img":
             self.pictures += 1

@@ -112,7 +112,7 @@ async def test_a_run_of_an_earlier_version_is_told_by_its_title_and_answer(told:
     ("words", "message", "hint"),
     [
         (["nowhere"], "No run 'nowhere'.", "`cellwright runs list` shows them"),
-        (["other.py"], "No run has delivered 'other.py'. There is no such file.", "`cellwright runs list` shows"),
+        (["other.py"], "No run has delivered 'other.py'.", "`cellwright runs list` shows"),
         (["new", "--html", "missing/copy.html"], "Cannot write 'missing/copy.html'", "Name a file you may write."),
         (["new", "--html", "-", "--json"], "--html and --json cannot both go to stdout.", "Name a file"),
         (["old-run", "--html", "-"], "The run 'old-run' has no report.", "`cellwright report old-run --markdown -`"),

@@ -73,7 +73,8 @@ def test_nothing_is_passed_by_judging_nothing() -> None:
 def test_a_report_is_read_without_its_code() -> None:
     page = (
         "<html><head><title>t</title><style>p{}</style></head><body><p>North &amp; South <b>fell</b>.</p>"
-        '<img src="data:x" alt="chart"><details><summary>code</summary><pre>kruskal(<i>a</i>)<br></pre></details>'
+        '<img src="data:x" alt="chart">'
+        '<details class="code"><summary>code</summary><pre>kruskal(<i>a</i>)<br></pre></details>'
         '<p class="note">Interactive chart: open the notebook to see it.</p></body></html>'
     )
     words, charts = read_report(page)

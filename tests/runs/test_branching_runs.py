@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from cellwright.errors import UserError
-from cellwright.runs.deliver.report.text import report_text
+from cellwright.runs.deliver.report.markdown import report_markdown
 from cellwright.runs.plan.plan import Alternative, Plan, Task, checked
 from cellwright.runs.views.branches import branches_of
 from cellwright.runs.views.progress import progress_line
@@ -60,8 +60,8 @@ async def test_alternatives_of_a_plan_are_built_in_branches_and_compared_in_one_
             ("mean", "failed", "0/1", False),
             ("mode", "not tried", "", False),
         ]
-        words = report_text(delivery)
-        assert "Compared for 'Do average':" in words
+        words = report_markdown(delivery)
+        assert "## Compared for Do average" in words
         assert "- median (kept): passed, checks 1/1, average = 2" in words
         page = await anyio.Path(delivery.report).read_text()
         assert "<h2>Compared for Do average</h2>" in page

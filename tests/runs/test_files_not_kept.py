@@ -12,7 +12,7 @@ import pytest
 
 from cellwright.journal.events import Recorded, encode
 from cellwright.journal.names import stream_of
-from cellwright.runs.deliver.report.report import report_text
+from cellwright.runs.deliver.report.markdown import report_markdown
 from cellwright.runs.events import FilesNotKept
 from cellwright.runs.views.progress import progress_line
 from cellwright.runs.views.run_view import RunView, update_view
@@ -35,7 +35,7 @@ async def delivered(factory: Factory, code: str, *limits: str) -> list[str]:
     delivery = await factory.deliver(factory.goal(limits=limits))
     assert (delivery.why, delivery.status) == ("", "done")
     written = await anyio.Path(delivery.report).read_text()
-    page, words = html.unescape(re.sub("</?code>", "`", written)), report_text(delivery)
+    page, words = html.unescape(re.sub("</?code>", "`", written)), report_markdown(delivery)
     told = [encode(recorded.event).decode() async for recorded in factory.runs.records.log.read_all(stream_of("r"))]
     for caveat in delivery.caveats:
         assert (page.count(caveat), words.count(caveat)) == (1, 1)

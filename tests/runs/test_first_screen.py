@@ -196,7 +196,7 @@ def test_the_markdown_says_everything_once_and_names_no_folder() -> None:
             checks=(check(),),
             notebook="/home/ada/a.py",
             proof="/home/ada/a.proof.json",
-        )  # fmt: skip
+        )
     )
     first = replace(delivery.findings[0], statistics="p = 0.01")
     text = report_markdown(

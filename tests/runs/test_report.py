@@ -24,7 +24,7 @@ from cellwright.notebook.document import CellConfig, Document
 from cellwright.notebook.edits import CreateCell, apply_edits
 from cellwright.runs.deliver.delivery import DeliveredCheck, DeliveredFinding, DeliveredTask, Delivery
 from cellwright.runs.deliver.report.outputs import clean_output, output_html
-from cellwright.runs.deliver.report.page import prose
+from cellwright.runs.deliver.report.prose import prose
 from cellwright.runs.deliver.report.report import draw_charts, duration, report_html, report_text
 from cellwright.runs.deliver.report.sanitizer import clean, picture
 from cellwright.runs.deliver.report.text import MARK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 from playwright.async_api import Browser, Page, Response, expect
 
@@ -86,6 +87,61 @@ async def test_a_run_whose_report_was_taken_away_shows_its_notebook(room: Contro
         await see_run(page, run)
         await expect(page.get_by_role("region", name="Cells").get_by_text("total = 40 + 2")).to_be_visible()
         await expect(page.get_by_role("tab", name="Report")).to_have_count(0)
+
+
+DRAWN = """\
+import matplotlib.pyplot as plt
+_figure, _axes = plt.subplots(figsize=(4, 3))
+_axes.bar(["a", "b"], [1, 2])
+_axes.set(title="Two bars", xlabel="name", ylabel="count")
+_figure"""
+
+
+async def pictured(room: ControlRoom, notebook: str) -> str:
+    """A run that is over, whose report has a picture and a check."""
+    checked = create("def test_total():\n    assert total == 42", "check_total")
+    made = apply(create("total = 40 + 2", "total"), create(DRAWN, "report_picture"), checked)
+    room.provider.script(made, finish("It is {total}. That is the sum."))
+    run = await room.start(notebook=notebook)
+    seen = await room.until(run, lambda seen: seen["standing"] == "done")
+    assert seen["status"] == "done", seen["delivery"]
+    return run
+
+
+async def test_the_picture_of_a_report_is_copied_as_an_image(room: ControlRoom, chromium: Browser) -> None:
+    run = await pictured(room, "pictured.py")
+    async with room.person(chromium) as page:
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await see_run(page, run)
+        await expect(report(page).get_by_role("heading", name="It is 42.")).to_be_visible()
+        await page.get_by_role("button", name="Copy picture").click()
+        await expect(page.get_by_text("The picture is on the clipboard.")).to_be_visible()
+        size = await page.evaluate(
+            """async () => {
+                const [item] = await navigator.clipboard.read();
+                const image = await createImageBitmap(await item.getType("image/png"));
+                return [image.width, image.height];
+            }"""
+        )
+        assert size[0] > size[1] > 300
+        # A link within the report moves it, and nothing else.
+        await report(page).get_by_role("link", name="How it was checked").click()
+        await expect(report(page).get_by_role("heading", name="Checks")).to_be_in_viewport()
+        await expect(page.get_by_text(LOST)).to_have_count(0)
+
+
+async def test_where_the_clipboard_refuses_it_the_picture_is_handed_over_as_a_file(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    run = await pictured(room, "refused.py")
+    async with room.person(chromium) as page:
+        await page.evaluate("navigator.clipboard.write = () => Promise.reject(new Error('no'))")
+        await see_run(page, run)
+        async with page.expect_download() as coming:
+            await page.get_by_role("button", name="Copy picture").click()
+        file = await coming.value
+        assert file.suggested_filename == "refused.png"
+        assert (await anyio.Path(await file.path()).read_bytes()).startswith(b"\x89PNG")
 
 
 HOSTILE = """<!doctype html><html><head>

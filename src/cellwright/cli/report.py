@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -48,7 +49,8 @@ def report(
     to_stdout += ["--json"] if journal.as_json else []
     if len(to_stdout) > 1:
         raise UserError(f"{' and '.join(to_stdout)} cannot both go to stdout.", hint="Name a file for one of them.")
-    run, delivery = journal.read(lambda records: _find(records, what))
+    file = os.path.realpath(what) if Path(what).suffix in _FILES or "/" in what else ""
+    run, delivery = journal.read(lambda records: _find(records, what, file))
     if html is not None:
         _write(html, _page(run, delivery))
     if markdown is not None or (html is None and not journal.as_json):
@@ -86,9 +88,9 @@ def _write(path: str, content: bytes) -> None:
     console.note(f"Written: {path}")
 
 
-async def _find(records: Records, what: str) -> tuple[str, Delivery]:
-    """The run that is meant and what it delivered."""
-    run = await _run_of_file(records, Path(what)) if _is_file(what) else await find_run(records, what)
+async def _find(records: Records, what: str, file: str) -> tuple[str, Delivery]:
+    """The run that is meant, by its name or by a file of its own, and what it delivered."""
+    run = await _run_of_file(records, what, file) if file else await find_run(records, what)
     status = await records.status(run)
     check_is_run(run, status.name)
     delivery = delivery_of(status.standing, await read_view(records.log.read_all, run))
@@ -97,23 +99,18 @@ async def _find(records: Records, what: str) -> tuple[str, Delivery]:
     return run, worded(delivery)
 
 
-def _is_file(what: str) -> bool:
-    return Path(what).suffix in _FILES or "/" in what
-
-
-async def _run_of_file(records: Records, path: Path) -> str:
+async def _run_of_file(records: Records, what: str, file: str) -> str:
     """The newest run that handed over this notebook or report."""
-    wanted = path.resolve()
     runs = await newest_first(records, [each for each in await records.runs() if each.name == RUN_WORKFLOW])
     views = await read_listed_views(records, [each.run for each in runs])
     for each in runs:
         delivery = delivery_of(each.standing, views[each.run])
-        if delivery is not None and any(
-            name and Path(name).resolve() == wanted for name in (delivery.notebook, delivery.report)
-        ):
+        if delivery is not None and file in _files_of(delivery):
             return each.run
-    there = "" if path.exists() else " There is no such file."
     raise UserError(
-        f"No run has delivered {str(path)!r}.{there}",
-        hint="`cellwright runs list` shows the runs; `last` is the newest.",
+        f"No run has delivered {what!r}.", hint="`cellwright runs list` shows the runs; `last` is the newest."
     )
+
+
+def _files_of(delivery: Delivery) -> set[str]:
+    return {os.path.realpath(path) for path in (delivery.notebook, delivery.report) if path}

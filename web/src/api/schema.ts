@@ -1398,6 +1398,32 @@ export interface components {
             says: string;
         };
         /**
+         * DeliveredFinding
+         * @description One thing that was found, in a sentence.
+         */
+        DeliveredFinding: {
+            /**
+             * Bars
+             * @default []
+             */
+            bars: [
+                string,
+                number
+            ][];
+            /**
+             * Cell
+             * @default
+             */
+            cell: string;
+            /** Says */
+            says: string;
+            /**
+             * Statistics
+             * @default
+             */
+            statistics: string;
+        };
+        /**
          * DeliveredTask
          * @description A task and what came of it.
          */
@@ -1447,8 +1473,18 @@ export interface components {
              * @default []
              */
             comparisons: components["schemas"]["Comparison"][];
+            /**
+             * Findings
+             * @default []
+             */
+            findings: components["schemas"]["DeliveredFinding"][];
             /** Goal */
             goal: string;
+            /**
+             * Headline
+             * @default
+             */
+            headline: string;
             /**
              * Is Price Known
              * @default true
@@ -1465,6 +1501,11 @@ export interface components {
              */
             notebook: string;
             /**
+             * Picture
+             * @default
+             */
+            picture: string;
+            /**
              * Problems
              * @default []
              */
@@ -1474,6 +1515,11 @@ export interface components {
              * @default
              */
             proof: string;
+            /**
+             * Readings
+             * @default []
+             */
+            readings: string[];
             /**
              * Remedies
              * @default []
@@ -1514,6 +1560,11 @@ export interface components {
              * @default 0
              */
             tokens: number;
+            /**
+             * Trust
+             * @default
+             */
+            trust: string;
             /**
              * Why
              * @default

@@ -66,10 +66,16 @@ def place_images(
 def opening_html(delivery: Delivery, images: PlacedImages) -> str:
     """The first screen of a delivery that has a headline."""
     picture = images.at("picture")
-    parts = [_head(delivery), _picture(delivery, picture), ending_html(delivery), _findings(delivery, images)]
-    kinds = ["first", "" if picture else "bare", "" if delivery.findings else "alone"]
-    body = "\n".join(filter(None, [*parts, _trust(delivery)]))
-    return f'<section class="{" ".join(filter(None, kinds))}" aria-labelledby="headline">\n{body}\n</section>'
+    parts = (
+        _head(delivery),
+        _picture(delivery, picture),
+        ending_html(delivery),
+        _findings(delivery, images),
+        _trust(delivery),
+    )
+    body = "\n".join(part for part in parts if part)
+    kind = "first" + ("" if picture else " bare") + ("" if delivery.findings else " alone")
+    return f'<section class="{kind}" aria-labelledby="headline">\n{body}\n</section>'
 
 
 def cut_goal(delivery: Delivery) -> str:

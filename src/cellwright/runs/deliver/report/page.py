@@ -201,7 +201,9 @@ def _cell(cell: Cell, outcome: CellOutcome | None, charts: Charts) -> str:
     if not cell.code.strip():
         return output
     name = "code" if cell.name == DEFAULT_NAME else f"code of {escaped(cell.name)}"
-    return f"{output}<details><summary>{name}</summary><pre><code>{escaped(cell.code)}</code></pre></details>"
+    return (
+        f'{output}<details class="code"><summary>{name}</summary><pre><code>{escaped(cell.code)}</code></pre></details>'
+    )
 
 
 def _markdown_source(code: str) -> str:

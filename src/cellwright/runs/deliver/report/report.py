@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 def read_report(path: Path) -> bytes | None:
-    """The page in this file; None if no report of ours is there: any other file of that name is somebody's. Blocking."""
+    """The page in this file; None if it is no report of ours: any other file of that name is somebody's. Blocking."""
     if not path.is_file() or path.is_symlink():
         return None
     page = path.read_bytes()
