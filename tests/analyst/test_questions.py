@@ -307,6 +307,10 @@ revenu by regoin
     groups, sum(orders.amount), by customers.region
 """
 PENGUINS = """
+does flipper length predict body mass
+    relation, mean(penguins.body_mass_g), by penguins.flipper_length_mm
+how did body mass change from 2023 to 2025
+    groups, mean(penguins.body_mass_g), by penguins.year, where year in 2023|2025
 how many penguins are there
     figure, count(penguins)
 average body mass by species
@@ -335,6 +339,11 @@ mean flipper length for each species and sex
     groups, mean(penguins.flipper_length_mm), by penguins.species, by penguins.sex
 """
 SENSORS = """
+was the workshop colder than the office in January
+    groups, mean(climate.temperature_c), by climate.room, where room in workshop|office, in 2025-01-01..2025-01-31,
+    of time
+daily max co2
+    trend, max(climate.co2_ppm), of time, per day
 What matters in these sensor readings, and what is wrong with the data?
     overview
 which room is coldest
@@ -369,6 +378,12 @@ is content related to team
     relation, count(answers), by answers.content, by answers.team
 """
 TURBINES = """
+compare T1 and T3
+    groups, count(faults), by faults.turbine, where turbine in T1|T3
+how long do ice faults last
+    figure, mean(faults.minutes), where kind in ice
+why did T3 energy fall in April
+    change, sum(output_output.T3 energy_kwh), in 2025-04-01..2025-04-30, of date, why
 which turbine had the most faults
     ranking, count(faults), by faults.turbine
 how many gear faults did T3 have
@@ -401,6 +416,12 @@ sales per weekday
     groups, sum(kiosk_sales.paid), by its weekday, of sold_on
 which reason is most common
     ranking, count(kiosk_refunds), by kiosk_refunds.reason
+What is our best selling drink?
+    ranking, sum(kiosk_sales.paid), by kiosk_products.name, where category in drinks
+which staff member sells the most drinks
+    ranking, sum(kiosk_sales.paid), by kiosk_sales.staff, where category in drinks
+Is March better than April?
+    change, sum(kiosk_sales.paid), in 2025-03-01..2025-03-31, in 2025-04-01..2025-04-30, of sold_on
 """
 
 
@@ -524,6 +545,9 @@ def test_what_cannot_be_answered_is_declined_with_a_reason_and_what_can_be_asked
         ("survey", "revenue per month", "nothing called “revenue”"),
         ("survey", "recommend per month", "No column of the data says when"),
         ("sensors", "temperature in 2020", "nothing of “2020”"),
+        ("kiosk", "revenue without refunds", "what is not in kiosk_refunds"),
+        ("kiosk", "refund rate", "nothing called “rate”"),
+        ("penguins", "smallest penguin on Holm", "not clear by which measure"),
     ],
 )
 def test_what_other_data_does_not_have_is_declined_too(name: str, words: str, why: str) -> None:

@@ -173,8 +173,8 @@ def count_table(sentence: Sentence, filters: FilterReading) -> QuantityReading |
     plain = [each for each in tables if not sentence.is_grouped(each) or _ranks(sentence, each)]
     for mention in plain:
         if sentence.words[mention.at[0]].folded in REVENUE and (money := any_money(sentence)):
-            note = f"“{mention.said[:1].upper()}{mention.said[1:]}” was read as the sum of {money.column.name[:60]}."
             how = choose_aggregate(sentence, money, has_groups=True)
+            note = f"“{mention.said[:1].upper()}{mention.said[1:]}” was read as the {how} of {money.column.name[:60]}."
             quantity = Quantity(how=how, column=money.name, words=mention.said)
             return QuantityReading(quantity=quantity, places=frozenset(mention.at), notes=(note,))
     if plain and sentence.has(COUNTED_OFTEN) and (facts := sentence.names.facts_about(plain[0].table.name)):

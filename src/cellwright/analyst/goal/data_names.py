@@ -182,9 +182,13 @@ class DataNames:
                 found.setdefault(join.left, (join.right_column, join.left_column))
         return found
 
+    def is_added_to(self, table: str, other: str) -> bool:
+        """Whether the columns of another table belong to each row of a table: of customers, to orders."""
+        return table == other or other in self.joined_to(table)
+
     def is_reachable(self, table: str, other: str) -> bool:
         """Whether rows of two tables can be put side by side without repeating those of the finer one."""
-        return table == other or other in self.joined_to(table) or table in self.joined_to(other)
+        return self.is_added_to(table, other) or table in self.joined_to(other)
 
     def facts_about(self, table: str) -> tuple[TableProfile, NamedColumn] | None:
         """The table with most rows that names rows of this one, and the column that does: orders, `customer_id`."""

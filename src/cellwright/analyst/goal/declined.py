@@ -47,7 +47,9 @@ def asked_beyond(text: str, names: DataNames) -> tuple[str, tuple[int, int]] | N
     for what, pattern in (*_OTHER_ASKS.items(), *NEEDS_MODEL.items()):
         for match in re.finditer(pattern, plain):
             # A word that the data itself has is about the data: a column `recommend`, a channel `export`.
-            if not _is_of_data(match.group(0), names):
+            said, before = match.group(0), plain[: match.start()]
+            is_relation = said == "predict" and re.search(r"\b(?:do|does|which|what)\b", before)
+            if not _is_of_data(said, names) and not is_relation:
                 return what, match.span()
     return None
 

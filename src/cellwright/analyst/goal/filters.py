@@ -381,9 +381,8 @@ def _with_unit(names: DataNames, unit: str, table: str) -> Iterator[tuple[KnownC
 def missing_in(sentence: Sentence) -> str:
     """The table that somebody is not in: `customers who never ordered`; empty if nothing is asked of that kind."""
     for mention in sentence.mentions.tables:
-        others = [each for each in sentence.mentions.tables if each is not mention]
         before = [word.folded for word in sentence.words[max(0, mention.at[0] - 2) : mention.at[0]]]
-        if others and {"not", "never", "no", "without", "nicht", "ohne", "keine"}.intersection(before):
+        if NEGATORS.intersection(before) and not is_beside_value(sentence, mention):
             return mention.table.name
     return ""
 
@@ -395,5 +394,5 @@ def threshold_tables(sentence: Sentence) -> set[int]:
 
 
 def is_beside_value(sentence: Sentence, mention: TableMention) -> bool:
-    """Whether a table's word only carries a value: `web orders`."""
+    """Whether a table's word only carries a value: `without web orders`."""
     return any(value.at[-1] + 1 == mention.at[0] for value in sentence.mentions.values)

@@ -68,6 +68,8 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
         placed += [(99, column) for column in filters.compared]
     names = dict.fromkeys(name for _, name in sorted(placed, key=lambda each: each[0]))
     by = _without_repeats(sentence, tuple(names))[:_MAX_GROUPS]
+    if not by and kind == "ranking" and (thing := _thing(sentence)):
+        by = (thing,)
     if not by and kind == "ranking" and not sentence.time.is_asked and (person := _person(sentence, base)):
         by = (person,)
     is_of_each = (
@@ -78,6 +80,15 @@ def read_groups(kind: QuestionKind, sentence: Sentence, filters: FilterReading, 
         )
     )
     return GroupReading(by=by, is_lowest=_is_lowest(sentence, found), is_of_each=is_of_each, notes=notes)
+
+
+def _thing(sentence: Sentence) -> NamedColumn | None:
+    """What is ranked in `the best selling drink`: the things of which `drink` is a kind, by their name."""
+    for value in sentence.mentions.values:
+        if sentence.is_ranked_value(value):
+            label = sentence.names.label_of(value.options[0].owner.table.name)
+            return label.name if label and label is not value.options[0].owner else None
+    return None
 
 
 def _is_said(sentence: Sentence, mention: ColumnMention) -> bool:

@@ -251,6 +251,8 @@ def is_ranked(sentence: Sentence) -> bool:
         return True
     if sentence.top and groups:
         return True
+    if has_order and not groups and any(map(sentence.is_ranked_value, sentence.mentions.values)):
+        return True
     asked = any(sentence.lead(each.at[0]) in _ASKS | {"what"} and each.at[0] <= 6 for each in groups)
     if asked and (has_order or sentence.has(MOST | LOWEST)):
         return True

@@ -100,8 +100,11 @@ def _rows_table(sentence: Sentence) -> str:
 def _default_table(sentence: Sentence) -> TableProfile | None:
     """The table whose measure is looked at if none is named: of customers, that of what they did."""
     named = [each.table for each in sentence.mentions.tables]
+    main = sentence.names.main
     if not named:
-        return sentence.names.main
+        owners = [each.options[0].owner.table for each in sentence.mentions.values]
+        is_known = not main or not owners or sentence.names.is_added_to(main.name, owners[0].name)
+        return main if is_known else owners[0]
     finest = max(named, key=lambda table: table.rows)
     facts = sentence.names.facts_about(finest.name)
     return facts[0] if facts else finest
@@ -168,6 +171,9 @@ def _composed(
     if sentence.has(MEAN) and found.quantity.how in {"count", "distinct"}:
         added.append("Numbers are shown for each, not their average.")
     asked, kind = kind, _settled(kind, groups.by, time)
+    if asked == "ranking" and kind == "figure" and found.is_default:
+        why = "It is not clear by which measure that is put in order."
+        return decline(why, sentence, names, quantity=found.quantity)
     if asked == "ranking" and kind == "figure":
         found = as_extreme(sentence, found, is_lowest=groups.is_lowest)
     if kind == "share" and sentence.top and groups.by:

@@ -124,6 +124,7 @@ NAME_SYNONYMS: Final = (
     words_in("site location"),
     words_in("zip postcode zipcode plz"),
     words_in("refund refunded"),
+    words_in("answer response reply"),
 )
 
 # ── how it is computed ──
@@ -181,8 +182,8 @@ RELATION: Final = words_in(
     "hangt regression regress",
 )
 INFLUENCE: Final = words_in(
-    "affect affects affected influence influences influenced impact impacts effect effects einfluss beeinflusst",
-    "matter determine determines determined",
+    "predict affect affects affected influence influences influenced impact impacts effect effects einfluss",
+    "beeinflusst matter determine determines determined",
 )
 DRIVERS: Final = words_in(
     "drive drives driver drivers driving driven drove factor factors predictor predictors predicts treiber explain",
@@ -205,7 +206,7 @@ OVERVIEW: Final = words_in(
     "eda",
 )
 DISTRIBUTION: Final = words_in(
-    "distribution distributed spread histogram mix composition verteilung vary variation varies range"
+    "distribution distributed spread histogram mix composition verteilung vary variation varies range",
 )
 
 # ── how words are joined ──
@@ -251,7 +252,7 @@ LIGHT: Final = words_in(
     "would wondering interested curious possible able",
     # what data is called
     "data dataset datasets set file files column columns value values number numbers figure result results thing",
-    "things way ways level levels amount amounts kind kinds type types size sizes rate unit units count counts sum",
+    "things way ways level levels amount amounts kind kinds type types size sizes unit units count counts sum",
     "period periods time times date dates part parts top list terms term point points basis detail details",
     "statistics stats statistic numeric information info content facts stuff variable variables measure measures",
     "metric metrics kpi kpis sample samples",

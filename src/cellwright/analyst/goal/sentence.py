@@ -21,7 +21,7 @@ from cellwright.analyst.goal.number_words import NumberMention, find_numbers, fi
 from cellwright.analyst.goal.question_vocabulary import ADJECTIVES, ARTICLES, COUNTED_MOST, GROUPERS, MOST, RANKERS
 from cellwright.analyst.goal.request import DateRange
 from cellwright.analyst.goal.spelling import correct_spelling
-from cellwright.analyst.goal.time_words import TimeReading, find_time, read_spans, read_steps
+from cellwright.analyst.goal.time_words import TimeReading, find_time, read_spans, read_steps, years_covered
 from cellwright.analyst.goal.vocabulary import words_in
 
 NO_TIME: Final = TimeCoverage(first=date(3, 1, 2), last=date(3, 1, 2))
@@ -106,6 +106,10 @@ class Sentence:
             return False
         return lead in GROUPERS or lead in RANKERS - COUNTED_MOST or is_asked or self.is_superlative(mention.at[0])
 
+    def is_ranked_value(self, value: ValueMention) -> bool:
+        """`which drink`, `the best selling drink`: what is asked for is of that kind."""
+        return self.lead(value.at[0]) in (RANKERS - COUNTED_MOST) | {"which", "welcher", "welches", "welche"}
+
     def _is_agent(self, place: int) -> bool:
         """`spent by customers`: who did it, not what is grouped by."""
         at = next((at for at in range(place - 1, -1, -1) if self.words[at].folded == "by"), 0)
@@ -126,7 +130,7 @@ def read_sentence(text: str, names: DataNames) -> Sentence:
     """What the words of a goal name."""
     found = find_time(names, [table.name for table in names.tables])
     covered = found[1] if found else None
-    spans, dated = read_spans(text, split_words(text), covered or NO_TIME)
+    spans, dated = read_spans(text, split_words(text), covered or years_covered(names) or NO_TIME)
     words, notes = correct_spelling(split_words(text), names, dated)
     numbers = find_numbers(text, words, dated)
     taken = dated | {place for each in numbers for place in each.at if place != each.unit_at}

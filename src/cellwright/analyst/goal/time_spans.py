@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from cellwright.analyst.goal.data_names import DataNames
 from cellwright.analyst.goal.date_ranges import TimeCoverage, last_whole_period
 from cellwright.analyst.goal.filters import PlacedFilter
 from cellwright.analyst.goal.question import CalendarPart, QuestionKind, TimeUnit, ValueFilter
 from cellwright.analyst.goal.question_kinds import is_why
 from cellwright.analyst.goal.request import DateRange, NamedColumn
 from cellwright.analyst.goal.sentence import NO_TIME, Sentence
-from cellwright.analyst.goal.time_words import coverage_of, is_outside, read_spans, stands_in, time_columns
+from cellwright.analyst.goal.time_words import (
+    coverage_of,
+    is_outside,
+    read_spans,
+    stands_in,
+    time_columns,
+    years_covered,
+)
 
 _TIMED: Final = frozenset({"trend", "change"})
 
@@ -52,7 +58,8 @@ def choose_time(kind: QuestionKind, sentence: Sentence, tables: set[str], base: 
         )
     notes: list[str] = []
     main = sentence.names.main
-    if (main and main.time_column and column.table != main.name) or column.table != base:
+    is_of_things = bool(main and main.time_column and base != main.name and base in sentence.names.joined_to(main.name))
+    if column.table != base or is_of_things:
         notes.append(f"Time is that of {column.table[:60]}.{column.column[:60]}.")
     notes += [
         f"“{span.words}” was read as {span.first}: the data ends on {covered.last.isoformat()}."
@@ -84,15 +91,11 @@ def _choices(sentence: Sentence, tables: set[str], base: str) -> Iterator[tuple[
         if covered := coverage_of(known.column):
             yield known.name, covered
     facts = names.facts_about(base)
-    order = [base, *(sorted(tables)), *([facts[0].name] if facts else []), *_one_to_one(names, base)]
+    order = [base, *sorted(tables), *([facts[0].name] if facts else []), *names.joined_to(base)]
     for table in dict.fromkeys(order):
         for column in time_columns(names, table):
             if covered := coverage_of(column):
                 yield NamedColumn(table=table, column=column.name), covered
-
-
-def _one_to_one(names: DataNames, base: str) -> list[str]:
-    return list(names.joined_to(base))
 
 
 def _fitting(
@@ -123,7 +126,7 @@ def _without_dates(kind: QuestionKind, sentence: Sentence, base: str) -> TimeCho
     column = stands_in(table, unit if unit != "weekday" else "day") if table else None
     if column is None or table is None:
         return "No column of the data says when, so nothing can be told about time."
-    spans, _ = read_spans(sentence.text, sentence.words, NO_TIME)
+    spans, _ = read_spans(sentence.text, sentence.words, years_covered(sentence.names) or NO_TIME)
     years = [span for span in spans if span.first.endswith("-01-01") and span.last.endswith("-12-31")]
     if len(years) != len(spans):
         return f"The data has {unit}s only, in {column.column[:60]}."

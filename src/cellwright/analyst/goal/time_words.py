@@ -206,12 +206,17 @@ def _over(folded: list[str], stems: list[str], covered: TimeCoverage | None) -> 
 
 def is_outside(span: DateRange, covered: TimeCoverage) -> bool:
     """Whether the data has nothing of that time."""
-    return span.last < covered.first.isoformat() or span.first > last_covered(covered)
+    return span.last < covered.first.isoformat() or span.first > covered.last.isoformat()
 
 
-def last_covered(covered: TimeCoverage) -> str:
-    """The last day that the data has."""
-    return covered.last.isoformat()
+def years_covered(names: DataNames) -> TimeCoverage | None:
+    """What a column of years covers, where no column says when."""
+    for table in names.tables:
+        column = stands_in(table, "year")
+        numbers = next((each.numbers for each in table.columns if column and each.name == column.column), None)
+        if numbers and 1_000 < numbers.least <= numbers.greatest < 3_000:
+            return TimeCoverage(first=date(int(numbers.least), 1, 1), last=date(int(numbers.greatest), 12, 31))
+    return None
 
 
 def stands_in(table: TableProfile, unit: TimeUnit) -> NamedColumn | None:

@@ -39,7 +39,7 @@ def find_unexplained(
     used = sentence.used
     has_sales = found is not None and any(sentence.names.money_of(table.name) for table in sentence.names.tables)
     said = {place for value in sentence.mentions.values for place in value.at}
-    said |= {place for each in sentence.mentions.columns if each.known.role == "flag" for place in each.at}
+    said |= {place for each in sentence.mentions.columns if each.known.role in {"flag", "group"} for place in each.at}
     left: list[str] = []
     rows = {place for place, word in enumerate(sentence.words) if word.folded in ROWS}
     for place, word in enumerate(sentence.words):
@@ -48,6 +48,8 @@ def find_unexplained(
         if word.folded in _SAID_OF_SALES and (has_sales or sentence.mentions.tables):
             continue
         if word.folded in CARRIERS and place - 1 in said:
+            continue
+        if word.folded == "rate" and place and sentence.words[place - 1].folded == "growth":
             continue
         if is_of_all and place + 1 in rows | used:
             # `sensor readings`: of a goal about everything, what its rows are called changes nothing.
