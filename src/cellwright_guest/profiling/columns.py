@@ -18,7 +18,7 @@ from cellwright_guest.profiling.records import LONGEST_NAME, ColumnProfile, Oddi
 from cellwright_guest.profiling.typed_column import Codes, Mask, TypedColumn
 from cellwright_guest.profiling.wording import counted, cut, named, percent, quoted
 
-_COMMON: Final = 12
+_COMMON: Final = 60
 _EXAMPLES: Final = 5
 _MOSTLY: Final = 0.5
 _FEW_WORDS: Final = 4.0

@@ -216,7 +216,7 @@ class ColumnProfile(_Record, frozen=True, kw_only=True):
     texts: Texts | None = None
     times: Times | None = None
     common: tuple[ValueCount, ...] = ()
-    """The commonest values, up to 12."""
+    """The commonest values, up to 60."""
     examples: tuple[str, ...] = ()
     """A few different values as they stand in the file."""
     null_pattern: str = ""

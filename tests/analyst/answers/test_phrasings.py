@@ -96,7 +96,7 @@ OTHERS = [
     ("climate.csv", "What is the average co2 in the office?", "SELECT avg(try_cast(co2_ppm AS DOUBLE)) FROM climate WHERE room = 'office' AND try_cast(co2_ppm AS DOUBLE) < 9000"),
     ("climate.csv", "Which room is the warmest on average?", "SELECT room, avg(t) s FROM (SELECT room, try_cast(temperature_c AS DOUBLE) t FROM climate) WHERE t > -60 GROUP BY 1 ORDER BY 2 DESC"),
     ("answers.csv", "How many people answered?", "SELECT count(*) FROM answers"),
-    ("answers.csv", "average recommendation by team", "SELECT team, avg(try_cast(recommend_0_to_10 AS DOUBLE)) s FROM answers GROUP BY 1 ORDER BY 2 DESC"),
+    ("answers.csv", "average recommendation by team", "SELECT trim(team), avg(try_cast(recommend_0_to_10 AS DOUBLE)) s FROM answers GROUP BY 1 ORDER BY 2 DESC"),
     ("answers.csv", "What share of respondents have parking?", "SELECT avg((parking = 'yes')::INT) FROM answers"),
     ("answers.csv", "respondents per site", "SELECT site, count(*) s FROM answers GROUP BY 1 ORDER BY 2 DESC"),
 ]  # fmt: skip
@@ -105,7 +105,13 @@ OTHERS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("asked")
-    for each in ("data/orders.csv", "data/customers.csv", "data/penguins.csv", "sensors/climate.csv", "survey/answers.csv"):
+    for each in (
+        "data/orders.csv",
+        "data/customers.csv",
+        "data/penguins.csv",
+        "sensors/climate.csv",
+        "survey/answers.csv",
+    ):
         shutil.copy(EXAMPLES / each, place)
     return place
 
@@ -163,13 +169,21 @@ def test_a_question_about_other_files_gets_the_figure_that_sql_gives(
 
 
 DECLINED = [
-    *("Forecast revenue for next quarter.", "Train a model that predicts churn.", "Cluster our customers into segments."),
+    *(
+        "Forecast revenue for next quarter.",
+        "Train a model that predicts churn.",
+        "Cluster our customers into segments.",
+    ),
     *("Write an email to our customers about the sale.", "Translate the product groups into French."),
     *("What is the weather in Berlin?", "How many employees do we have?", "What is our profit margin?"),
     *("Revenue in 2031", "How much revenue did we make in Atlantis?", "What would happen if we doubled our prices?"),
     *("Should we open a store in Dresden?", "Delete the duplicate rows from my files.", "Send the report to my boss."),
     *("Tell me a joke.", "Download the newest exchange rates.", "Build a web app that shows the orders."),
-    *("What do customers say about us in their comments?", "Recommend products to each customer.", "Draw a picture of a cat."),
+    *(
+        "What do customers say about us in their comments?",
+        "Recommend products to each customer.",
+        "Draw a picture of a cat.",
+    ),
 ]
 
 

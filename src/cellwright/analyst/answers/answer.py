@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from cellwright.analyst.answers.change import change_story
 from cellwright.analyst.answers.frames import Frame, far_values, frame_of, whole_frame
-from cellwright.analyst.answers.groups import figure_story, group_story, share_story
+from cellwright.analyst.answers.groups import figure_story, group_story, share_by_story, share_story
 from cellwright.analyst.answers.overview import overview_story
 from cellwright.analyst.answers.quality import outliers_story, quality_story
-from cellwright.analyst.answers.relation import drivers_story, relation_story
+from cellwright.analyst.answers.relation import categories_story, differences_story, drivers_story, relation_story
 from cellwright.analyst.answers.story import Measure, Story, measure_of
 from cellwright.analyst.answers.trend import trend_story
 from cellwright.analyst.drafts import CellDraft, TestRow
@@ -21,7 +22,9 @@ from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.text import code_of
 from cellwright.notebook.source_text import literal
 
-_NOT_JOINED = "What was asked for stands in tables that cannot be joined without counting rows twice."
+_NUMBERS: Final = ("integer", "number")
+_QUANTITIES: Final = ("measure", "currency")
+_NOT_JOINED: Final = "What was asked for stands in tables that cannot be joined without counting rows twice."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,8 @@ def columns_of(question: Question) -> list[NamedColumn]:
     """Every column that a question names."""
     named = [question.quantity.column] if question.quantity and question.quantity.column else []
     filters = [each.column for each in (*question.filters, *question.within)]
-    return list(dict.fromkeys([*named, *question.by, *filters]))
+    time = [question.time] if question.time else []
+    return list(dict.fromkeys([*named, *question.by, *filters, *time]))
 
 
 def needs_screening(question: Question) -> bool:
@@ -78,20 +82,30 @@ def answer_of(
 
 
 def _story(question: Question, profile: Profile, frame: Frame, tests: Sequence[TestRow]) -> Story | str:
-    measure = measure_of(question, frame)
     match question.kind:
         case "overview":
             return overview_story(profile, frame, tests)
         case "quality":
             return quality_story(profile, frame)
         case "outliers":
-            return _outliers(question, profile, frame)
-        case _ if measure is None:
-            return "It was not recognised which figure is meant."
+            return _outliers(question, frame)
+        case _:
+            measure = measure_of(question, frame)
+            if measure is None:
+                return "It was not recognised which figure is meant."
+            return _measured(question, frame, measure)
+
+
+def _measured(question: Question, frame: Frame, measure: Measure) -> Story | str:
+    """The story of a quantity."""
+    match question.kind:
         case "figure":
-            return group_story(question, frame, measure) if question.by or question.part else figure_story(question, frame, measure)
+            is_grouped = question.by or question.part
+            return group_story(question, frame, measure) if is_grouped else figure_story(question, frame, measure)
         case "share":
-            return share_story(question, frame, measure) if question.filters else group_story(question, frame, measure)
+            return _share(question, frame, measure)
+        case "groups" if not measure.column and _names_no_measure(question):
+            return differences_story(question, frame)
         case "ranking" | "groups":
             return group_story(question, frame, measure)
         case "trend":
@@ -100,14 +114,18 @@ def _story(question: Question, profile: Profile, frame: Frame, tests: Sequence[T
             return change_story(question, frame, measure)
         case "drivers":
             return drivers_story(question, frame, measure)
-        case "relation":
+        case _:
             return _relation(question, frame, measure)
 
 
 def _with_weight_of_far_values(question: Question, frame: Frame, story: Story) -> Story:
     """Where a few values far off all others could decide a figure, how much of it they make up."""
     measure = measure_of(question, frame)
-    if measure is None or measure.quantity.how not in ("sum", "mean") or question.kind in ("drivers", "relation", "change"):
+    if (
+        measure is None
+        or measure.quantity.how not in ("sum", "mean")
+        or question.kind in ("drivers", "relation", "change")
+    ):
         return story
     values = far_values(frame, measure.column)
     if not values:
@@ -122,19 +140,28 @@ def _with_weight_of_far_values(question: Question, frame: Frame, story: Story) -
     return replace(story, cells=(*story.cells, cell), trust=(*story.trust, "far_off"))
 
 
+def _share(question: Question, frame: Frame, measure: Measure) -> Story | str:
+    if not question.filters:
+        return group_story(replace(question, filters=question.within), frame, measure)
+    return share_by_story(question, frame, measure) if question.by else share_story(question, frame, measure)
+
+
+def _names_no_measure(question: Question) -> bool:
+    return any(note.startswith("No measure is named") for note in question.notes)
+
+
 def _relation(question: Question, frame: Frame, measure: Measure) -> Story | str:
+    if not measure.column:
+        return categories_story(question, frame)
     found = next((pair for column in question.by if (pair := frame.find(column))), None)
-    is_quantity = found is not None and found[1].kind in ("integer", "number") and found[1].meaning in ("measure", "currency")
-    if is_quantity:
+    if found is not None and found[1].kind in _NUMBERS and found[1].meaning in _QUANTITIES:
         return relation_story(question, frame, measure)
-    if measure.record is None or measure.record.meaning not in ("measure", "currency"):
-        return drivers_story(question, frame, measure) if measure.column and measure.record and measure.record.kind in ("integer", "number") else "Neither of the two is a quantity: that needs a look at every pair of labels, which `--depth full` gives."
-    quantity = replace(measure.quantity, how="mean")
-    return group_story(question, frame, replace(measure, quantity=quantity))
+    if measure.record is not None and measure.record.meaning in _QUANTITIES:
+        return group_story(question, frame, replace(measure, quantity=replace(measure.quantity, how="mean")))
+    return "Neither of the two is a quantity."
 
 
-def _outliers(question: Question, profile: Profile, frame: Frame) -> Story | str:
-    del profile
+def _outliers(question: Question, frame: Frame) -> Story | str:
     found = frame.find(question.quantity.column) if question.quantity and question.quantity.column else None
     if found is None:
         odd = {each.column for table in frame.tables for each in table.oddities if each.kind == "outliers"}
@@ -144,4 +171,3 @@ def _outliers(question: Question, profile: Profile, frame: Frame) -> Story | str
     if found is None or found[1].kind not in ("integer", "number"):
         return "There is no column of numbers in which a value could lie far off."
     return outliers_story(frame, *found)
-

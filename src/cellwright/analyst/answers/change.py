@@ -35,7 +35,7 @@ _LIKE: Final = 0.1
 
 def change_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
     """The story of a change; or, in a sentence, why it cannot be told."""
-    time = when_of(frame)
+    time = when_of(frame, question.time)
     if time is None:
         return f"{plain(frame.table.name)} has no column that says when."
     when, record, data = time
@@ -149,9 +149,7 @@ _surprise = ((segments["change"] - _weight * change) ** 2 / _weight).where(_is_l
 def _segments_cell(measure: Measure, groups: list[str]) -> CellDraft:
     amount = f"both[{literal(measure.column)}]" if measure.column else "1.0"
     parts = (_ADDITIVE if measure.is_additive else _OF_MEANS).strip()
-    return CellDraft(
-        name="segments", code=code_from(_SEGMENTS, columns=wrapped(groups), amount=amount, parts=parts)
-    )
+    return CellDraft(name="segments", code=code_from(_SEGMENTS, columns=wrapped(groups), amount=amount, parts=parts))
 
 
 _CERTAINTY: Final = """
@@ -177,7 +175,7 @@ def _certainty_cell(measure: Measure, when: str, has_groups: bool) -> CellDraft:
     days = f"pd.date_range(_every[{literal(when)}].min().normalize(), _every[{literal(when)}].max())"
     how = f"sum().reindex({days}, fill_value=0)" if measure.is_additive else "mean().dropna()"
     daily = f'def _daily(_rows, _every):\n    return _rows.set_index({literal(when)}){value}.resample("D").{how}'
-    alone = "_whole = change_test(_daily(before, before), _daily(now, now))\nstatistics = _whole[\"says\"]"
+    alone = '_whole = change_test(_daily(before, before), _daily(now, now))\nstatistics = _whole["says"]'
     tested = _WITH_SEGMENT.strip() if has_groups else alone
     return CellDraft(name="certainty", code=f"{daily}\n\n\n{code_from(_CERTAINTY, tested=tested)}")
 
@@ -216,7 +214,8 @@ _number = [_rows[<<column>>].count() for _rows in (before, now)]
 _size = [_rows[<<column>>].mean() for _rows in (before, now)]
 _from_number = (_number[1] - _number[0]) * (_size[0] + _size[1]) / 2
 _from_size = (_size[1] - _size[0]) * (_number[0] + _number[1]) / 2
-_more, _larger = "More" if _number[1] > _number[0] else "Fewer", "larger" if _size[1] > _size[0] else "smaller"
+_more = "As many" if _number[1] == _number[0] else "More" if _number[1] > _number[0] else "Fewer"
+_larger = "larger" if _size[1] > _size[0] else "smaller"
 _lead = f"{_more} <<things>> and {_larger} ones"
 if abs(_from_number) > 2 * abs(_from_size):
     _lead = f"{_more} <<things>> rather than {_larger} ones"
@@ -225,12 +224,16 @@ through = {
     f"each {FIGURE(_size[0])} → {FIGURE(_size[1])} ({FIGURE(_from_size)}).",
     "bars": {"their number": float(_from_number), "their size": float(_from_size)},
 }
+if (_one := (now if change > 0 else before)[<<column>>].max()) > abs(change) / 2:
+    through["says"] += f" One alone, of {FIGURE(_one)}, makes up {_one / abs(change):.0%} of the change."
 """
     code = code_from(template, column=literal(measure.column), things=said(things))
     return CellDraft(name="through", code=code_from(code, measure))
 
 
-def _season_cell(measure: Measure, when: str, before: Span, now: Span, step: TimeUnit, has_statistics: bool) -> CellDraft:
+def _season_cell(
+    measure: Measure, when: str, before: Span, now: Span, step: TimeUnit, has_statistics: bool
+) -> CellDraft:
     by_months = before.is_of_months and now.is_of_months
     shift = f"pd.DateOffset(months={now.months} * _back)" if by_months else f"pd.Timedelta(days={now.days} * _back)"
     template = """

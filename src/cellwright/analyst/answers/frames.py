@@ -213,9 +213,7 @@ def conversion_functions(frame: Frame, used: Iterable[str]) -> tuple[CellDraft, 
         for column in _kept(frame, table, columns):
             code = _read_code(column, table, "_rows")
             needed |= {name: None for name in ("as_number", "as_date") if f"{name}(" in code}
-    return tuple(
-        CellDraft(name=cell.name, code=cell.code, is_words=True) for cell in conversion_cells(sorted(needed))
-    )
+    return tuple(CellDraft(name=cell.name, code=cell.code, is_words=True) for cell in conversion_cells(sorted(needed)))
 
 
 def _kept(frame: Frame, table: TableProfile, used: set[str]) -> list[ColumnProfile]:
@@ -229,7 +227,9 @@ def _kept(frame: Frame, table: TableProfile, used: set[str]) -> list[ColumnProfi
 
 def _table_code(frame: Frame, table: TableProfile, own: TableNames, used: set[str], repairs: str) -> Iterator[str]:
     """From the text of the file to the columns in use."""
-    switches = {repair.name: switch_name(table, repair, frame) for one, repair in judged_repairs(frame, used) if one is table}
+    switches: dict[str, str] = {
+        repair.name: switch_name(table, repair, frame) for one, repair in judged_repairs(frame, used) if one is table
+    }
     rows = [each for each in repairs_for(table) if each.stage == "rows" and (each.is_on or each.name in switches)]
     yield from _row_lines(table, own, rows, switches, repairs)
     yield f"{own.table} = pd.DataFrame("
@@ -274,9 +274,7 @@ def _row_lines(
     yield "_rows = _rows[~_dropped]"
 
 
-def _value_lines(
-    repair: Repair, table: TableProfile, own: TableNames, used: set[str], frame: Frame
-) -> Iterator[str]:
+def _value_lines(repair: Repair, table: TableProfile, own: TableNames, used: set[str], frame: Frame) -> Iterator[str]:
     here = {record.name for name, owner, record in frame.columns if owner == table.name and name in used}
     if repair.name == "similar labels":
         for column, labels in label_changes(repair).items():
@@ -340,7 +338,7 @@ def _number_code(column: ColumnProfile, source: str) -> str:
     signs = "".join(re.escape(mark) for mark in marks if len(mark) == 1)
     longer = [re.escape(mark) for mark in marks if len(mark) > 1]
     pattern = "|".join([*longer, rf"[{signs}\s]"])
-    code = f"{source}.str.replace({_raw(pattern)}, \"\", regex=True)"
+    code = f'{source}.str.replace({_raw(pattern)}, "", regex=True)'
     if conversion.decimal == ",":
         code += '.str.replace(",", ".", regex=False)'
     return f'pd.to_numeric({code}, errors="coerce")'
@@ -367,7 +365,9 @@ def _function_code(function: str, column: ColumnProfile, source: str) -> str:
 
 def _sentinels(column: ColumnProfile, table: TableProfile) -> str:
     """Values that stand for nothing become missing."""
-    found = [each for each in repairs_for(table) if each.name in ("sentinels", "infinities") and column.name in each.columns]
+    found = [
+        each for each in repairs_for(table) if each.name in ("sentinels", "infinities") and column.name in each.columns
+    ]
     code = ""
     for repair in found:
         if repair.name == "infinities":

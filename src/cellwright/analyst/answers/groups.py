@@ -20,13 +20,14 @@ from cellwright.analyst.answers.story import (
     start,
 )
 from cellwright.analyst.drafts import CellDraft
-from cellwright.analyst.goal.question import CalendarPart, Question
+from cellwright.analyst.goal.question import Question, TimeUnit
 from cellwright.analyst.sections.charts import BLUE, GREY, OKABE_ITO, VERMILION
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.text import check_cell, code_of, plain
 from cellwright.notebook.source_text import literal
 
-_PARTS: Final[dict[CalendarPart, str]] = {
+_PARTS: Final[dict[str, str]] = {
+    "day": "dt.strftime('%Y-%m-%d')", "week": "dt.to_period('W').dt.start_time.dt.strftime('week of %Y-%m-%d')",
     "hour": "dt.hour.map('{:02.0f}:00'.format)", "weekday": "dt.day_name()", "month": "dt.strftime('%Y-%m')",
     "quarter": "dt.to_period('Q').astype(str)", "year": "dt.strftime('%Y')",
 }  # fmt: skip
@@ -50,7 +51,7 @@ def group_story(question: Question, frame: Frame, measure: Measure) -> Story | s
     elif measure.quantity.how in ("mean", "median"):
         cells.append(_certain_cell(measure, key, frame, columns))
         findings = [_certain(measure, label)]
-    if rows.when and not question.part and rows.record and rows.data:
+    if rows.when and question.by and not question.part and rows.record and rows.data:
         step = step_for(rows.record, rows.data, question.unit, most=30)
         cells.append(_course_cell(rows, measure, key, step))
         findings.append(_course(measure, step))
@@ -173,6 +174,65 @@ alt.Chart(_bars, title={literal(f"{plain(words)} of all {measure.label}")}).mark
     )
 
 
+def share_by_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
+    """The story of a share, group by group."""
+    whole = selection_of(replace(question, filters=question.within), frame)
+    if isinstance(whole, str):
+        return whole
+    found = group_key(question, whole)
+    if isinstance(found, str) or not (measure.is_additive or measure.quantity.how == "distinct"):
+        return found if isinstance(found, str) else "Shares are of sums and counts."
+    key, label, columns = found
+    words = filter_words(question.filters)
+    template = """
+part = selected
+<<filters>>
+_parts, _wholes = <<part>>, <<whole>>
+result = (_parts.reindex(_wholes.index, fill_value=0) / _wholes).dropna().sort_values(ascending=<<ascending>>, kind="stable")
+result.index = result.index.map(lambda _each: " × ".join(map(str, _each)) if isinstance(_each, tuple) else str(_each))
+headline = (
+    f"{result.index[0]} has the <<side>> share of <<which>>: {result.iloc[0]:.1%} of its <<what>>; {result.index[-1]} the <<other>>: {result.iloc[-1]:.1%}"
+    if len(result)
+    else "Nothing is there to compare"
+)
+_all = float(<<all_part>>) / float(<<all_whole>> or 1)
+shares = {
+    "says": f"Over all it is {_all:.1%}.",
+    "bars": {str(_label): float(_value) for _label, _value in result.head(8).items()},
+}
+"""
+    code = code_from(
+        template,
+        filters="\n".join(filter_lines(question.filters, frame, "part")),
+        part=measure.by("part", key.replace("selected[", "part[")),
+        whole=measure.by("selected", key),
+        all_part=measure.of("part"),
+        all_whole=measure.of("selected"),
+        ascending=repr(question.is_lowest),
+        side="lowest" if question.is_lowest else "highest",
+        other="highest" if question.is_lowest else "lowest",
+        which=said(words),
+        what=said(measure.words),
+    )
+    bars = f"""
+_bars = result.head({_SHOWN}).rename_axis("label").reset_index(name="share")
+CHARTalt.Chart(_bars, title={literal(f"{plain(words)}: share of {measure.words} by {label}")}).mark_bar(color="{BLUE}").encode(
+    y=alt.Y("label:N", sort=None, title={literal(label)}, axis=alt.Axis(labelLimit=200)),
+    x=alt.X("share:Q", title="share", axis=alt.Axis(format="%")), tooltip=["label", alt.Tooltip("share:Q", format=".1%")],
+).properties(width="container", height=alt.Step(24))
+""".strip()
+    return Story(
+        picture=bars.replace("CHART", ""),
+        findings=(
+            Finding(variable="shares", chart=bars.replace("CHART", "_chart = ").replace("Step(24)", "Step(14)")),
+        ),
+        cells=(whole.cell, CellDraft(name="result", code=code)),
+        columns=_used(measure, [*columns, *whole.columns, *filter_columns(question.filters, frame)]),
+        choices=whole.choices,
+        readings=(f"{start(measure.words)} is {measure.how_words}.",),
+    )
+
+
 def _lower(words: str) -> str:
     return words[:1].lower() + words[1:]
 
@@ -183,10 +243,11 @@ def _used(measure: Measure, columns: list[str]) -> tuple[str, ...]:
 
 def group_key(question: Question, rows: Selection) -> tuple[str, str, list[str]] | str:
     """Code of what rows are grouped by, what it is called, and its columns."""
-    if question.part:
+    part = question.part or ("" if question.by else question.unit or "")
+    if part:
         if not rows.when:
             return f"{plain(rows.frame.table.name)} has no column that says when."
-        return f"selected[{literal(rows.when)}].{_PARTS[question.part]}".replace("'", '"'), question.part, [rows.when]
+        return f"selected[{literal(rows.when)}].{_PARTS[part]}".replace("'", '"'), part, [rows.when]
     found = [pair for column in question.by if (pair := rows.frame.find(column))]
     if not found:
         return "It was not recognised which groups are meant."
@@ -222,7 +283,7 @@ _figures = [f"{_label} ({FIGURE(_value)})" for _label, _value in ranked.items()]
         )
     elif measure.is_additive:
         lines = (
-            "_share = f\" ({ranked.iloc[0] / ranked.sum():.0%} of all)\" if len(ranked) and ranked.sum() else \"\"\n"
+            '_share = f" ({ranked.iloc[0] / ranked.sum():.0%} of all)" if len(ranked) and ranked.sum() else ""\n'
             f'headline = f"{{ranked.index[0]}} has the {word} {what}: {{FIGURE(ranked.iloc[0])}}{{_share}}" '
             'if len(ranked) else "Nothing is there to compare"\n'
             'headline += f", before {_figures[1]}" if len(ranked) > 1 else ""'
@@ -288,8 +349,11 @@ spread = {
 }
 """
     if not measure.is_additive:
-        template = template.replace('''; half of all comes from "
-    f"{int((result.cumsum() < result.sum() / 2).sum()) + 1 if len(result) else 0:,} of them.",''', '.",')
+        template = template.replace(
+            """; half of all comes from "
+    f"{int((result.cumsum() < result.sum() / 2).sum()) + 1 if len(result) else 0:,} of them.",""",
+            '.",',
+        )
     code = code_from(template, groups=said(f"groups of {label}" if len(label) < 40 else "groups"))
     chart = f"""
 _shares = (result.cumsum() / result.sum()).reset_index(drop=True).rename("share").reset_index()
@@ -359,11 +423,11 @@ certain = {
     value = literal(measure.column)
     if unit:
         rows = (
-            f"selected.assign(group={_group_code(key)}, value=selected[{value}]).dropna(subset=[\"group\", \"value\"])"
-            f".groupby([{literal(unit)}, \"group\"], as_index=False)[\"value\"].mean()"
+            f'selected.assign(group={_group_code(key)}, value=selected[{value}]).dropna(subset=["group", "value"])'
+            f'.groupby([{literal(unit)}, "group"], as_index=False)["value"].mean()'
         )
     else:
-        rows = f"selected.assign(group={_group_code(key)}, value=selected[{value}])[[\"group\", \"value\"]].dropna()"
+        rows = f'selected.assign(group={_group_code(key)}, value=selected[{value}])[["group", "value"]].dropna()'
     code = code_from(
         template,
         rows=rows,
@@ -394,7 +458,7 @@ _chart = (_box + _base.mark_point(filled=True, color="{VERMILION}").encode(x="me
     return Finding(variable="certain", chart=chart, has_statistics=True)
 
 
-def _course_cell(rows: Selection, measure: Measure, key: str, step: str) -> CellDraft:
+def _course_cell(rows: Selection, measure: Measure, key: str, step: TimeUnit) -> CellDraft:
     template = """
 # The first few over time.
 _rows = <<rows>>.assign(label=lambda _each: <<label>>)
@@ -411,7 +475,7 @@ over_time = {
     call = {"count": "size()", "distinct": "nunique()"}.get(measure.quantity.how, f"{measure.quantity.how}()")
     freq = STEPS[step]
     by = f'_rows.groupby([pd.Grouper(key={literal(rows.when)}, freq="{freq}"), "label"]){value if measure.column else ""}.{call}'
-    label = f'_each[{key}].map(str)' if not key.startswith("[") else f'_each[{key}].astype(str).agg(" × ".join, axis=1)'
+    label = f"_each[{key}].map(str)" if not key.startswith("[") else f'_each[{key}].astype(str).agg(" × ".join, axis=1)'
     return CellDraft(
         name="over_time",
         code=code_from(
@@ -453,7 +517,7 @@ def _check(measure: Measure) -> CellDraft:
 # ── one figure ──
 
 
-def _course_picture(rows: Selection, measure: Measure, step: str) -> str:
+def _course_picture(rows: Selection, measure: Measure, step: TimeUnit) -> str:
     template = """
 _course = <<course>>.rename_axis("time").reset_index(name="value").dropna()
 _top = max(float(_course["value"].quantile(0.95)) * 1.5, 1e-9) if len(_course) else 1.0
@@ -609,4 +673,3 @@ _chart = alt.Chart(_course, title="The share per {step}").mark_line(color="{BLUE
 ).properties(width="container", height=100)
 """.strip()
     return Finding(variable="share_over_time", chart=chart)
-

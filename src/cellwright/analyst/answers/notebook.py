@@ -15,7 +15,7 @@ from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.readers import imports_of
 from cellwright.analyst.sections.tables import step_of
-from cellwright.analyst.sections.text import check_cell, code_of, is_sampled, listed, ordinal, percent, plain, rows_of
+from cellwright.analyst.sections.text import check_cell, is_sampled, listed, ordinal, percent, plain, rows_of
 from cellwright.notebook.source_text import literal
 
 HEADLINE: Final = "report_headline"
@@ -72,7 +72,7 @@ def _sorted(imports: Sequence[str]) -> str:
 def _story_cells(story: Story) -> Iterator[CellDraft]:
     yield CellDraft(
         name=HEADLINE,
-        code='mo.md(f"# {escaped(told[\'headline\'])}\\n\\n{escaped(\' \'.join(filter(None, told[\'trust\'])), 900)}")',
+        code="mo.md(f\"# {escaped(told['headline'])}\\n\\n{escaped(' '.join(filter(None, told['trust'])), 900)}\")",
         is_words=True,
         at_start=True,
     )
@@ -80,7 +80,9 @@ def _story_cells(story: Story) -> Iterator[CellDraft]:
     for number, finding in enumerate(story.findings, start=1):
         parts = [f'mo.md(escaped({finding.variable}["says"], 600))', "_chart"]
         if finding.has_statistics:
-            parts.append(f'mo.accordion({{"How sure is that?": mo.md(escaped({finding.variable}["statistics"], 900))}})')
+            parts.append(
+                f'mo.accordion({{"How sure is that?": mo.md(escaped({finding.variable}["statistics"], 900))}})'
+            )
         code = f"{finding.chart}\nmo.vstack([{', '.join(parts)}])"
         yield CellDraft(name=f"{FINDING}{number}", code=code, is_words=True, at_start=True)
 

@@ -29,7 +29,11 @@ _MAX_FINDINGS: Final = 2
 def overview_columns(frame: Frame) -> tuple[str, ...]:
     """The columns an overview looks at."""
     when = frame.when
-    names = [*([when[0]] if when else []), *(name for name, _ in frame.measures()), *(name for name, _ in frame.groups())]
+    names = [
+        *([when[0]] if when else []),
+        *(name for name, _ in frame.measures()),
+        *(name for name, _ in frame.groups()),
+    ]
     return tuple(dict.fromkeys(names))[:MAX_COLUMNS] or tuple(name for name, _, _ in frame.columns)[:1]
 
 
@@ -42,7 +46,7 @@ def overview_story(profile: Profile, frame: Frame, tests: Sequence[TestRow]) -> 
     # The picture is the first thing found; else the data itself.
     strongest = "; strongest: {finding_1['strongest']}" if found else ""
     certain = sum(row.is_finding for row in tests)
-    problems = problems_of(profile)
+    problems = [pair for pair in problems_of(profile) if pair[1].severity != "note"]
     template = """
 headline = f"<<lead>><<strongest>>"
 sure = "<<sure>>"
@@ -97,9 +101,10 @@ def _lead(frame: Frame) -> tuple[str, str]:
     if when and span:
         step = STEPS[step_for(when[1], span)]
         name, record = measures[0] if measures else ("", None)
-        course = (
-            f"{frame.variable}.dropna(subset={literal(when[0])}).set_index({literal(when[0])})"
-            + (f"[{literal(name)}].resample(\"{step}\").{'sum(min_count=1)' if record and record.meaning == 'currency' else 'mean()'}" if name else f".resample(\"{step}\").size()")
+        course = f"{frame.variable}.dropna(subset={literal(when[0])}).set_index({literal(when[0])})" + (
+            f'[{literal(name)}].resample("{step}").{"sum(min_count=1)" if record and record.meaning == "currency" else "mean()"}'
+            if name
+            else f'.resample("{step}").size()'
         )
         label = label_of(name, record.unit if record else "") if name else "rows"
         return lead, _line(course, label, step_for(when[1], span))
@@ -253,9 +258,7 @@ _chart = alt.Chart(_course, title={literal(f"{y} over time")}).mark_line(color="
     return _finding(template.replace("<<step>>", STEPS[step]), chart, row, frame, number, y, x)
 
 
-def _finding(
-    template: str, chart: str, row: TestRow, frame: Frame, number: int, y: str, x: str
-) -> Finding:
+def _finding(template: str, chart: str, row: TestRow, frame: Frame, number: int, y: str, x: str) -> Finding:
     code = code_from(
         template,
         n=str(number),

@@ -17,27 +17,31 @@ from cellwright.analyst.sections.text import check_cell, code_of, counted, liste
 from cellwright.notebook.source_text import literal
 
 MAX_COLUMNS: Final = 40
-_MAX_PROBLEMS: Final = 12
+_MAX_PROBLEMS: Final = 30
 _ORDER: Final = {"problem": 0, "warning": 1, "note": 2}
 
 
 def problems_of(profile: Profile) -> list[tuple[str, Oddity]]:
     """Every oddity with its table's name, the gravest first."""
-    found = [(table.name, oddity) for table in profile.tables for oddity in table.oddities if oddity.severity != "note"]
+    found = [(table.name, oddity) for table in profile.tables for oddity in table.oddities]
     return sorted(found, key=lambda pair: (_ORDER[pair[1].severity], -pair[1].count))
 
 
 def quality_story(profile: Profile, frame: Frame) -> Story:
     """The story of what is wrong."""
-    found = problems_of(profile)
+    every = problems_of(profile)
+    found = [pair for pair in every if pair[1].severity != "note"]
     columns = [name for name, _, _ in frame.columns][:MAX_COLUMNS]
-    rows = [[_short(oddity, table), oddity.severity, oddity.count] for table, oddity in found[:_MAX_PROBLEMS]]
+    rows = [
+        [_short(oddity, table), oddity.severity, oddity.count, plain(oddity.says, 200)]
+        for table, oddity in every[:_MAX_PROBLEMS]
+    ]
     problems = sum(oddity.severity == "problem" for _, oddity in found)
     gravest = plain(found[0][1].says, 150).rstrip(".") if found else ""
     tables = listed([plain(table.name, 40) for table in profile.tables], 3)
     lead = _lead(problems, len(found) - problems, tables)
     template = """
-result = pd.DataFrame(<<rows>>, columns=["what", "severity", "count"])
+result = pd.DataFrame(<<rows>>, columns=["what", "severity", "count", "says"])
 headline = <<headline>>
 """
     headline = literal(f"{lead}: {gravest}" if gravest else lead)
@@ -46,9 +50,12 @@ headline = <<headline>>
         CellDraft(name="result", code=code_from(template, rows=listed_rows, headline=headline)),
         missing_cell(frame, columns),
         doubled_cell(frame),
+        CellDraft(
+            name="every_problem", code='mo.ui.table(result, selection=None, page_size=12, wrapped_columns=["says"])'
+        ),
     )
     picture = f"""
-_bars = result.assign(what=result["what"].str.slice(0, 60))
+_bars = result.head(12).assign(what=result["what"].str.slice(0, 60))
 alt.Chart(_bars, title="What was found, and how many rows or values it concerns").mark_bar().encode(
     y=alt.Y("what:N", sort=None, title=None, axis=alt.Axis(labelLimit=320)),
     x=alt.X("count:Q", title="rows or values", scale=alt.Scale(type="symlog")),
@@ -68,7 +75,6 @@ alt.Chart(_bars, title="What was found, and how many rows or values it concerns"
                 "def test_what_is_missing_is_counted():\n    assert missing.between(0, 1).all()",
             ),
         ),
-        readings=(f"{counted(len(found), 'problem')} of {counted(len(profile.tables), 'table')} are told; notes aside.",),
     )
 
 
@@ -159,7 +165,9 @@ _chart = alt.Chart(_bars, title="Values far outside the middle half").mark_bar(c
 def outliers_story(frame: Frame, column: str, record: ColumnProfile) -> Story:
     """The values of a column that lie far from all others."""
     table = next(each for each in frame.tables if any(one is record for one in each.columns))
-    repair = next((each for each in repairs_for(table) if each.name == "outliers" and record.name in each.columns), None)
+    repair = next(
+        (each for each in repairs_for(table) if each.name == "outliers" and record.name in each.columns), None
+    )
     known = values_of(repair, table).get(record.name, []) if repair else []
     values = known if isinstance(known, list) else []
     when = frame.when

@@ -131,14 +131,14 @@ for _name in <<groups>>:
     _parts = [_values for _, _values in _each.groupby(_name)[<<column>>] if len(_values) >= 5]
     if len(_parts) > 1 and _each[<<column>>].nunique() > 1:
         _test = stats.kruskal(*_parts)
-        _found.append({"name": _name, "kind": "groups", "p": _test.pvalue, "explains": max(_test.statistic - len(_parts) + 1, 0) / (sum(map(len, _parts)) - len(_parts))})
+        _found.append({"name": _name, "kind": "groups", "p": _test.pvalue, "explains": max(_test.statistic - len(_parts) + 1, 0) / max(sum(map(len, _parts)) - len(_parts), 1)})
 for _name in <<others>>:
     _pair = _rows[[_name, <<column>>]].dropna()
     if len(_pair) > 9 and _pair.nunique().min() > 1:
         _test = stats.spearmanr(_pair[_name], _pair[<<column>>])
         _found.append({"name": _name, "kind": "quantity", "p": _test.pvalue, "explains": _test.statistic**2})
 result = pd.DataFrame(_found, columns=["name", "kind", "p", "explains"]).sort_values("explains", ascending=False, ignore_index=True)
-result["p"] = stats.false_discovery_control(result["p"].clip(0, 1), method="by") if len(result) else result["p"]
+result["p"] = stats.false_discovery_control(result["p"].fillna(1).clip(0, 1), method="by") if len(result) else result["p"]
 result["is_certain"] = (result["p"] <= 0.05) & (result["explains"] >= 0.02)
 certain = result[result["is_certain"]]
 """
@@ -153,7 +153,8 @@ certain = result[result["is_certain"]]
     )
     if not key:
         code = code.replace(
-            f'_rows.groupby(["", _name], as_index=False)[{literal(measure.column)}].mean() if _name in [] else _rows', "_rows"
+            f'_rows.groupby(["", _name], as_index=False)[{literal(measure.column)}].mean() if _name in [] else _rows',
+            "_rows",
         )
     words = """
 _names = [f"{_name.replace('_', ' ')} ({_part:.0%})" for _name, _part in zip(certain["name"], certain["explains"], strict=True)]
@@ -213,16 +214,146 @@ _chart = alt.Chart(result.head(10), title="How sure: smaller is surer").mark_cir
             Finding(variable="strength", chart=small, has_statistics=True),
         ),
         cells=cells,
-        columns=tuple(
-            dict.fromkeys(name for name in (measure.column, *groups, *others, key, *rows.columns) if name)
-        ),
+        columns=tuple(dict.fromkeys(name for name in (measure.column, *groups, *others, key, *rows.columns) if name)),
         choices=rows.choices,
         trust=("sure",),
         checks=(
             check_cell(
                 "check_the_comparisons",
                 "Every comparison is in the correction.",
-                "def test_every_comparison_is_counted():\n    assert result[\"p\"].between(0, 1).all()",
+                'def test_every_comparison_is_counted():\n    assert result["p"].between(0, 1).all()',
             ),
         ),
+    )
+
+
+def categories_story(question: Question, frame: Frame) -> Story | str:
+    """Two columns of labels: whether one hangs on the other."""
+    rows = selection_of(question, frame)
+    if isinstance(rows, str):
+        return rows
+    found = [pair for column in question.by if (pair := frame.find(column))]
+    if len(found) < 2:
+        return "It was not recognised which two columns are meant."
+    (y, _), (x, _) = found[:2]
+    labels = label_of(y), label_of(x)
+    template = """
+# Do the labels of one go with those of the other? Chi-square test; Cramer's V is 0 for not at all, 1 for always.
+result = pd.crosstab(selected[<<x>>].map(str, na_action="ignore"), selected[<<y>>].map(str, na_action="ignore"))
+shares = result.div(result.sum(axis=1), axis=0)
+if min(result.shape) > 1:
+    _test, _n = stats.chi2_contingency(result), int(result.to_numpy().sum())
+    _effect = float(np.sqrt(_test.statistic / (_n * (min(result.shape) - 1))))
+    is_certain = _test.pvalue <= 0.05 and _effect >= 0.1
+    _said = f"Chi-square, n = {_n:,}, p = {_test.pvalue:.2g}, Cramer's V {_effect:.2f}; comparisons counted: 1."
+else:
+    is_certain, _said = False, "Not tested: one of the two has one label only."
+_apart = (shares.max() - shares.min()).idxmax() if len(shares) else ""
+_by = shares[_apart].sort_values() if len(shares) else pd.Series(dtype=float)
+headline = (
+    f"<<y1>> goes with <<x1>>: {_apart} makes up {_by.iloc[-1]:.0%} for {_by.index[-1]}, {_by.iloc[0]:.0%} for {_by.index[0]}"
+    if is_certain
+    else "<<y1>> and <<x1>>: nothing that could be told from chance"
+)
+sure = "That is more than chance would do; what goes together need not cause each other." if is_certain else "Nothing certain."
+together = {
+    "says": f"Of {len(shares):,} <<x1>> labels the share of {_apart} goes from {_by.iloc[0]:.1%} to {_by.iloc[-1]:.1%}." if len(_by) else "There is nothing to compare.",
+    "statistics": _said,
+    "bars": {str(_label): float(_value) for _label, _value in _by.tail(6).items()},
+}
+"""
+    code = code_from(template, x=literal(x), y=literal(y), y1=start(labels[0]), x1=said(labels[1]))
+    picture = f"""
+_bars = shares.iloc[:12].rename_axis("group").reset_index().melt("group", var_name="label", value_name="share")
+alt.Chart(_bars, title={literal(f"{labels[0]} by {labels[1]}")}).mark_bar().encode(
+    y=alt.Y("group:N", title={literal(labels[1])}, axis=alt.Axis(labelLimit=200)),
+    x=alt.X("share:Q", title="share of the rows", axis=alt.Axis(format="%")),
+    color=alt.Color("label:N", title={literal(labels[0])}),
+    tooltip=["group", "label", alt.Tooltip("share:Q", format=".1%")],
+).properties(width="container", height=alt.Step(26))
+""".strip()
+    chart = f"""
+_bars = result.sum(axis=1).sort_values(ascending=False).head(10).rename_axis("label").reset_index(name="rows")
+_chart = alt.Chart(_bars, title={literal(f"Rows by {labels[1]}")}).mark_bar(color="{BLUE}").encode(
+    y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=180)), x=alt.X("rows:Q", title="rows"),
+).properties(width="container", height=alt.Step(16))
+""".strip()
+    return Story(
+        picture=picture,
+        findings=(Finding(variable="together", chart=chart, has_statistics=True),),
+        cells=(rows.cell, CellDraft(name="headline", code=code)),
+        columns=tuple(dict.fromkeys([x, y, *rows.columns])),
+        choices=rows.choices,
+        trust=("sure",),
+        checks=(
+            check_cell(
+                "check_the_counts",
+                "No row is counted twice.",
+                "def test_no_row_is_counted_twice():\n    assert result.to_numpy().sum() <= len(selected)",
+            ),
+        ),
+    )
+
+
+def differences_story(question: Question, frame: Frame) -> Story | str:
+    """What differs between groups, where no measure is named: every measure is compared."""
+    rows = selection_of(question, frame)
+    if isinstance(rows, str):
+        return rows
+    group = next((pair for column in question.by if (pair := frame.find(column))), None)
+    measures = [name for name, _ in frame.measures()][:40]
+    if group is None or not measures:
+        return "There is no measure that could differ between the groups."
+    label = label_of(group[0])
+    template = """
+# Every measure between the groups: ranks compared, corrected for all that were compared (Benjamini-Yekutieli).
+_found = []
+for _name in <<measures>>:
+    _parts = [_values for _, _values in selected.dropna(subset=_name).groupby(<<group>>)[_name] if len(_values) >= 5]
+    if len(_parts) > 1 and selected[_name].nunique() > 1:
+        _test, _n = stats.kruskal(*_parts), sum(map(len, _parts))
+        _found.append({"name": _name, "p": _test.pvalue, "explains": max(_test.statistic - len(_parts) + 1, 0) / max(_n - len(_parts), 1)})
+result = pd.DataFrame(_found, columns=["name", "p", "explains"]).sort_values("explains", ascending=False, ignore_index=True)
+result["p"] = stats.false_discovery_control(result["p"].fillna(1).clip(0, 1), method="by") if len(result) else result["p"]
+result["is_certain"] = (result["p"] <= 0.05) & (result["explains"] >= 0.02)
+certain = result[result["is_certain"]]
+middle = selected.groupby(<<group>>)[list(result["name"])].median() if len(result) else pd.DataFrame()
+_names = [f"{_name.replace('_', ' ')} ({', '.join(f'{_label} {_value:,.4g}' for _label, _value in middle[_name].items())})" for _name in certain["name"][:3]]
+headline = f"By <<label>> differs most: {'; '.join(_names)}" if _names else f"Nothing differs by <<label>> by more than chance: {len(result):,} measures were compared"
+sure = f"{len(result):,} measures were compared, {len(certain):,} differ by more than chance."
+differing = {
+    "says": f"The part of the differences that goes with <<label>>: {', '.join(f'{_row.name_} {_row.explains:.1%}' for _row in result.rename(columns={'name': 'name_'}).head(3).itertuples())}.",
+    "statistics": "; ".join(f"{_row['name']}: Kruskal-Wallis, explains {_row['explains']:.3f}, p = {_row['p']:.2g}" for _, _row in result.head(12).iterrows()) + f"; comparisons counted: {len(result):,}.",
+    "bars": dict(zip(result["name"][:6], result["explains"][:6].astype(float), strict=True)),
+}
+"""
+    code = code_from(template, measures=code_of(measures), group=literal(group[0]), label=said(label))
+    picture = f"""
+alt.Chart(result.head(12), title={literal(f"What goes with {label}")}).mark_bar().encode(
+    y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=200)),
+    x=alt.X("explains:Q", title="part of the differences that goes with it", axis=alt.Axis(format="%")),
+    color=alt.condition("datum.is_certain", alt.value("{BLUE}"), alt.value("#BBBBBB")),
+    tooltip=["name", alt.Tooltip("explains:Q", format=".1%"), alt.Tooltip("p:Q", format=".2g")],
+).properties(width="container", height=alt.Step(24))
+""".strip()
+    chart = f"""
+_chart = alt.Chart(result.head(12), title="How sure: smaller is surer").mark_circle(color="{VERMILION}", size=60).encode(
+    x=alt.X("p:Q", scale=alt.Scale(type="symlog", constant=0.0001), title="corrected p"), y=alt.Y("name:N", sort=None, title=None), tooltip=["name", "p"],
+).properties(width="container", height=alt.Step(14))
+""".strip()
+    return Story(
+        picture=picture,
+        findings=(Finding(variable="differing", chart=chart, has_statistics=True),),
+        cells=(rows.cell, CellDraft(name="result", code=code)),
+        columns=tuple(dict.fromkeys([group[0], *measures, *rows.columns])),
+        choices=rows.choices,
+        trust=("sure",),
+        checks=(
+            check_cell(
+                "check_the_comparisons",
+                "Every comparison is in the correction.",
+                'def test_every_comparison_is_counted():\n    assert result["p"].between(0, 1).all()',
+            ),
+        ),
+        readings=("No measure was named, so every measure is compared.",),
     )

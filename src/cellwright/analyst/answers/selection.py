@@ -69,7 +69,7 @@ class Selection:
 
 def selection_of(question: Question, frame: Frame) -> Selection | str:
     """The rows; or, in a sentence, why there are none."""
-    time = when_of(frame)
+    time = when_of(frame, question.time)
     span = span_of(question.spans[0]) if question.spans else None
     if span and time is None:
         return f"{frame.table.name} has no column that says when."

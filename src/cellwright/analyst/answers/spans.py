@@ -11,7 +11,7 @@ from cellwright.analyst.answers.frames import Frame
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.date_ranges import parse_day
 from cellwright.analyst.goal.question import TimeUnit
-from cellwright.analyst.goal.request import DateRange
+from cellwright.analyst.goal.request import DateRange, NamedColumn
 from cellwright.analyst.profile import ColumnProfile
 from cellwright.notebook.source_text import literal
 
@@ -19,7 +19,14 @@ STEPS: Final[dict[TimeUnit, str]] = {
     "hour": "h", "day": "D", "week": "W-MON", "month": "MS", "quarter": "QS", "year": "YS",
 }  # fmt: skip
 """How pandas names the beginnings of steps of time."""
-_DAYS: Final[dict[TimeUnit, float]] = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "quarter": 91.3, "year": 365.25}
+_DAYS: Final[dict[TimeUnit, float]] = {
+    "hour": 1 / 24,
+    "day": 1,
+    "week": 7,
+    "month": 30.4,
+    "quarter": 91.3,
+    "year": 365.25,
+}
 _FINEST: Final[dict[str, TimeUnit]] = {
     "": "day", "second": "hour", "minute": "hour", "hour": "hour", "day": "day", "week": "week", "month": "month",
     "quarter": "quarter", "year": "year",
@@ -119,9 +126,9 @@ def step_for(record: ColumnProfile, data: Span, wanted: TimeUnit | None = None, 
     return next((unit for unit in units if data.days / _DAYS[unit] <= most), "year")
 
 
-def when_of(frame: Frame) -> tuple[str, ColumnProfile, Span] | None:
-    """The column that says when, what is known of it, and the days it covers."""
-    found = frame.when
+def when_of(frame: Frame, named: NamedColumn | None = None) -> tuple[str, ColumnProfile, Span] | None:
+    """The column that says when (`named`, where the question means one), what is known of it, the days it covers."""
+    found = (frame.find(named) if named else None) or frame.when
     data = covered(found[1]) if found else None
     return (*found, data) if found and data else None
 

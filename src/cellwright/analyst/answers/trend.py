@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from cellwright.analyst.answers.frames import Frame
 from cellwright.analyst.answers.selection import selection_of
 from cellwright.analyst.answers.spans import STEPS, step_for
@@ -14,11 +12,6 @@ from cellwright.analyst.sections.charts import BLUE, OKABE_ITO, VERMILION
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.text import check_cell, code_of, plain
 from cellwright.notebook.source_text import literal
-
-_CYCLES: Final[dict[TimeUnit, tuple[str, str]]] = {
-    "hour": ("day_name()", "weekday"), "day": ("day_name()", "weekday"), "week": ("month_name()", "month"),
-    "month": ("month_name()", "month"), "quarter": ("month_name()", "month"), "year": ("month_name()", "month"),
-}  # fmt: skip
 
 
 def trend_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
@@ -37,9 +30,9 @@ def trend_story(question: Question, frame: Frame, measure: Measure) -> Story | s
     if by:
         cells.append(_by_cell(measure, rows.when, by, step))
         findings.append(_by(measure, by))
-    cycle, name = _CYCLES[step]
-    if (covered.days >= 400 or name == "weekday") and step not in ("quarter", "year"):
-        cells.append(_season_cell(measure, cycle, name, step))
+    name = "month" if covered.days >= 300 else "weekday"
+    if step not in ("quarter", "year") and (name == "month" or step in ("hour", "day")):
+        cells.append(_season_cell(name, covered.days))
         findings.append(_season(measure, name))
     return Story(
         picture=_picture(measure, step),
@@ -85,6 +78,11 @@ first, second = _early.mean(), _late.mean()
 _moved = ("rose" if second > first else "fell") if is_certain else "shows no certain trend"
 headline = f"<<what>> {_moved}: from {FIGURE(first)} per <<step>> in the first half of the time to {FIGURE(second)} in the second"
 headline += f" ({second / first - 1:+.1%})" if first else ""
+# Where one step fits the course best.
+_sums = (course - course.mean()).cumsum().iloc[:-1].to_numpy()
+_places = np.arange(1, len(course))
+_at = int(np.argmax(_sums**2 / (_places * (len(course) - _places)))) + 1 if len(course) > 5 else 0
+step_at = course.index[_at] if _at else None
 sure = "That is more than chance would do." if is_certain else "Changes of this size come by chance: nothing certain."
 statistics = _test["says"].replace("days", "<<step>>s").replace("a day", "a <<step>>")
 """
@@ -126,6 +124,7 @@ _name = "<<form>>"
 _high, _low = (course.idxmax(), course.idxmin()) if len(course) else (None, None)
 ends = {
     "says": f"Highest in {_high.strftime(_name)} ({FIGURE(course.max())}), lowest in {_low.strftime(_name)} ({FIGURE(course.min())})."
+    + (f" One step fits it best at {step_at.strftime('%Y-%m-%d')}: {FIGURE(course[course.index < step_at].mean())} before, {FIGURE(course[course.index >= step_at].mean())} from then on." if step_at is not None else "")
     if len(course)
     else "There is nothing over time.",
     "statistics": statistics,
@@ -135,7 +134,7 @@ ends = {
     code = code_from(template, form=form.get(step, "%Y-%m-%d"))
     chart = f"""
 _bars = pd.concat([course.nlargest(3), course.nsmallest(3)]).rename_axis("time").reset_index(name="value")
-_bars["label"] = _bars["time"].dt.strftime("{form.get(step, '%Y-%m-%d')}")
+_bars["label"] = _bars["time"].dt.strftime("{form.get(step, "%Y-%m-%d")}")
 _chart = alt.Chart(_bars.drop_duplicates("label"), title="The highest and the lowest").mark_bar(color="{BLUE}").encode(
     y=alt.Y("label:N", sort=None, title=None), x=alt.X("value:Q", title={literal(measure.label)}),
 ).properties(width="container", height=alt.Step(16))
@@ -161,7 +160,13 @@ by_label = {
 }
 """
     code = code_from(
-        template, by=literal(by), when=literal(when), freq=STEPS[step], value=value, call=call, label=plain(label_of(by))
+        template,
+        by=literal(by),
+        when=literal(when),
+        freq=STEPS[step],
+        value=value,
+        call=call,
+        label=plain(label_of(by)),
     )
     return CellDraft(name="by_label", code=code)
 
@@ -176,31 +181,37 @@ _chart = alt.Chart(courses.assign(label=courses["label"].map(str)), title={liter
     return Finding(variable="by_label", chart=chart)
 
 
-def _season_cell(measure: Measure, cycle: str, name: str, step: TimeUnit) -> CellDraft:
-    del measure, step
+def _season_cell(name: str, days: int) -> CellDraft:
     template = """
-# What is usual for each <<name>>, the slow course taken out.
-_around = course / course.rolling(13, center=True, min_periods=4).mean() - 1
-cycle = _around.groupby(_around.index.<<cycle>>).mean().dropna().sort_values(ascending=False)
+# What is usual for each <<name>>, against the mean of all.
+_steps = course.resample("<<freq>>").mean().dropna()
+cycle = (_steps.groupby(_steps.index.<<cycle>>).mean() / _steps.mean() - 1).dropna().sort_values(ascending=False)
 season = {
-    "says": f"Usually highest in {cycle.index[0]} ({cycle.iloc[0]:+.0%} against the months around), lowest in {cycle.index[-1]} ({cycle.iloc[-1]:+.0%}); too few years to prove a season."
+    "says": f"Usually highest <<in>> {cycle.index[0]} ({cycle.iloc[0]:+.0%}), lowest <<in>> {cycle.index[-1]} ({cycle.iloc[-1]:+.0%})<<few>>."
     if len(cycle) > 1
     else "There is too little to see a season.",
+    "bars": {str(_label): float(_value) for _label, _value in cycle.head(8).items()},
 }
 """
-    if name == "weekday":
-        template = template.replace("against the months around", "against the days around").replace(
-            "; too few years to prove a season", ""
-        )
-        template = template.replace("Usually highest in", "Usually highest on").replace("lowest in", "lowest on")
-    return CellDraft(name="season", code=code_from(template, name=name, cycle=cycle))
+    is_month = name == "month"
+    few = "; fewer than three years do not prove a season" if is_month and days < 3 * 365 else ""
+    return CellDraft(
+        name="season",
+        code=code_from(
+            template,
+            name=name,
+            freq="MS" if is_month else "D",
+            cycle="month_name()" if is_month else "day_name()",
+            few=few,
+        ).replace("<<in>>", "in" if is_month else "on"),
+    )
 
 
 def _season(measure: Measure, name: str) -> Finding:
     del measure
     chart = f"""
 _bars = cycle.rename_axis("label").reset_index(name="value")
-_chart = alt.Chart(_bars, title="Against what is usual around it, by {name}").mark_bar(color="{BLUE}").encode(
+_chart = alt.Chart(_bars, title="Against the mean of all, by {name}").mark_bar(color="{BLUE}").encode(
     y=alt.Y("label:N", sort=None, title=None), x=alt.X("value:Q", title=None, axis=alt.Axis(format="+%")),
 ).properties(width="container", height=alt.Step(13))
 """.strip()

@@ -213,7 +213,9 @@ class _Finder:
             return None
         more = self._more(known, window, places)
         places += more
-        score = (int(not missing), len(said), strength, -len(missing), len(more), -known.order)
+        # Of several that fit as well, the one that is the sum of the others.
+        is_total = int("total" in known.column.name.casefold())
+        score = (int(not missing), len(said), strength, -len(missing), len(more), is_total, -known.order)
         return score, known, tuple(sorted(places))
 
     @staticmethod

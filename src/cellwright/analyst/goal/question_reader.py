@@ -20,6 +20,7 @@ from cellwright.analyst.goal.question import DeclinedQuestion, Quantity, Questio
 from cellwright.analyst.goal.question_kinds import few_numbers, is_ranked, read_kind
 from cellwright.analyst.goal.question_vocabulary import DISTRIBUTION, MEAN
 from cellwright.analyst.goal.relations import read_pair
+from cellwright.analyst.goal.request import DateRange
 from cellwright.analyst.goal.sentence import Sentence, read_sentence
 from cellwright.analyst.goal.shares import split_share
 from cellwright.analyst.goal.time_spans import TimeChoice, choose_time
@@ -28,19 +29,25 @@ from cellwright.analyst.profile import Profile, TableProfile
 
 _MAX_GOAL_LENGTH: Final = 2_000
 _MAX_NEAREST: Final = 3
+_WHEN_CHANGED: Final = re.compile(
+    r"\bwhen\b.*\b(?:chang|fall|fell|drop|ris|rose|jump|shift|step|break|broke|start|stop|begin|began)\w*",
+    re.IGNORECASE,
+)
+_ONWARDS: Final = re.compile(r"\bfrom ([\w ,]{3,24}?) on(?:wards?)?\b(?! (?:to|until))", re.IGNORECASE)
+_SAME: Final = re.compile(r"\bsame (?:months?|periods?|time|weeks?|days|half|quarters?|span)\b", re.IGNORECASE)
 _WHOLE_SENTENCE: Final = frozenset({"what would happen if things were different", "advice", "a conversation"})
 """Asked for, they are what the whole goal is about: no part of it is answered alone."""
 
 
 def read_question(words: str, profile: Profile) -> Question | DeclinedQuestion:
     """What a goal asks of the data; or why that cannot be told without a model, and what can be asked instead."""
-    text = words[:_MAX_GOAL_LENGTH]
+    text = _ONWARDS.sub(r"since \1", words[:_MAX_GOAL_LENGTH])
     names = DataNames(profile)
     if not re.search(r"\w", text) or not names.tables:
         return Question(kind="overview", is_understood=not text.strip())
     beyond = asked_beyond(text, names)
     if beyond is None:
-        return _read(text, names)
+        return _of_moments(text, _read(text, names))
     what, span = beyond
     rest = "" if what in _WHOLE_SENTENCE else _without_clause(text, span)
     answered = _read(rest, names) if re.search(r"\w{3}", rest) else None
@@ -49,6 +56,32 @@ def read_question(words: str, profile: Profile) -> Question | DeclinedQuestion:
         return replace(answered, notes=(*answered.notes, note))
     why = f"The goal asks for {what}, which the analyst does not do: it counts, compares and tests what the data has."
     return _checked(decline(why, read_sentence(text, names), names, what=what), names)
+
+
+def _of_moments(text: str, read: Question | DeclinedQuestion) -> Question | DeclinedQuestion:
+    """`When did the level change` asks for the course, not for the month with most."""
+    if isinstance(read, Question) and read.kind == "drivers" and read.spans and _names_a_level(text):
+        return replace(read, kind="change", by=(), asks_why=True)
+    if isinstance(read, Question) and len(read.spans) == 2 and _SAME.search(text):
+        return replace(read, spans=_same_of_year(read.spans))
+    if isinstance(read, Question) and read.kind == "ranking" and read.part and _WHEN_CHANGED.search(text):
+        notes = tuple(note for note in read.notes if "“When”" not in note)
+        return replace(read, kind="trend", part=None, notes=notes)
+    return read
+
+
+def _names_a_level(text: str) -> bool:
+    return re.search(r"\bwhy\b.*\b(?:high|low|large|small|bad|good|expensive|cheap|many|few)\b", text, re.I) is not None
+
+
+def _same_of_year(spans: tuple[DateRange, ...]) -> tuple[DateRange, ...]:
+    """`the first half of 2002 against the same months of 2001`: a year named so stands for those months of it."""
+    short = next((each for each in spans if (each.first[5:], each.last[5:]) != ("01-01", "12-31")), None)
+    year = next((each for each in spans if (each.first[5:], each.last[5:]) == ("01-01", "12-31")), None)
+    if short is None or year is None or short.first[:4] != short.last[:4] or short.last[5:] == "02-29":
+        return spans
+    moved = replace(year, first=year.first[:4] + short.first[4:], last=year.first[:4] + short.last[4:])
+    return tuple(moved if each is year else each for each in spans)
 
 
 def _without_clause(text: str, span: tuple[int, int]) -> str:
@@ -69,7 +102,9 @@ def _read(text: str, names: DataNames) -> Question | DeclinedQuestion:
     if spread := few_numbers(sentence):
         found = QuantityReading(quantity=Quantity(how="count", table=spread.known.table.name, words="rows"))
     unexplained = find_unexplained(sentence, found)
-    if unexplained:
+    if unexplained and not unexplained.is_grave and found is not None and _names_anything(sentence, filters):
+        sentence.notes.append(unexplained.note)
+    elif unexplained:
         return _checked(unexplained.declined(sentence, found.quantity if found else None), names)
     if kind == "outliers":
         return _checked(_outliers(sentence, filters, found), names)
@@ -171,7 +206,8 @@ def _composed(
     if sentence.has(MEAN) and found.quantity.how in {"count", "distinct"}:
         added.append("Numbers are shown for each, not their average.")
     asked, kind = kind, _settled(kind, groups.by, time)
-    if asked == "ranking" and kind == "figure" and found.is_default:
+    is_ordered = sentence.has({"rank", "ranked", "ranking", "order", "sorted"})
+    if asked == "ranking" and kind == "figure" and (found.is_default or is_ordered):
         why = "It is not clear by which measure that is put in order."
         return decline(why, sentence, names, quantity=found.quantity)
     if asked == "ranking" and kind == "figure":

@@ -11,6 +11,49 @@ from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
 from cellwright.analyst.goal.question_vocabulary import ARRIVALS, ARTICLES, CARRIERS, EVENTS, KNOWN, REVENUE_VERBS, ROWS
 from cellwright.analyst.goal.sentence import Sentence
 
+_FILLERS: Final = frozenset(
+    [
+        "hit",
+        "hits",
+        "ran",
+        "runs",
+        "ever",
+        "altogether",
+        "usually",
+        "onwards",
+        "report",
+        "reports",
+        "reported",
+        "reporting",
+        "happened",
+        "happens",
+        "happen",
+        "got",
+        "gets",
+        "suffer",
+        "suffered",
+        "took",
+        "takes",
+        "everybody",
+        "anybody",
+        "somebody",
+        "preparing",
+        "bill",
+        "truly",
+        "actually",
+        "exactly",
+        "roughly",
+        "briefly",
+        "quickly",
+        "currently",
+        "presently",
+        "overall",
+    ]
+)
+"""Verbs and adverbs that change nothing about what is asked."""
+_GROUPING: Final = frozenset(
+    ["by", "per", "each", "every", "all", "which", "what", "rank", "among", "across", "between"]
+)
 _MAX_LISTED: Final = 3
 _SAID_OF_SALES: Final = EVENTS | ARRIVALS | REVENUE_VERBS
 
@@ -20,6 +63,13 @@ class UnexplainedWords:
     """What nobody knows."""
 
     words: tuple[str, ...]
+    is_grave: bool = True
+    """Whether what is asked hangs on them: what is counted, by what, or of which rows."""
+
+    @property
+    def note(self) -> str:
+        """What to say where the rest is answered."""
+        return f"Not read, for the data has nothing of it: {self.listed.replace(' or ', ' and ')}."
 
     @property
     def listed(self) -> str:
@@ -41,6 +91,7 @@ def find_unexplained(
     said = {place for value in sentence.mentions.values for place in value.at}
     said |= {place for each in sentence.mentions.columns if each.known.role in {"flag", "group"} for place in each.at}
     left: list[str] = []
+    is_grave = False
     rows = {place for place, word in enumerate(sentence.words) if word.folded in ROWS}
     for place, word in enumerate(sentence.words):
         if place in used or word.folded in KNOWN or word.folded in ROWS or word.folded in ARTICLES:
@@ -56,5 +107,20 @@ def find_unexplained(
             continue
         if len(word.text) < 2 and not word.is_number:
             continue
+        before = {each.folded for each in sentence.words[max(place - 2, 0) : place]}
+        if _is_in_name(word.folded, sentence) and not before & _GROUPING:
+            continue
         left.append(word.text)
-    return UnexplainedWords(tuple(dict.fromkeys(left))) if left else None
+        is_grave = is_grave or _carries(sentence, place)
+    return UnexplainedWords(tuple(dict.fromkeys(left)), is_grave) if left else None
+
+
+def _is_in_name(word: str, sentence: Sentence) -> bool:
+    """`strikes` of a table `birdstrikes`: what its rows are."""
+    stem = word[:-1] if word.endswith("s") and len(word) > 4 else word
+    return len(stem) >= 5 and any(stem in table.name.casefold() for table in sentence.names.tables)
+
+
+def _carries(sentence: Sentence, place: int) -> bool:
+    """Whether what is asked may hang on the word: on any but those that only carry a sentence."""
+    return sentence.words[place].folded not in _FILLERS

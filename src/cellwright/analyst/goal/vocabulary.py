@@ -117,6 +117,7 @@ NEEDS_MODEL: Final = {
     ),
     "a conversation": _any("chat_with tell_me_a_joke tell_a_joke joke jokes talk_to_me how_are_you who_are_you"),
     "text to be understood": _any("sentiment* classify_the categorise_the categorize_the extract_entities topics_of"),
-    "something to be done outside a notebook": _any("send upload publish deploy delete convert export"),
+    "something to be done outside a notebook": _any("send upload publish deploy delete convert")
+    + r"|(?<!this )(?<!the )(?<!an )(?<!our )(?<!my )(?<!of )\bexport\b",
 }
 """What goals ask for that no plain analysis gives → a pattern over folded words."""

@@ -39,7 +39,6 @@ def during(rows: pd.DataFrame, when: str, span: Any) -> pd.DataFrame:
     return rows[(rows[when] >= first) & (rows[when] < last)]
 
 
-
 def change_test(first: pd.Series, second: pd.Series, times: int = 1) -> dict[str, object]:
     """Welch's t test on one value a day: weekdays levelled, days far off held back; p counts so many comparisons.
 

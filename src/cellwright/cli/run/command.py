@@ -88,7 +88,8 @@ def run(
         typer.Option("--limit", metavar="NAME=VALUE", help="What its notebook may use: memory=2g, kept_files=200000 …"),
     ] = None,
     depth: Annotated[
-        str, typer.Option("--depth", metavar="answer|full", help="Without a model: the answer, or every column and test.")
+        str,
+        typer.Option("--depth", metavar="answer|full", help="Without a model: the answer, or every column and test."),
     ] = "answer",
     detach: Annotated[
         bool, typer.Option("--detach", help="Do not wait for it; `cellwright runs watch` shows it.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -174,7 +174,7 @@ def told_in(value: object) -> ToldReport:
 
 
 def _sequence(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
+    return list(cast("list[Any]", value)) if isinstance(value, list) else []
 
 
 def _sentence(value: object, longest: int = _LONGEST_SENTENCE) -> str:
@@ -189,7 +189,8 @@ def _bars(value: object) -> tuple[tuple[str, float], ...]:
 
 def answer_words(told: ToldReport) -> str:
     """The answer as text: the headline, then the findings."""
-    return "\n\n".join(filter(None, [told.headline, *(each.says for each in told.findings)]))
+    sentences = [told.headline, *(each.says for each in told.findings)]
+    return "\n\n".join(sentence for sentence in sentences if sentence)
 
 
 def answer_in(value: object) -> str:
