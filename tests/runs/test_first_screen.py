@@ -80,6 +80,7 @@ What else was found:
         ("```\n{}\n```", "Title", "```\n{}\n```"),
         ("word " * 60, "Title", ("word " * 60).strip()),
         ("# Answer\n\nIt is 5.", "It is 5.", ""),
+        (f"It is 5 ({'n = 7, ' * 30}p = 0.1).", "It is 5.", f"It is 5 ({'n = 7, ' * 30}p = 0.1)."),
         ("It is 5. It is **5**.", "It is 5.", ""),
         ("No. 5 is U.S. made, e.g. Five.", "No. 5 is U.S. made, e.g. Five.", ""),
         ("1. one\n   - deep\n2. two", "Title", "1. one\n   - deep\n2. two"),

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -307,6 +308,28 @@ def test_without_a_headline_the_answer_stands_first_and_everything_else_after_it
     places = [page.index(word, page.index("<body>")) for word in words]
     assert places == sorted(places)
     assert complaints(page, is_page=True) == []
+
+
+@pytest.mark.parametrize("words", [1, 20, 60])
+def test_the_headline_and_one_picture_come_first_after_at_most_forty_words(words: int) -> None:
+    document = notebook("x = 1")
+    shown_image = CellOutput(mimetype="image/png", text="", data=PNG)
+    cell = document.cells[0].id
+    told = replace(
+        DELIVERY,
+        status="done",
+        goal="why oh why " * 30,
+        headline=" ".join(f"word{number}" for number in range(words)),
+        findings=(DeliveredFinding(says="Orders fell.", statistics="p = 0.01"),),
+        picture=cell,
+    )
+    page = report_html(told, document, {cell: CellOutcome(id=cell, name="_", status="ok", output=shown_image)})
+    assert complaints(page, is_page=True) == []
+    before, _, after = page.partition("<body>")[2].partition("<img ")
+    assert len(re.sub(r"<[^>]*>", " ", before).split()) <= 40 and "word0" in before
+    order = ["Orders fell.", "How it was checked", "How the question was read", "The notebook", "test_totals"]
+    assert [after.count(words) for words in order[:1]] == [1] and "<img " not in after
+    assert sorted(order, key=after.index) == order
 
 
 def test_the_page_loads_nothing_runs_nothing_and_tells_no_path() -> None:

@@ -135,7 +135,7 @@ async def test_where_the_clipboard_refuses_it_the_picture_is_handed_over_as_a_fi
 ) -> None:
     run = await pictured(room, "refused.py")
     async with room.person(chromium) as page:
-        await page.evaluate("navigator.clipboard.write = () => Promise.reject(new Error('no'))")
+        await page.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('no')) }")
         await see_run(page, run)
         async with page.expect_download() as coming:
             await page.get_by_role("button", name="Copy picture").click()

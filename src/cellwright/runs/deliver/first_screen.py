@@ -28,6 +28,7 @@ _LONGEST: Final = 600
 """Characters of any text that was told."""
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable("table")
 _END: Final = re.compile(r"(?<=[.!?…])[\"”')\]*_]*\s+(?=[\"“'(\[*_`]*[^\W_a-z])")
+_BRACKETS: Final = re.compile(r"\s*\([^()]*\)")
 _ABBREVIATED: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|vs|approx|ca|cf|no|nos|dr|mr|mrs|ms|st|inc|ltd|co|fig|sec|est|etc|al|jan|feb|mar|apr|jun|jul|aug"
     r"|sep|sept|oct|nov|dec)|\b[A-Z])\.[\"”')\]*_]*$",
@@ -50,14 +51,20 @@ class _Passage:
 
 
 def told_by_answer(answer: str, title: str, readings: Sequence[str] = ()) -> ToldReport:
-    """The first screen of an answer in prose: its first sentence, then at most three others, none twice."""
+    """The first screen of an answer in prose: its first sentence, then at most three others, none twice.
+
+    A first sentence that is too long goes without what it says in brackets; if that is still too long, the title is
+    the headline.
+    """
     said = [each for each in _passages(answer) if each.kind in {"sentence", "item"} and each.plain]
     first = said[0].plain if said else ""
-    headline = first if _is_within(first, _HEADLINE_WORDS, _HEADLINE_CHARACTERS) else _one_line(title)
+    brief = next((text for text in (first, _BRACKETS.sub("", first)) if _is_headline(text)), "")
+    headline = brief or _one_line(title)
+    told = {_key(headline), _key(first)} if brief else {_key(headline)}
     findings: dict[str, DeliveredFinding] = {}
     for each in said:
         key = _key(each.plain)
-        is_new = key and key != _key(headline) and key not in findings
+        is_new = key and key not in told and key not in findings
         # What ends with a colon leads to what follows.
         if is_new and not each.plain.endswith(":") and _is_within(each.plain, _FINDING_WORDS, _FINDING_CHARACTERS):
             findings[key] = DeliveredFinding(says=each.plain)
@@ -214,6 +221,10 @@ def _one_line(text: str) -> str:
     """Printable, on one line, bounded."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"
+
+
+def _is_headline(text: str) -> bool:
+    return _is_within(text, _HEADLINE_WORDS, _HEADLINE_CHARACTERS)
 
 
 def _is_within(text: str, words: int, characters: int) -> bool:
