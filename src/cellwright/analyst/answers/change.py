@@ -165,7 +165,7 @@ _there = [
 # The segment is the most surprising of all that were looked at: its p counts every one of them.
 _whole = change_test(_daily(before, before), _daily(now, now))
 _part = change_test(_daily(_there[0], before), _daily(_there[1], now), times=1 + len(segments))
-has_segment = max(_whole["p"], _part["p"]) <= 0.05
+has_segment = _part["p"] <= 0.05
 statistics = f"The whole: {_whole['says']} The segment: {_part['says']}"
 """
 
@@ -189,11 +189,11 @@ def _headline_cell(measure: Measure, question: Question, has_groups: bool) -> Ce
 _moved = f"{'rose' if change > 0 else 'fell'} {abs(change / first):.1%}" if first else "changed"
 headline = f"<<what>> {_moved} in {named(periods.value['now'])}, from {FIGURE(first)} to {FIGURE(second)}"
 <<where>>
-headline += "" if is_certain else "; chance alone may do that"
+headline += "" if is_certain else "; as a whole chance alone may do that"
 """
     where = """
 if has_segment:
-    headline += f"; {segment['change'] / change:.0%} of it in {segment['name']}"
+    headline += f"; {segment['change'] / change:.0%} of it in {segment['name']}" if is_certain else f"; {segment['name']} did change"
 where = {
     "says": f"{segment['change'] / change:.0%} of the change ({FIGURE(segment['change'])} of {FIGURE(change)}) is {segment['name']}{apart}."
     if has_segment

@@ -30,7 +30,7 @@ _OTHER_ASKS: Final = {
     r"|\bhow are you\b|\bwho are you\b|\bjokes?\b|\bsing\b|\bmeaning of life\b",
     "code to be written": r"\bwrite\b.*\b(?:sql|query|python|code|script|program)\b",
     "an action outside the notebook": r"^\W*(?:please )?(?:send|e-?mail|delete|remove|update|upload|publish|deploy"
-    r"|(?<!this )(?<!the )(?<!an )(?<!our )(?<!my )(?<!of )export|save|download|drop (?:the )?(?:columns?|rows?|tables?|duplicates?))\b",
+    r"|export|save|download|drop (?:the )?(?:columns?|rows?|tables?|duplicates?))\b",
     "a text to be written": r"\b(?:write|draft|compose)\b.*"
     r"\b(?:report|newsletter|memo|summary for|tweet|announcement|presentation|slides?|mail|text)\b",
     "a machine-learning model": r"\b(?:machine learning|neural net\w*|random forest|xgboost|churn (?:model|prediction)"

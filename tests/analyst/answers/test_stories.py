@@ -1,0 +1,159 @@
+"""What answers tell: one segment where two columns meet, nothing certain on noise; and all of it follows switches."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cellwright.analyst.drafts import CellDraft
+from cellwright.analyst.methods import brief, time_series
+from tests.analyst.answers.asked import Asked, Files, ask, run_cells
+from tests.analyst.hostile_sets import SETS, HostileSet
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+WHY = "Why did revenue fall in Q3 2025?"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    folder = tmp_path_factory.mktemp("shop")
+    for name in ("orders.csv", "customers.csv"):
+        shutil.copy(EXAMPLES / "data" / name, folder)
+    return Files(folder=folder, names=("orders.csv", "customers.csv"))
+
+
+def answer_to(files: Files, words: str) -> Asked:
+    asked = ask(files, words)
+    assert isinstance(asked, Asked), asked
+    return asked
+
+
+def test_the_planted_segment_is_told_as_one(shop: Files) -> None:
+    asked = answer_to(shop, WHY)
+    assert asked.values["segment"]["labels"] == ("South", "Garden")
+    assert asked.told["headline"] == (
+        "Revenue fell 28.8% in Q3 2025, from €58.7k to €41.8k; 81% of it in South × Garden"
+    )
+    assert "one segment: without it South -3%, Garden -5%" in asked.told["findings"][0]["says"]
+    assert "comparisons counted: 5" in asked.told["findings"][0]["statistics"]
+    assert "break rather than a season" in asked.told["findings"][2]["says"]
+
+
+def test_a_short_notebook_is_short_and_begins_with_the_answer(shop: Files) -> None:
+    notebook = answer_to(shop, WHY).notebook
+    cells = [*notebook.data, *notebook.answer]
+    assert len(cells) <= 38
+    assert [cell.name for cell in cells if cell.at_start] == [
+        *("report_headline", "report_picture"),
+        *("report_finding_1", "report_finding_2", "report_finding_3"),
+    ]
+    assert max(len(cell.code.splitlines()) for cell in cells) <= 45
+
+
+def test_the_test_of_a_change_gives_the_figures_of_the_full_method(shop: Files) -> None:
+    values = answer_to(shop, WHY).values
+    spans = ("2024-07-01", "2024-09-30"), ("2025-07-01", "2025-09-30")
+    full = time_series.change(values["orders_with_customers"], "amount", "order_date", *spans, how="sum")
+    days = [part.set_index("order_date")["amount"].resample("D").sum() for part in (values["before"], values["now"])]
+    short = brief.change_test(*days)
+    assert full is not None
+    assert (short["p"], short["effect"]) == pytest.approx((full["p"], full["effect"]))
+    assert f"n = {full['n']:,} days" in str(short["says"])
+    assert f"{full['low']:.2f} to {full['high']:.2f}" in str(short["says"])
+
+
+def test_a_switch_changes_every_figure_that_hangs_on_it(shop: Files) -> None:
+    asked = answer_to(shop, "total revenue")
+    on = [
+        replace(cell, code=cell.code.replace("mo.ui.switch(label=", "mo.ui.switch(value=True, label="))
+        for cell in (*asked.notebook.data, *asked.notebook.answer)
+    ]
+    places = "".join(f"{name} = Path({str(shop.folder)!r}) / {path!r}\n" for path, name in shop.paths.items())
+    again = run_cells([CellDraft(name="data_files", code=f"from pathlib import Path\n{places}"), *on])
+    assert again["result"] < asked.values["result"]
+    assert again["told"]["headline"] != asked.told["headline"]
+    assert "far off" in " ".join(asked.told["trust"])
+
+
+def sales(folder: Path, seed: int, *, falls: dict[str, str] | None = None) -> Files:
+    """A year and a half of sales in which nothing happens, but for rows with these labels in the last quarter."""
+    chance, lines = random.Random(seed), ["day,region,kind,shop,amount"]
+    for number in range(548):
+        day = date(2024, 1, 1) + timedelta(days=number)
+        for _ in range(8):
+            row = {
+                "region": chance.choice("NSEW"),
+                "kind": chance.choice(["a", "b", "c"]),
+                "shop": chance.choice("xyz"),
+            }
+            amount = chance.lognormvariate(3, 0.6)
+            if falls and day >= date(2025, 4, 1) and all(row[key] == label for key, label in falls.items()):
+                amount *= 0.05
+            lines.append(f"{day},{row['region']},{row['kind']},{row['shop']},{amount:.2f}")
+    (folder / "sales.csv").write_text("\n".join(lines) + "\n")
+    return Files(folder=folder, names=("sales.csv",))
+
+
+@pytest.mark.parametrize(("falls", "labels"), [({"region": "S"}, ("S",)), ({"region": "S", "kind": "b"}, ("S", "b"))])
+def test_what_fell_is_found_whether_it_is_one_label_or_two(
+    tmp_path: Path, falls: dict[str, str], labels: tuple[str, ...]
+) -> None:
+    asked = answer_to(sales(tmp_path, 1, falls=falls), "Why did the amount fall in Q2 2025?")
+    assert asked.values["has_segment"]
+    assert set(asked.values["segment"]["labels"]) == set(labels)
+
+
+@pytest.mark.slow
+def test_on_noise_nothing_is_certain_more_often_than_it_may(tmp_path: Path) -> None:
+    certain = segments = 0
+    for seed in range(20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        asked = answer_to(sales(folder, seed), "Why did the amount change in Q2 2025?")
+        certain += bool(asked.values["is_certain"])
+        segments += bool(asked.values["has_segment"])
+        assert asked.values["is_certain"] or "nothing certain" in asked.words.casefold()
+    assert certain <= 4
+    assert segments <= 1
+
+
+def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
+    rows = "".join(f"{number % 7 + 1},<img src=x onerror=alert(1)>,{number * 37 % 41}\n" for number in range(60))
+    (tmp_path / "odd.csv").write_text("<script>a</script>,=cmd|' /C calc'!A0,{{x}}\n" + rows)
+    asked = answer_to(Files(folder=tmp_path, names=("odd.csv",)), "")
+    shown = next(cell for cell in asked.notebook.answer if cell.name == "report_headline")
+    html = eval(shown.code, asked.values).text  # the analyst's own cell
+    assert "<script" not in html
+    assert "<img" not in html
+
+
+@pytest.mark.sampled(len(SETS), often=12)
+@pytest.mark.parametrize("hostile", [each for each in SETS if not each.is_huge], ids=lambda each: each.name)
+def test_hostile_data_gets_an_answer_in_words_to_every_open_question(hostile: HostileSet, tmp_path: Path) -> None:
+    hostile.make(tmp_path)
+    files = Files(folder=tmp_path, names=tuple(sorted(path.name for path in tmp_path.iterdir())))
+    if hostile.refused or not any(table.columns and table.looked_at for table in files.profile.tables):
+        return
+    for words in ("Tell me about this data.", "What is wrong with this data?", "How many rows are there?"):
+        asked = answer_to(files, words)
+        assert asked.told["headline"]
+        assert sum(len(cell.code.splitlines()) for cell in (*asked.notebook.data, *asked.notebook.answer)) < 500
+
+
+def test_spans_and_figures_are_said_as_people_say_them() -> None:
+    assert [brief.short(each, "€") for each in (58_712.4, -16_935.6, 432_100, 91.3, 1_234.5, 0.052, 4_100_000)] == [
+        *("€58.7k", "-€16.9k", "€432k", "€91.3", "€1,234", "€0.052", "€4.1m"),
+    ]
+    spans = (("2025-07-01", "2025-09-30"), ("2024-01-01", "2024-12-31"), ("2025-03-01", "2025-03-31"))
+    assert [brief.named(each) for each in spans] == ["Q3 2025", "2024", "March 2025"]
+    assert brief.named(("2025-03-01", "2025-04-02")) == "2025-03-01 to 2025-04-02"
+    rows = pd.DataFrame(
+        {"day": pd.to_datetime(["2025-06-30", "2025-07-01", "2025-09-30 23:59", "2025-10-01"], format="mixed")}
+    )
+    assert len(brief.during(rows, "day", spans[0])) == 2
