@@ -52,3 +52,5 @@ class UnsupportedGoal:
 
     why: str
     """One sentence: what it asks for that the analyst does not do."""
+    needs_model: bool = True
+    """Whether a model could do it; else the data does not have it."""

@@ -140,7 +140,9 @@ def rest_of_answer(delivery: Delivery) -> str:
     if not delivery.headline:
         return delivery.answer.strip()
     said = {_key(delivery.headline), *(_key(finding.says) for finding in delivery.findings)}
-    left = [each for each in _passages(delivery.answer) if not each.plain or _key(each.plain) not in said]
+    # A finding may be a whole paragraph of several sentences.
+    blocks = (each for each in delivery.answer.split("\n\n") if _key(_plain(" ".join(each.split()))) not in said)
+    left = [each for each in _passages("\n\n".join(blocks)) if not each.plain or _key(each.plain) not in said]
     if all(each.kind == "heading" or each.plain.endswith(":") for each in left):
         return ""
     written: list[str] = []

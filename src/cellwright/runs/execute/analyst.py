@@ -109,7 +109,8 @@ class Analyst:
             return RunEnd(status="failed", why=data.problem)
         known = understand(goal.words, data, goal.depth)
         if isinstance(known, UnsupportedGoal):
-            return RunEnd(status="failed", why=f"{known.why} That needs a model. {CONFIGURE.sentence}")
+            more = f" That needs a model. {CONFIGURE.sentence}" if known.needs_model else ""
+            return RunEnd(status="failed", why=f"{known.why}{more}")
         self._known = known
         return plan_for(goal.words, known, data.notes)
 

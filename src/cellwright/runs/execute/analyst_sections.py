@@ -204,13 +204,17 @@ def understand(words: str, data: DataOverview, depth: AnalysisDepth) -> Understa
 def _understand_question(words: str, data: DataOverview, profile: Profile) -> Understanding | UnsupportedGoal:
     question = read_question(words, profile)
     if isinstance(question, DeclinedQuestion):
-        return UnsupportedGoal(why=declined_words(question))
+        return _unsupported(question)
     asked = AnalysisRequest(purpose="overview", measures=_named_measures(question), groups=question.by)
     names = name_tables(profile, data.paths, taken=data.taken, wanted=asked)
     answer = answer_of(question, profile, names)
     if isinstance(answer, DeclinedQuestion):
-        return UnsupportedGoal(why=declined_words(answer))
+        return _unsupported(answer)
     return Understanding(profile=profile, names=names, wanted=asked, question=question)
+
+
+def _unsupported(declined: DeclinedQuestion) -> UnsupportedGoal:
+    return UnsupportedGoal(why=declined_words(declined), needs_model=bool(declined.model_would))
 
 
 def _named_measures(question: Question) -> tuple[NamedColumn, ...]:
