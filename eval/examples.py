@@ -29,6 +29,7 @@ class Example:
     data: tuple[str, ...]
     """Relative to examples/."""
     generator: str
+    depth: str = "answer"
 
 
 BUNDLED: Final[Mapping[str, Example]] = {
@@ -36,6 +37,12 @@ BUNDLED: Final[Mapping[str, Example]] = {
         goal="Why did revenue fall in Q3 2025?",
         data=("data/orders.csv", "data/customers.csv"),
         generator="data/make_shop.py",
+    ),
+    "shop_in_full": Example(
+        goal="Why did revenue fall in Q3 2025?",
+        data=("data/orders.csv", "data/customers.csv"),
+        generator="data/make_shop.py",
+        depth="full",
     ),
     "sensors": Example(
         goal="How did the temperature change over time?",
@@ -96,7 +103,7 @@ async def make(name: str, example: Example, worker: CellwrightWorker) -> Mapping
         path.unlink()
     data = [word for path in example.data for word in ("--data", str(EXAMPLES / path))]
     words = ["run", example.goal, *data, "--notebook", str(notebook), "--project", str(EXAMPLES), "--model", ANALYST]
-    told = await worker.command([*words, "--approve", "never", "--json"], folder)
+    told = await worker.command([*words, "--depth", example.depth, "--approve", "never", "--json"], folder)
     delivery = read_delivery(told.stdout) or {"status": "failed", "why": told.stderr.decode(errors="replace")[-800:]}
     if delivery["status"] != "done":
         for path, content in kept.items():
