@@ -1675,6 +1675,12 @@ export interface components {
              */
             data: string[];
             /**
+             * Depth
+             * @default answer
+             * @enum {string}
+             */
+            depth: "answer" | "full";
+            /**
              * Is Private
              * @default false
              */
@@ -1971,6 +1977,12 @@ export interface components {
              * @default []
              */
             data: string[];
+            /**
+             * Depth
+             * @default answer
+             * @enum {string}
+             */
+            depth: "answer" | "full";
             /** Goal */
             goal: string;
             /**
