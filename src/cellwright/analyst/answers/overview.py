@@ -43,6 +43,8 @@ def overview_story(profile: Profile, frame: Frame, tests: Sequence[TestRow]) -> 
     chosen = _chosen(tests)
     found = [_WRITERS[row.kind](row, frame, number) for number, row in enumerate(chosen, start=1)]
     lead, picture = _lead(frame)
+    others = len(profile.tables) - len(frame.tables)
+    lead = f"{len(profile.tables):,} tables; the largest is {lead}" if others > 0 else lead
     # The picture is the first thing found; else the data itself.
     strongest = "; strongest: {finding_1['strongest']}" if found else ""
     certain = sum(row.is_finding for row in tests)
