@@ -217,6 +217,15 @@ def _json_lines() -> str:
     return "\n".join(json.dumps(kinds[number % 4]) for number in range(200)) + "\n{broken\n"
 
 
+def _long(folder: Path) -> None:
+    """Few columns, very many rows."""
+    with (folder / "data.csv").open("w") as file:
+        file.write("day,group,amount\n")
+        for block in range(1_000):
+            day = f"2024-{block % 12 + 1:02}-{block % 28 + 1:02}"
+            file.write("".join(f"{day},{'abc'[n % 3]},{n * 37 % 101}\n" for n in range(10_000)))
+
+
 SETS: tuple[HostileSet, ...] = (
     HostileSet(name="empty file", make=one_file("data.csv", lambda: ""), refused="empty"),
     HostileSet(name="only spaces", make=one_file("data.csv", lambda: " \n\n \t \n"), refused="empty|no table|nothing"),
@@ -226,6 +235,7 @@ SETS: tuple[HostileSet, ...] = (
     HostileSet(name="one column", make=csv_file(["value"], lambda: [[n % 17] for n in range(200)])),
     HostileSet(name="one cell", make=one_file("data.csv", lambda: "value\n1\n")),
     HostileSet(name="500 columns", make=_noise(500, 60)),
+    HostileSet(name="1,000 columns", make=_noise(1_000, 40)),
     HostileSet(name="wide and short", make=_noise(200, 3)),
     HostileSet(name="all null", make=csv_file(["a", "b", "c"], lambda: [["", "", ""] for _ in range(50)])),
     HostileSet(name="one null column", make=csv_file([*USUAL, "gone"], lambda: [[*row, ""] for row in usual()])),
@@ -337,4 +347,5 @@ SETS: tuple[HostileSet, ...] = (
     HostileSet(name="150 files", make=_many_files),
     HostileSet(name="an empty folder", make=_empty_folder, refused="."),
     HostileSet(name="1 GB", make=_huge, is_huge=True),
+    HostileSet(name="ten million rows", make=_long, is_huge=True),
 )

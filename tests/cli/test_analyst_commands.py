@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -14,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from cellwright.cli.run.command import words_here
 from cellwright.cli.run.outcome import opening
 from cellwright.errors import UserError
 from cellwright.models.client.gateway_process import running_pid
 from cellwright.models.config.keys import key_variables
-from cellwright.runs.goal.request import GoalRequest, read_goal
+from cellwright.runs.goal.request import OVERVIEW, GoalRequest, read_goal
 from tests.cli.in_process import run_here
 
 CELLWRIGHT = Path(sys.executable).with_name("cellwright")
@@ -57,6 +59,16 @@ def test_without_any_data_the_analyst_is_not_started(tmp_path: Path, monkeypatch
     assert "There is no data" in said.stderr
     assert "--data" in said.stderr
     assert not (tmp_path / "home").exists()
+
+
+def test_data_without_a_word_is_asked_for_an_overview(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert words_here(None, has_data=True) == OVERVIEW
+    with pytest.raises(UserError, match="No goal"):
+        words_here(None)
+    with pytest.raises(UserError, match="No goal"):
+        words_here("", has_data=True)
+    assert words_here("why?", has_data=True) == "why?"
 
 
 def test_the_command_that_opens_a_notebook_is_one_a_shell_can_run() -> None:

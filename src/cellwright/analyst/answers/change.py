@@ -92,8 +92,8 @@ def _change_cell(question: Question, frame: Frame, measure: Measure, when: str) 
     lines += [f"first, second = {measure.of('before')}, {measure.of('now')}", "change = second - first"]
     lines += [
         "both = pd.concat([",
-        '    before.assign(span="first", period=named(periods.value["before"])),',
-        '    now.assign(span="second", period=named(periods.value["now"])),',
+        '    before.assign(_span="first", _period=named(periods.value["before"])),',
+        '    now.assign(_span="second", _period=named(periods.value["now"])),',
         "])",
     ]
     return CellDraft(name="change", code="\n".join(lines))
@@ -102,11 +102,11 @@ def _change_cell(question: Question, frame: Frame, measure: Measure, when: str) 
 _SEGMENTS: Final = """
 # Every label and every pair of labels: what each makes up of the change.
 _columns = <<columns>>
-_rows = both.assign(amount=<<amount>>).dropna(subset="amount")
+_rows = both.assign(_amount=<<amount>>).dropna(subset="_amount")
 _rows[_columns] = _rows[_columns].astype(object).fillna("(missing)")
 _found = []
 for _key in [*combinations(_columns, 1), *combinations(_columns, 2)]:
-    _sums = _rows.groupby([*_key, "span"])["amount"].agg(["sum", "size"]).unstack("span", fill_value=0)
+    _sums = _rows.groupby([*_key, "_span"])["_amount"].agg(["sum", "size"]).unstack("_span", fill_value=0)
     _sums = _sums.reindex(columns=[(_what, _span) for _what in ("sum", "size") for _span in ("first", "second")])
     _sums = _sums.set_axis(["first", "second", "rows_first", "rows_second"], axis=1).fillna(0)
     _labels = [_each if isinstance(_each, tuple) else (_each,) for _each in _sums.index]
@@ -136,7 +136,7 @@ _surprise = _is * np.log(_is / _expected) + _others * np.log(_others / (_all - _
 """
 _OF_MEANS: Final = """
 # What each adds to the change of the mean: through its share of the rows, and through the values in them.
-_share = [segments[f"rows_{_span}"] / max((_rows["span"] == _span).sum(), 1) for _span in ("first", "second")]
+_share = [segments[f"rows_{_span}"] / max((_rows["_span"] == _span).sum(), 1) for _span in ("first", "second")]
 _mean = [segments[_span] / segments[f"rows_{_span}"].where(lambda _count: _count > 0) for _span in ("first", "second")]
 _mean, _weight = [_mean[0].fillna(_mean[1]), _mean[1].fillna(_mean[0])], (_share[0] + _share[1]) / 2
 segments["change"] = (_share[1] - _share[0]) * ((_mean[0] + _mean[1]) / 2 - (first + second) / 2)
@@ -152,6 +152,12 @@ def _segments_cell(measure: Measure, groups: list[str]) -> CellDraft:
     return CellDraft(name="segments", code=code_from(_SEGMENTS, columns=wrapped(groups), amount=amount, parts=parts))
 
 
+_DAILY: Final = """
+def _daily(_rows, _every):
+    _ends = _every[<<when>>].agg(["min", "max"])
+    _days = pd.date_range(*_ends, normalize=True) if len(_every) else pd.DatetimeIndex([])
+    return _rows.set_index(<<when>>)<<value>>.resample("D").<<how>>
+"""
 _CERTAINTY: Final = """
 <<tested>>
 is_certain = _whole["p"] <= 0.05 and abs(_whole["effect"]) >= 0.2
@@ -172,9 +178,8 @@ statistics = f"The whole: {_whole['says']} The segment: {_part['says']}"
 
 def _certainty_cell(measure: Measure, when: str, has_groups: bool) -> CellDraft:
     value = f"[{literal(measure.column)}]" if measure.column else '.assign(rows=1.0)["rows"]'
-    days = f"pd.date_range(_every[{literal(when)}].min().normalize(), _every[{literal(when)}].max())"
-    how = f"sum().reindex({days}, fill_value=0)" if measure.is_additive else "mean().dropna()"
-    daily = f'def _daily(_rows, _every):\n    return _rows.set_index({literal(when)}){value}.resample("D").{how}'
+    how = "sum().reindex(_days, fill_value=0)" if measure.is_additive else "mean().dropna()"
+    daily = code_from(_DAILY, when=literal(when), value=value, how=how)
     alone = '_whole = change_test(_daily(before, before), _daily(now, now))\nstatistics = _whole["says"]'
     tested = _WITH_SEGMENT.strip() if has_groups else alone
     return CellDraft(name="certainty", code=f"{daily}\n\n\n{code_from(_CERTAINTY, tested=tested)}")
@@ -190,6 +195,7 @@ _moved = f"{'rose' if change > 0 else 'fell'} {abs(change / first):.1%}" if firs
 headline = f"<<what>> {_moved} in {named(periods.value['now'])}, from {FIGURE(first)} to {FIGURE(second)}"
 <<where>>
 headline += "" if is_certain else "; as a whole chance alone may do that"
+headline = headline if len(now) and len(before) else "One of the two periods has no rows: what is missing is not zero"
 """
     where = """
 if has_segment:
@@ -214,7 +220,7 @@ _number = [_rows[<<column>>].count() for _rows in (before, now)]
 _size = [_rows[<<column>>].mean() for _rows in (before, now)]
 _from_number = (_number[1] - _number[0]) * (_size[0] + _size[1]) / 2
 _from_size = (_size[1] - _size[0]) * (_number[0] + _number[1]) / 2
-_more = "As many" if _number[1] == _number[0] else "More" if _number[1] > _number[0] else "Fewer"
+_more = ["As many", "More", "Fewer"][int(np.sign(_number[1] - _number[0]))]
 _larger = "larger" if _size[1] > _size[0] else "smaller"
 _lead = f"{_more} <<things>> and {_larger} ones"
 if abs(_from_number) > 2 * abs(_from_size):
@@ -252,10 +258,9 @@ if not _changes:
     _says = "Whether it is a season cannot be told: the data does not reach back far enough."
 elif max(map(abs, _changes)) < _size / 2:
     _says = f"A break rather than a season: {len(_changes)} period{'s' * (len(_changes) > 1)} earlier it was {_told}."
-elif all(_each * change > 0 for _each in _changes):
-    _says = f"It has been going this way: earlier periods show {_told}."
 else:
-    _says = f"It varies from period to period: earlier ones show {_told}."
+    _lead = "It has been going this way" if all(_each * change > 0 for _each in _changes) else "It varies"
+    _says = f"{_lead}: earlier periods show {_told}."
 season = {"says": _says<<more>>}
 """
     return CellDraft(
@@ -276,14 +281,13 @@ season = {"says": _says<<more>>}
 
 def _picture(measure: Measure) -> str:
     template = """
-# The two periods by the first column of the segment; the segment itself stands out.
 _labels = both[list(segment["columns"])].astype(object).fillna("(missing)")
-_rows = both.assign(value=<<value>>, part=_labels.iloc[:, 0].map(str))
-_rows.loc[_labels.eq(list(segment["labels"])).all(axis=1), "part"] = segment["name"]
-_bars = _rows.groupby(["period", "part"], as_index=False)["value"].sum()
+_rows = both.assign(_value=<<value>>, _part=_labels.iloc[:, 0].map(str))
+_rows.loc[_labels.eq(list(segment["labels"])).all(axis=1), "_part"] = segment["name"]
+_bars = _rows.groupby(["_period", "_part"])["_value"].sum().reset_index().set_axis(["period", "part", "value"], axis=1)
 _parts = [segment["name"], *sorted(set(_bars["part"]) - {segment["name"]})]
 _bars["order"] = _bars["part"].map(_parts.index)
-_names = list(both["period"].unique())
+_names = list(both["_period"].unique())
 _ends = pd.DataFrame({"period": _names, "value": [first, second][: len(_names)]})
 _ends["text"] = [f"{FIGURE(first)}", f"{FIGURE(second)} ({change / first:+.1%})" if first else ""][: len(_names)]
 _y = alt.Y("period:N", sort=_names, title=None, axis=alt.Axis(labelFontSize=13))
