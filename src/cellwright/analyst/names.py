@@ -26,6 +26,15 @@ _RESERVED: Final = frozenset({
     "mo", "alt", "np", "pd", "stats", "pq", "feather", "gzip", "duckdb", "json", "sqlite3", "closing", "marimo",
     "app", "setup", "data_folder", "imports", "libraries", "data_files", "title", "answer", "answer_text", "tests",
     "roles", "caveats", "problems",
+    # Variables and cells of short notebooks.
+    "headline", "told", "periods", "repairs", "selected", "in_time", "result", "ranked", "now", "before", "both",
+    "first", "second", "change", "segments", "segment", "apart", "certainty", "statistics", "sure", "has_segment",
+    "is_certain", "where", "through", "season", "course", "spread", "made", "made_of", "certain", "middle", "courses",
+    "over_time", "split", "by_group", "sizes", "earlier", "far_off", "part", "pieces", "shares", "share_over_time",
+    "pairs", "relation", "by_quarter", "by_size", "closer", "strongest", "strength", "missing", "gaps", "doubled",
+    "far", "rest", "weight", "common", "ends", "by_label", "cycle", "step_at", "together", "differing", "combinations",
+    "every_problem", "special", "finding_1", "finding_2", "middle_1", "middle_2", "pairs_1", "pairs_2", "shares_1",
+    "shares_2", "course_1", "course_2", "report_headline", "report_picture",
 })  # fmt: skip
 _FUNCTION: Final = re.compile(r"(?m)^def (\w+)\(")
 

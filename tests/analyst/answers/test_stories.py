@@ -123,6 +123,18 @@ def test_on_noise_nothing_is_certain_more_often_than_it_may(tmp_path: Path) -> N
     assert segments <= 1
 
 
+def test_files_called_like_what_a_notebook_computes_get_other_names(tmp_path: Path) -> None:
+    for name in ("change", "result", "segments"):
+        files = sales(tmp_path, 3)
+        (tmp_path / "sales.csv").rename(tmp_path / f"{name}.csv")
+        asked = answer_to(replace_name(files, f"{name}.csv"), "Why did the amount change in Q2 2025?")
+        assert asked.told["headline"]
+
+
+def replace_name(files: Files, name: str) -> Files:
+    return Files(folder=files.folder, names=(name,))
+
+
 def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
     rows = "".join(f"{number % 7 + 1},<img src=x onerror=alert(1)>,{number * 37 % 41}\n" for number in range(60))
     (tmp_path / "odd.csv").write_text("<script>a</script>,=cmd|' /C calc'!A0,{{x}}\n" + rows)

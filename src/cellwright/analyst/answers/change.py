@@ -154,8 +154,7 @@ def _segments_cell(measure: Measure, groups: list[str]) -> CellDraft:
 
 _DAILY: Final = """
 def _daily(_rows, _every):
-    _ends = _every[<<when>>].agg(["min", "max"])
-    _days = pd.date_range(*_ends, normalize=True) if len(_every) else pd.DatetimeIndex([])
+    _days = pd.date_range(*_every[<<when>>].agg(["min", "max"]), normalize=True) if len(_every) else []
     return _rows.set_index(<<when>>)<<value>>.resample("D").<<how>>
 """
 _CERTAINTY: Final = """
@@ -222,11 +221,9 @@ _from_number = (_number[1] - _number[0]) * (_size[0] + _size[1]) / 2
 _from_size = (_size[1] - _size[0]) * (_number[0] + _number[1]) / 2
 _more = ["As many", "More", "Fewer"][int(np.sign(_number[1] - _number[0]))]
 _larger = "larger" if _size[1] > _size[0] else "smaller"
-_lead = f"{_more} <<things>> and {_larger} ones"
-if abs(_from_number) > 2 * abs(_from_size):
-    _lead = f"{_more} <<things>> rather than {_larger} ones"
+_joint = "rather than" if abs(_from_number) > 2 * abs(_from_size) else "and"
 through = {
-    "says": f"{_lead}: {_number[0]:,} → {_number[1]:,} ({FIGURE(_from_number)}), "
+    "says": f"{_more} <<things>> {_joint} {_larger} ones: {_number[0]:,} → {_number[1]:,} ({FIGURE(_from_number)}), "
     f"each {FIGURE(_size[0])} → {FIGURE(_size[1])} ({FIGURE(_from_size)}).",
     "bars": {"their number": float(_from_number), "their size": float(_from_size)},
 }

@@ -26,7 +26,7 @@ TOLD: Final = "told"
 REPAIRS: Final = "repairs"
 _IMPORTS: Final = {
     "alt.": "import altair as alt", "np.": "import numpy as np", "pd.": "import pandas as pd",
-    "stats.": "from scipy import stats", "combinations(": "from itertools import combinations",
+    "stats.": "from scipy import stats", "special.": "from scipy import special", "combinations(": "from itertools import combinations",
 }  # fmt: skip
 _HELPERS: Final = ("short", "named", "during", "change_test", "escaped")
 
