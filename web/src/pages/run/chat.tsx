@@ -36,6 +36,7 @@ async function goOn(followed: FollowedRun, words: string): Promise<void> {
     is_private: goal?.is_private ?? false,
     notebook: goal?.notebook ?? null,
     priority: goal?.priority ?? 0,
+    depth: "answer" as const,
   };
   const { run } = await post<{ run: string }>("/runs", wanted);
   location.hash = `#/runs/${encodeURIComponent(run)}`;

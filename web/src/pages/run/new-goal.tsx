@@ -44,6 +44,7 @@ export function NewGoal() {
         is_private: isPrivate,
         notebook: notebook.trim() === "" ? null : notebook.trim(),
         priority: 0,
+        depth: "answer",
       };
       const { run } = await post<{ run: string }>("/runs", wanted);
       go(`/runs/${encodeURIComponent(run)}`);
