@@ -38,7 +38,7 @@ def expected(question: dict[str, Any]) -> list[tuple[Any, ...]]:
         return connection.execute(question["sql"].replace("FILE", str(FOLDER / question["file"]))).fetchall()
 
 
-@pytest.mark.parametrize("question", every(BY_FIGURES, 3), ids=named)
+@pytest.mark.parametrize("question", every(BY_FIGURES, 8), ids=named)
 def test_a_strangers_question_gets_the_figure_that_sql_gives(question: dict[str, Any]) -> None:
     asked = ask(files(question["file"]), question["question"])
     assert isinstance(asked, Asked), asked
@@ -56,14 +56,14 @@ def test_a_strangers_question_gets_the_figure_that_sql_gives(question: dict[str,
         agree(kept, [(row[0], round(float(row[-1]), 2)) for row in wanted])
 
 
-@pytest.mark.parametrize("question", every(IN_WORDS, 3), ids=named)
+@pytest.mark.parametrize("question", every(IN_WORDS, 4), ids=named)
 def test_a_strangers_open_question_is_told_what_matters(question: dict[str, Any]) -> None:
     asked = ask(files(question["file"]), question["question"])
     assert isinstance(asked, Asked), asked
     assert re.search(question["pattern"], asked.words, re.DOTALL), asked.words
 
 
-@pytest.mark.parametrize("question", every(DECLINED, 3), ids=named)
+@pytest.mark.parametrize("question", every(DECLINED, 8), ids=named)
 def test_a_strangers_question_that_is_not_understood_is_declined_rather_than_answered_wrong(
     question: dict[str, Any],
 ) -> None:

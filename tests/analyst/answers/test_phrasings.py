@@ -150,7 +150,7 @@ def agree(found: list[Any], expected: list[Any]) -> None:
         )
 
 
-@pytest.mark.parametrize(("words", "query"), every(SHOP, 4))
+@pytest.mark.parametrize(("words", "query"), every(SHOP, 8))
 def test_a_question_about_the_shop_gets_the_figure_that_sql_gives(
     shop: Files, sql: duckdb.DuckDBPyConnection, words: str, query: str
 ) -> None:
@@ -159,7 +159,7 @@ def test_a_question_about_the_shop_gets_the_figure_that_sql_gives(
     agree(figures(asked), sql.execute(query).fetchall())
 
 
-@pytest.mark.parametrize(("file", "words", "query"), every(OTHERS, 4))
+@pytest.mark.parametrize(("file", "words", "query"), every(OTHERS, 6))
 def test_a_question_about_other_files_gets_the_figure_that_sql_gives(
     folder: Path, sql: duckdb.DuckDBPyConnection, file: str, words: str, query: str
 ) -> None:
@@ -187,7 +187,7 @@ DECLINED = [
 ]
 
 
-@pytest.mark.parametrize("words", every(DECLINED, 3))
+@pytest.mark.parametrize("words", every(DECLINED, 7))
 def test_what_cannot_be_answered_is_declined_with_a_reason_and_what_is_nearest(shop: Files, words: str) -> None:
     declined = ask(shop, words)
     assert isinstance(declined, DeclinedQuestion), declined.told["headline"]

@@ -145,7 +145,7 @@ def test_names_that_are_markup_stay_text(tmp_path: Path) -> None:
     assert "<img" not in html
 
 
-@pytest.mark.sampled(len(SETS), often=12)
+@pytest.mark.sampled(len(SETS), often=32)
 @pytest.mark.parametrize("hostile", [each for each in SETS if not each.is_huge], ids=lambda each: each.name)
 def test_hostile_data_gets_an_answer_in_words_to_every_open_question(hostile: HostileSet, tmp_path: Path) -> None:
     hostile.make(tmp_path)
