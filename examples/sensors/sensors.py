@@ -89,9 +89,9 @@ def libraries():
     import altair as alt
     import numpy as np
     import pandas as pd
-    from scipy import stats
+    from scipy import special
 
-    return alt, np, pd, stats
+    return alt, np, pd, special
 
 
 @app.cell
@@ -212,17 +212,14 @@ def define_short(pd):
 
 
 @app.cell(hide_code=True)
-def define_change_test(np, pd, stats):
+def define_change_test(np, pd, special):
     def change_test(first: pd.Series, second: pd.Series, times: int = 1) -> dict[str, object]:
-        """Welch's t test on one value a day: weekdays levelled, days far off held back; p counts so many comparisons.
-
-        Days that resemble the day before them count for less.
-        """
+        """Welch's t test on one value a day: weekdays levelled, days far off held back, days like the one before less."""
         days = []
         for each in (first, second):
             usual = each.groupby(each.index.day_of_week).transform("mean") if len(each) >= 28 else each.mean()
             level = each - usual + each.mean()
-            reach = 8 * stats.median_abs_deviation(level, scale="normal") if len(each) else 0
+            reach = 8 * 1.4826 * (level - level.median()).abs().median() if len(each) else 0
             days.append(level.clip(level.median() - reach, level.median() + reach) if reach else level)
         rest, n = np.concatenate([each - each.mean() for each in days]), len(first) + len(second)
         if min(len(first), len(second)) < 5 or not np.ptp(rest):
@@ -236,7 +233,8 @@ def define_change_test(np, pd, stats):
         parts = [each.var() / size for each, size in zip(days, worth, strict=True)]
         freedom = sum(parts) ** 2 / sum(part**2 / max(size - 1, 0.5) for part, size in zip(parts, worth, strict=True))
         gap, wide = (days[1].mean() - days[0].mean()) / spread, np.sqrt(sum(parts)) / spread
-        reach, p = min(stats.t.ppf(0.975, freedom), 50) * wide, min(2 * stats.t.sf(abs(gap) / wide, freedom) * times, 1.0)
+        reach = min(special.stdtrit(freedom, 0.975), 50) * wide
+        p = min(2 * special.stdtr(freedom, -abs(gap) / wide) * times, 1.0)
         says = f"Welch's t test, n = {n:,} days, p = {p:.2g}, comparisons counted: {times:,}; effect {gap:.2f} "
         says += f"standard deviations of a day, 95 % interval {gap - reach:.2f} to {gap + reach:.2f}."
         return {"p": p, "effect": gap, "says": says}

@@ -33,14 +33,13 @@ def report_headline(escaped, mo, told):
 
 @app.cell(hide_code=True)
 def report_picture(alt, both, change, first, pd, second, segment, short):
-    # The two periods by the first column of the segment; the segment itself stands out.
     _labels = both[list(segment["columns"])].astype(object).fillna("(missing)")
-    _rows = both.assign(value=both["amount"], part=_labels.iloc[:, 0].map(str))
-    _rows.loc[_labels.eq(list(segment["labels"])).all(axis=1), "part"] = segment["name"]
-    _bars = _rows.groupby(["period", "part"], as_index=False)["value"].sum()
+    _rows = both.assign(_value=both["amount"], _part=_labels.iloc[:, 0].map(str))
+    _rows.loc[_labels.eq(list(segment["labels"])).all(axis=1), "_part"] = segment["name"]
+    _bars = _rows.groupby(["_period", "_part"])["_value"].sum().reset_index().set_axis(["period", "part", "value"], axis=1)
     _parts = [segment["name"], *sorted(set(_bars["part"]) - {segment["name"]})]
     _bars["order"] = _bars["part"].map(_parts.index)
-    _names = list(both["period"].unique())
+    _names = list(both["_period"].unique())
     _ends = pd.DataFrame({"period": _names, "value": [first, second][: len(_names)]})
     _ends["text"] = [f"{short(first, '€')}", f"{short(second, '€')} ({change / first:+.1%})" if first else ""][: len(_names)]
     _y = alt.Y("period:N", sort=_names, title=None, axis=alt.Axis(labelFontSize=13))
@@ -123,9 +122,9 @@ def libraries():
     import altair as alt
     import numpy as np
     import pandas as pd
-    from scipy import stats
+    from scipy import special
 
-    return alt, combinations, np, pd, stats
+    return alt, combinations, np, pd, special
 
 
 @app.cell
@@ -236,8 +235,8 @@ def change(during, named, orders_with_customers, pd, periods):
     first, second = before["amount"].sum(), now["amount"].sum()
     change = second - first
     both = pd.concat([
-        before.assign(span="first", period=named(periods.value["before"])),
-        now.assign(span="second", period=named(periods.value["now"])),
+        before.assign(_span="first", _period=named(periods.value["before"])),
+        now.assign(_span="second", _period=named(periods.value["now"])),
     ])
     return before, both, change, first, now, second, selected
 
@@ -246,11 +245,11 @@ def change(during, named, orders_with_customers, pd, periods):
 def segments(both, change, combinations, first, np, pd, second):
     # Every label and every pair of labels: what each makes up of the change.
     _columns = ["segment", "newsletter", "channel", "region", "packed_by", "product_group", "city"]
-    _rows = both.assign(amount=both["amount"]).dropna(subset="amount")
+    _rows = both.assign(_amount=both["amount"]).dropna(subset="_amount")
     _rows[_columns] = _rows[_columns].astype(object).fillna("(missing)")
     _found = []
     for _key in [*combinations(_columns, 1), *combinations(_columns, 2)]:
-        _sums = _rows.groupby([*_key, "span"])["amount"].agg(["sum", "size"]).unstack("span", fill_value=0)
+        _sums = _rows.groupby([*_key, "_span"])["_amount"].agg(["sum", "size"]).unstack("_span", fill_value=0)
         _sums = _sums.reindex(columns=[(_what, _span) for _what in ("sum", "size") for _span in ("first", "second")])
         _sums = _sums.set_axis(["first", "second", "rows_first", "rows_second"], axis=1).fillna(0)
         _labels = [_each if isinstance(_each, tuple) else (_each,) for _each in _sums.index]
@@ -280,7 +279,8 @@ def segments(both, change, combinations, first, np, pd, second):
 @app.cell
 def certainty(before, change_test, now, pd, segment, segments):
     def _daily(_rows, _every):
-        return _rows.set_index("order_date")["amount"].resample("D").sum().reindex(pd.date_range(_every["order_date"].min().normalize(), _every["order_date"].max()), fill_value=0)
+        _days = pd.date_range(*_every["order_date"].agg(["min", "max"]), normalize=True) if len(_every) else []
+        return _rows.set_index("order_date")["amount"].resample("D").sum().reindex(_days, fill_value=0)
 
 
     _there = [
@@ -300,11 +300,13 @@ def certainty(before, change_test, now, pd, segment, segments):
 @app.cell
 def headline(
     apart,
+    before,
     change,
     first,
     has_segment,
     is_certain,
     named,
+    now,
     periods,
     second,
     segment,
@@ -324,23 +326,22 @@ def headline(
         "bars": dict(segments.nlargest(4, "surprise").set_index("name")["change"].astype(float)),
     }
     headline += "" if is_certain else "; as a whole chance alone may do that"
+    headline = headline if len(now) and len(before) else "One of the two periods has no rows: what is missing is not zero"
     return headline, where
 
 
 @app.cell
-def through(before, change, now, short):
+def through(before, change, now, np, short):
     # The change through the number of orders and through the size of each: the two add up to it exactly.
     _number = [_rows["amount"].count() for _rows in (before, now)]
     _size = [_rows["amount"].mean() for _rows in (before, now)]
     _from_number = (_number[1] - _number[0]) * (_size[0] + _size[1]) / 2
     _from_size = (_size[1] - _size[0]) * (_number[0] + _number[1]) / 2
-    _more = "As many" if _number[1] == _number[0] else "More" if _number[1] > _number[0] else "Fewer"
+    _more = ["As many", "More", "Fewer"][int(np.sign(_number[1] - _number[0]))]
     _larger = "larger" if _size[1] > _size[0] else "smaller"
-    _lead = f"{_more} orders and {_larger} ones"
-    if abs(_from_number) > 2 * abs(_from_size):
-        _lead = f"{_more} orders rather than {_larger} ones"
+    _joint = "rather than" if abs(_from_number) > 2 * abs(_from_size) else "and"
     through = {
-        "says": f"{_lead}: {_number[0]:,} → {_number[1]:,} ({short(_from_number, '€')}), "
+        "says": f"{_more} orders {_joint} {_larger} ones: {_number[0]:,} → {_number[1]:,} ({short(_from_number, '€')}), "
         f"each {short(_size[0], '€')} → {short(_size[1], '€')} ({short(_from_size, '€')}).",
         "bars": {"their number": float(_from_number), "their size": float(_from_size)},
     }
@@ -366,10 +367,9 @@ def season(change, during, first, pd, periods, selected):
         _says = "Whether it is a season cannot be told: the data does not reach back far enough."
     elif max(map(abs, _changes)) < _size / 2:
         _says = f"A break rather than a season: {len(_changes)} period{'s' * (len(_changes) > 1)} earlier it was {_told}."
-    elif all(_each * change > 0 for _each in _changes):
-        _says = f"It has been going this way: earlier periods show {_told}."
     else:
-        _says = f"It varies from period to period: earlier ones show {_told}."
+        _lead = "It has been going this way" if all(_each * change > 0 for _each in _changes) else "It varies"
+        _says = f"{_lead}: earlier periods show {_told}."
     season = {"says": _says}
     return course, season
 
@@ -432,17 +432,14 @@ def define_during(pd):
 
 
 @app.cell(hide_code=True)
-def define_change_test(np, pd, stats):
+def define_change_test(np, pd, special):
     def change_test(first: pd.Series, second: pd.Series, times: int = 1) -> dict[str, object]:
-        """Welch's t test on one value a day: weekdays levelled, days far off held back; p counts so many comparisons.
-
-        Days that resemble the day before them count for less.
-        """
+        """Welch's t test on one value a day: weekdays levelled, days far off held back, days like the one before less."""
         days = []
         for each in (first, second):
             usual = each.groupby(each.index.day_of_week).transform("mean") if len(each) >= 28 else each.mean()
             level = each - usual + each.mean()
-            reach = 8 * stats.median_abs_deviation(level, scale="normal") if len(each) else 0
+            reach = 8 * 1.4826 * (level - level.median()).abs().median() if len(each) else 0
             days.append(level.clip(level.median() - reach, level.median() + reach) if reach else level)
         rest, n = np.concatenate([each - each.mean() for each in days]), len(first) + len(second)
         if min(len(first), len(second)) < 5 or not np.ptp(rest):
@@ -456,7 +453,8 @@ def define_change_test(np, pd, stats):
         parts = [each.var() / size for each, size in zip(days, worth, strict=True)]
         freedom = sum(parts) ** 2 / sum(part**2 / max(size - 1, 0.5) for part, size in zip(parts, worth, strict=True))
         gap, wide = (days[1].mean() - days[0].mean()) / spread, np.sqrt(sum(parts)) / spread
-        reach, p = min(stats.t.ppf(0.975, freedom), 50) * wide, min(2 * stats.t.sf(abs(gap) / wide, freedom) * times, 1.0)
+        reach = min(special.stdtrit(freedom, 0.975), 50) * wide
+        p = min(2 * special.stdtr(freedom, -abs(gap) / wide) * times, 1.0)
         says = f"Welch's t test, n = {n:,} days, p = {p:.2g}, comparisons counted: {times:,}; effect {gap:.2f} "
         says += f"standard deviations of a day, 95 % interval {gap - reach:.2f} to {gap + reach:.2f}."
         return {"p": p, "effect": gap, "says": says}
