@@ -93,8 +93,11 @@ def _told_cell(story: Story, frame: Frame) -> CellDraft:
     sentences = [*story.trust, *(literal(each) for each in _trust(story, frame))]
     trust = "".join(f"        {each},\n" for each in sentences)
     readings = "".join(f"        {literal(each)},\n" for each in story.readings)
+    # Counts and sums of a sample are no counts and sums of the whole.
+    sample = f"In a sample, every {ordinal(step_of(frame.table))} row: " if is_sampled(frame.table) else ""
+    headline = f"{literal(sample)} + headline" if sample else "headline"
     code = (
-        f'{TOLD} = {{\n    "headline": headline,\n    "findings": [{findings}],\n'
+        f'{TOLD} = {{\n    "headline": {headline},\n    "findings": [{findings}],\n'
         f'    "trust": [\n{trust}    ],\n    "readings": [\n{readings}    ],\n}}'
     )
     return CellDraft(name=TOLD, code=code)
