@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import random
+import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from cellwright.analyst.drafts import CellDraft
+from cellwright.analyst.drafts import CellDraft, TestKind, TestRow
+from cellwright.analyst.goal.question import Quantity, Question, ValueFilter
+from cellwright.analyst.goal.request import DateRange, NamedColumn
 from cellwright.analyst.methods import brief, time_series
-from tests.analyst.answers.asked import Asked, Files, ask, run_cells
+from tests.analyst.answers.asked import Asked, Files, answered, ask, run_cells
 from tests.analyst.hostile_sets import SETS, HostileSet
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -121,6 +127,88 @@ def test_on_noise_nothing_is_certain_more_often_than_it_may(tmp_path: Path) -> N
         assert asked.values["is_certain"] or "nothing certain" in asked.words.casefold()
     assert certain <= 4
     assert segments <= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("Are there outliers in amount?", "9 values of amount .EUR. lie far off: 1,659.68 to 16,907"),
+        ("What drives the amount?", "goes most with weight kg .72%., segment .49%., product group .4"),
+        ("Is quantity related to weight?", "Quantity and weight .kg. go together"),
+        ("Is satisfaction related to the newsletter?", "no more than chance may do: nothing certain"),
+        ("What is wrong with this data?", "shipping_days is missing in 100% of the rows with channel Store"),
+        ("On which weekday do we sell most?", "without values far off all others it is Saturday"),
+        ("Why did revenue fall in February 2025?", "what is missing is not zero"),
+    ],
+)
+def test_open_questions_are_told_what_was_planted(shop: Files, words: str, told: str) -> None:
+    assert re.search(told, answer_to(shop, words).words)
+
+
+ODD = ("<<when>>", "c'd\"e", "{FIGURE(result)}", "+1/0+", "<<y>> {x}")
+
+
+def odd_questions() -> Iterator[Question]:
+    """Every kind of question, of columns whose names are quotes, holes of our templates and code."""
+    when, group, measure, other, second = (NamedColumn(table="odd", column=name) for name in ODD)
+    for how in ("sum", "mean"):
+        quantity = Quantity(how=how, column=measure, words=ODD[2])
+        span = DateRange(words="then", first="2025-02-01", last="2025-02-28")
+        only = ValueFilter(column=group, values=("<<value>>",), words='{x} "y" <<what>>')
+        plain = Question(kind="figure", quantity=quantity, time=when)
+        yield replace(plain, spans=(span,), filters=(only,))
+        yield from (replace(plain, kind=kind, by=(group,)) for kind in ("ranking", "groups", "trend"))
+        yield from (replace(plain, kind="ranking", part=part) for part in ("weekday", "month"))
+        yield replace(plain, kind="change", spans=(span,))
+        yield replace(plain, kind="drivers")
+        yield replace(plain, kind="relation", by=(other,))
+        yield replace(plain, kind="outliers")
+        yield replace(plain, kind="relation", quantity=Quantity(how="count", table="odd"), by=(group, second))
+        if how == "sum":
+            yield replace(plain, kind="share", filters=(only,))
+            yield replace(plain, kind="share", filters=(only,), by=(second,))
+
+
+def test_no_name_or_value_of_a_file_becomes_code(tmp_path: Path) -> None:
+    with (tmp_path / "odd.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(ODD)
+        for number in range(400):
+            day = date(2024, 12, 1) + timedelta(days=number // 4)
+            group, second = ("<<value>>", "b{y}", 'c"d')[number % 3], ("u", "v")[number % 2]
+            writer.writerow([day, group, number * 37 % 101 + 0.5, number * 11 % 17 + 0.25, second])
+    files = Files(folder=tmp_path, names=("odd.csv",))
+    assert [column.name for column in files.profile.tables[0].columns] == list(ODD)
+    shared: dict[str, Any] = {
+        "table": "odd",
+        "test": "t{x}",
+        "n": 9,
+        "statistic": 1.0,
+        "p": 0.0,
+        "p_adjusted": 0.0,
+        "effect": 0.9,
+    }
+    shared |= {
+        "effect_name": 'e"f',
+        "low": 0.8,
+        "high": 1.0,
+        "checked": "<<n>>",
+        "says": 'x" {y} <<x>>',
+        "is_finding": True,
+    }
+    pairs: dict[TestKind, tuple[int, int]] = {
+        "difference": (2, 1),
+        "correlation": (2, 3),
+        "association": (4, 1),
+        "break": (2, 0),
+    }
+    tests = [TestRow(kind=kind, y=ODD[y], x=ODD[x], **shared) for kind, (y, x) in pairs.items()]
+    for question in (*odd_questions(), Question(kind="overview"), Question(kind="quality")):
+        for row in tests if question.kind == "overview" else ():
+            assert isinstance(answered(files, question, [row]), Asked)
+        asked = answered(files, question)
+        assert isinstance(asked, Asked), (question.kind, asked)
+        assert asked.told["headline"]
 
 
 def test_files_called_like_what_a_notebook_computes_get_other_names(tmp_path: Path) -> None:

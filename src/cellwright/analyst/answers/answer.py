@@ -24,6 +24,8 @@ from cellwright.notebook.source_text import literal
 
 _NUMBERS: Final = ("integer", "number")
 _QUANTITIES: Final = ("measure", "currency")
+_OF_SELECTED: Final = ("figure", "share", "ranking", "groups", "trend")
+"""Kinds whose rows are in the variable `selected`, and whose figure a few values may decide."""
 _NOT_JOINED: Final = "What was asked for stands in tables that cannot be joined without counting rows twice."
 
 
@@ -121,11 +123,7 @@ def _measured(question: Question, frame: Frame, measure: Measure) -> Story | str
 def _with_weight_of_far_values(question: Question, frame: Frame, story: Story) -> Story:
     """Where a few values far off all others could decide a figure, how much of it they make up."""
     measure = measure_of(question, frame)
-    if (
-        measure is None
-        or measure.quantity.how not in ("sum", "mean")
-        or question.kind in ("drivers", "relation", "change")
-    ):
+    if measure is None or measure.quantity.how not in ("sum", "mean") or question.kind not in _OF_SELECTED:
         return story
     values = far_values(frame, measure.column)
     if not values:

@@ -208,8 +208,8 @@ where = {
 }
 """
     what = f"{start(measure.words)}{f' {said(words)}' if words else ''}"
-    code = code_from(template, what=what, where=where.strip() if has_groups else "")
-    return CellDraft(name="headline", code=code_from(code, measure))
+    code = code_from(template, measure, what=what, where=code_from(where, measure) if has_groups else "")
+    return CellDraft(name="headline", code=code)
 
 
 def _through_cell(measure: Measure, things: str) -> CellDraft:
@@ -230,8 +230,8 @@ through = {
 if (_one := (now if change > 0 else before)[<<column>>].max()) > abs(change) / 2:
     through["says"] += f" One alone, of {FIGURE(_one)}, makes up {_one / abs(change):.0%} of the change."
 """
-    code = code_from(template, column=literal(measure.column), things=said(things))
-    return CellDraft(name="through", code=code_from(code, measure))
+    code = code_from(template, measure, column=literal(measure.column), things=said(things))
+    return CellDraft(name="through", code=code)
 
 
 def _season_cell(
@@ -248,7 +248,7 @@ for _back in (1, 2, 3):
     _was, _is = [during(selected, <<when>>, _span) for _span in _spans]
     _days = [_rows[<<when>>].dt.normalize().nunique() for _rows in (_was, _is)]
     if min(_days) > 0.8 * max(_days):
-        _changes.append(<<is>> / <<was>> - 1)
+        _changes.append(<<later>> / <<was>> - 1)
 _told = " and ".join(f"{_each:+.0%}" for _each in _changes)
 _size = abs(change / first) if first else 1.0
 if not _changes:
@@ -268,8 +268,9 @@ season = {"says": _says<<more>>}
             shift=shift,
             when=literal(when),
             was=measure.of("_was"),
+            later=measure.of("_is"),
             more=', "statistics": statistics' if has_statistics else "",
-        ).replace("<<is>>", measure.of("_is")),
+        ),
     )
 
 
@@ -305,13 +306,14 @@ _text = alt.Chart(_ends).mark_text(align="left", dx=6, fontSize=13).encode(y=_y,
     colours = [VERMILION, *_OTHERS]
     code = code_from(
         template,
+        measure,
         value=f"both[{literal(measure.column)}]" if measure.column else "1",
         title=literal(f"{measure.label}, by where the change is"),
         label=literal(measure.label),
         colours=code_of(colours),
         form=measure.share_format,
     )
-    return code_from(code, measure)
+    return code
 
 
 def _plain_picture(measure: Measure) -> str:
@@ -326,9 +328,13 @@ _text = _chart.mark_text(align="left", dx=6, fontSize=13).encode(text="text:N")
 (_chart.mark_bar(color="<<colour>>") + _text).properties(width="container", height=110)
 """
     code = code_from(
-        template, title=literal(f"{measure.label} in the two periods"), label=literal(measure.label), colour=BLUE
+        template,
+        measure,
+        title=literal(f"{measure.label} in the two periods"),
+        label=literal(measure.label),
+        colour=BLUE,
     )
-    return code_from(code, measure)
+    return code
 
 
 def _where(measure: Measure) -> Finding:

@@ -27,9 +27,9 @@ from cellwright.analyst.sections.text import check_cell, code_of, plain
 from cellwright.notebook.source_text import literal
 
 _PARTS: Final[dict[str, str]] = {
-    "day": "dt.strftime('%Y-%m-%d')", "week": "dt.to_period('W').dt.start_time.dt.strftime('week of %Y-%m-%d')",
-    "hour": "dt.hour.map('{:02.0f}:00'.format)", "weekday": "dt.day_name()", "month": "dt.strftime('%Y-%m')",
-    "quarter": "dt.to_period('Q').astype(str)", "year": "dt.strftime('%Y')",
+    "day": 'dt.strftime("%Y-%m-%d")', "week": 'dt.to_period("W").dt.start_time.dt.strftime("week of %Y-%m-%d")',
+    "hour": 'dt.hour.map("{:02.0f}:00".format)', "weekday": "dt.day_name()", "month": 'dt.strftime("%Y-%m")',
+    "quarter": 'dt.to_period("Q").astype(str)', "year": 'dt.strftime("%Y")',
 }  # fmt: skip
 _SHOWN: Final = 12
 
@@ -77,8 +77,8 @@ def figure_story(question: Question, frame: Frame, measure: Measure) -> Story | 
 result = <<value>>
 headline = f"<<what>>: {FIGURE(result)}"
 """
-    code = code_from(template, value=measure.of("selected"), what=rows.words(measure))
-    cells, findings, picture = [rows.cell, CellDraft(name="result", code=code_from(code, measure))], list[Finding](), ""
+    code = code_from(template, measure, value=measure.of("selected"), what=rows.words(measure))
+    cells, findings, picture = [rows.cell, CellDraft(name="result", code=code)], list[Finding](), ""
     used = [*rows.columns]
     if rows.when and rows.record and rows.data:
         step = step_for(rows.record, rows.data, question.unit)
@@ -129,6 +129,7 @@ pieces = {<<name>>: float(_values[0]), "all others": float(_values[1] - _values[
     words = filter_words(question.filters)
     code = code_from(
         template,
+        measure,
         filters=part,
         part=measure.of("part"),
         whole=measure.of("selected"),
@@ -145,7 +146,7 @@ alt.Chart(_bars, title={literal(f"{plain(words)} of all {measure.label}")}).mark
     tooltip=["part", alt.Tooltip("value:Q", format="{measure.share_format}")],
 ).properties(width="container", height=110)
 """.strip()
-    cells, findings = [whole.cell, CellDraft(name="result", code=code_from(code, measure))], list[Finding]()
+    cells, findings = [whole.cell, CellDraft(name="result", code=code)], list[Finding]()
     used = [*whole.columns, *filter_columns(question.filters, frame)]
     column = frame.find(question.filters[0].column)
     if column and column[1].distinct <= 60:
@@ -204,7 +205,7 @@ shares = {
     code = code_from(
         template,
         filters="\n".join(filter_lines(question.filters, frame, "part")),
-        part=measure.by("part", key.replace("selected[", "part[")),
+        part=measure.by("part", key),
         whole=measure.by("selected", key),
         all_part=measure.of("part"),
         all_whole=measure.of("selected"),
@@ -247,7 +248,7 @@ def group_key(question: Question, rows: Selection) -> tuple[str, str, list[str]]
     if part:
         if not rows.when:
             return f"{plain(rows.frame.table.name)} has no column that says when."
-        return f"selected[{literal(rows.when)}].{_PARTS[part]}".replace("'", '"'), part, [rows.when]
+        return f"selected[{literal(rows.when)}].{_PARTS[part]}", part, [rows.when]
     found = [pair for column in question.by if (pair := rows.frame.find(column))]
     if not found:
         return "It was not recognised which groups are meant."
@@ -303,8 +304,8 @@ _figures = [f"{_label} ({FIGURE(_value)})" for _label, _value in ranked.items()]
             f"\n_usual = {without}.{'idxmin' if question.is_lowest else 'idxmax'}() if len(ranked) else None\n"
             'headline += f"; without values far off all others it is {_usual}" if len(ranked) and str(_usual) != ranked.index[0] else ""'
         )
-    code = code_from(template, order=order, lines=lines)
-    return CellDraft(name="headline", code=code_from(code, measure))
+    code = code_from(template, measure, order=order, lines=code_from(lines, measure))
+    return CellDraft(name="headline", code=code)
 
 
 def _bars(question: Question, measure: Measure, label: str) -> str:
@@ -325,6 +326,7 @@ _text = _chart.mark_text(align="left", dx=4).encode(text="text:N", color=alt.val
     is_ordered = question.part in ("hour", "month", "quarter", "year")
     code = code_from(
         template,
+        measure,
         most=str(max(most, 40) if is_ordered else most),
         told=str(max(question.top, 1)),
         title=literal(f"{measure.label} by {label}"),
@@ -335,7 +337,7 @@ _text = _chart.mark_text(align="left", dx=4).encode(text="text:N", color=alt.val
         other="#A6CBE3",
         form=measure.share_format,
     )
-    return code_from(code, measure)
+    return code
 
 
 def _spread(measure: Measure, label: str) -> Finding:
@@ -354,7 +356,7 @@ spread = {
     f"{int((result.cumsum() < result.sum() / 2).sum()) + 1 if len(result) else 0:,} of them.",""",
             '.",',
         )
-    code = code_from(template, groups=said(f"groups of {label}" if len(label) < 40 else "groups"))
+    code = code_from(template, measure, groups=said(f"groups of {label}" if len(label) < 40 else "groups"))
     chart = f"""
 _shares = (result.cumsum() / result.sum()).reset_index(drop=True).rename("share").reset_index()
 _shares["index"] += 1
@@ -362,7 +364,7 @@ _chart = alt.Chart(_shares, title="Share of all, the largest first").mark_line(c
     x=alt.X("index:Q", title={literal(label)}, axis=alt.Axis(tickMinStep=1)), y=alt.Y("share:Q", title=None, axis=alt.Axis(format="%")),
 ).properties(width="container", height=100)
 """.strip()
-    return Finding(variable="spread", chart=chart, cell=CellDraft(name="spread", code=code_from(code, measure)))
+    return Finding(variable="spread", chart=chart, cell=CellDraft(name="spread", code=code))
 
 
 def _made_cell(measure: Measure, key: str, things: str) -> CellDraft:
@@ -379,8 +381,8 @@ made = {
 }
 made_of = _all.head(<<shown>>).rename_axis("label").reset_index()
 """
-    code = code_from(template, key=key, column=literal(measure.column), things=said(things), shown=str(_SHOWN))
-    return CellDraft(name="made", code=code_from(code, measure))
+    code = code_from(template, measure, key=key, column=literal(measure.column), things=said(things), shown=str(_SHOWN))
+    return CellDraft(name="made", code=code)
 
 
 def _made(things: str, label: str) -> Finding:
@@ -471,10 +473,10 @@ over_time = {
     else "There is too little over time to compare.",
 }
 """
-    value = f'["{measure.column}"]' if measure.column else ""
+    value = f"[{literal(measure.column)}]" if measure.column else ""
     call = {"count": "size()", "distinct": "nunique()"}.get(measure.quantity.how, f"{measure.quantity.how}()")
     freq = STEPS[step]
-    by = f'_rows.groupby([pd.Grouper(key={literal(rows.when)}, freq="{freq}"), "label"]){value if measure.column else ""}.{call}'
+    by = f'_rows.groupby([pd.Grouper(key={literal(rows.when)}, freq="{freq}"), "label"]){value}.{call}'
     label = f"_each[{key}].map(str)" if not key.startswith("[") else f'_each[{key}].astype(str).agg(" × ".join, axis=1)'
     return CellDraft(
         name="over_time",
@@ -482,7 +484,7 @@ over_time = {
             template,
             rows="selected",
             label=label,
-            by=by.replace(f'["{measure.column}"]', f"[{literal(measure.column)}]"),
+            by=by,
             when=literal(rows.when),
             best="idxmin()" if rows.question.is_lowest else "idxmax()",
             first="last" if rows.question.is_lowest else "first",
@@ -504,7 +506,6 @@ _chart = alt.Chart(courses, title={literal(f"{measure.label} per {step}, the fir
 
 def _check(measure: Measure) -> CellDraft:
     if measure.quantity.how == "sum":
-        code = f"    known = selected.dropna(subset=[])\n    assert result.sum() <= known[{literal(measure.column)}].clip(lower=0).sum() + 1e-6"
         code = f"    parts = selected[{literal(measure.column)}]\n    assert result.sum() <= parts.clip(lower=0).sum() + 1e-6 * abs(parts).sum()"
         shows = "The groups add up to no more than all rows."
     elif measure.quantity.how == "count":
@@ -562,8 +563,8 @@ earlier = {
 }
 """
     was = measure.of(f"during(in_time, {literal(rows.when)}, _earlier)")
-    code = code_from(template, when=literal(rows.when), was=was)
-    return CellDraft(name="earlier", code=code_from(code, measure))
+    code = code_from(template, measure, when=literal(rows.when), was=was)
+    return CellDraft(name="earlier", code=code)
 
 
 def _before(measure: Measure) -> Finding:
@@ -589,9 +590,13 @@ by_group = {
 }
 """
     code = code_from(
-        template, by=measure.by("selected", literal(column)), label=said(label), additive=repr(measure.is_additive)
+        template,
+        measure,
+        by=measure.by("selected", literal(column)),
+        label=said(label),
+        additive=repr(measure.is_additive),
     )
-    return CellDraft(name="by_group", code=code_from(code, measure))
+    return CellDraft(name="by_group", code=code)
 
 
 def _split(measure: Measure, label: str) -> Finding:
@@ -613,8 +618,8 @@ sizes = {
     "says": f"It is of {len(_values):,} <<things>>: half of them lie between {FIGURE(_low)} and {FIGURE(_high)}, the middle at {FIGURE(_middle)}.",
 }
 """
-    code = code_from(template, column=literal(measure.column), things=said(things))
-    return CellDraft(name="sizes", code=code_from(code, measure))
+    code = code_from(template, measure, column=literal(measure.column), things=said(things))
+    return CellDraft(name="sizes", code=code)
 
 
 def _size(measure: Measure) -> Finding:

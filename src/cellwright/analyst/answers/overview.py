@@ -6,7 +6,8 @@ are told here, computed again in plain code, and their p counts all that were ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from cellwright.analyst.answers.frames import Frame
@@ -184,7 +185,7 @@ _chart = alt.Chart(_bars, title={literal(f"{y} by {x}, medians")}).mark_bar(colo
     y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=180)), x=alt.X("value:Q", title={literal(y)}),
 ).properties(width="container", height=alt.Step(18))
 """.strip()
-    return _finding(template, chart, row, frame, number, y, x)
+    return _finding(template, chart, row, frame, number, (y, x))
 
 
 def _correlation(row: TestRow, frame: Frame, number: int) -> Finding:
@@ -207,7 +208,7 @@ _points = alt.Chart(pairs_{number}.sample(min(len(pairs_{number}), 400), random_
 )
 _chart = (_points + alt.Chart(_middle).mark_line(color="{VERMILION}").encode(x="x:Q", y="y:Q")).properties(width="container", height=130)
 """.strip()
-    return _finding(template, chart, row, frame, number, y, x)
+    return _finding(template, chart, row, frame, number, (y, x))
 
 
 def _association(row: TestRow, frame: Frame, number: int) -> Finding:
@@ -229,7 +230,7 @@ _chart = alt.Chart(_bars, title={literal(f"{y} by {x}")}).mark_bar().encode(
     y=alt.Y("group:N", title=None, axis=alt.Axis(labelLimit=180)), x=alt.X("share:Q", title=None, axis=alt.Axis(format="%")), color=alt.Color("label:N", title=None),
 ).properties(width="container", height=alt.Step(18))
 """.strip()
-    return _finding(template, chart, row, frame, number, y, x)
+    return _finding(template, chart, row, frame, number, (y, x))
 
 
 def _over_time(row: TestRow, frame: Frame, number: int) -> Finding:
@@ -255,14 +256,27 @@ _chart = alt.Chart(_course, title={literal(f"{y} over time")}).mark_line(color="
 ).properties(width="container", height=110)
 """.strip()
     words = plain(row.says, 250).replace(row.y, y)
-    template = template.replace("<<says>>", literal(f"{words[:1].upper()}{words[1:].rstrip('.')}."))
-    template = template.replace("<<strongest>>", literal(plain(words, 110)))
-    return _finding(template.replace("<<step>>", STEPS[step]), chart, row, frame, number, y, x)
+    holes = {
+        "says": literal(f"{words[:1].upper()}{words[1:].rstrip('.')}."),
+        "strongest": literal(plain(words, 110)),
+        "step": STEPS[step],
+    }
+    return _finding(template, chart, row, frame, number, (y, x), holes)
 
 
-def _finding(template: str, chart: str, row: TestRow, frame: Frame, number: int, y: str, x: str) -> Finding:
+def _finding(
+    template: str,
+    chart: str,
+    row: TestRow,
+    frame: Frame,
+    number: int,
+    labels: tuple[str, str],
+    holes: Mapping[str, str] = MappingProxyType({}),
+) -> Finding:
+    y, x = labels
     code = code_from(
         template,
+        **holes,
         n=str(number),
         frame=frame.variable,
         y=literal(row.y),

@@ -193,15 +193,16 @@ def filter_columns(filters: Sequence[ValueFilter | NumberFilter], frame: Frame) 
 
 # ── text of code ──
 
+_HOLE: Final = re.compile(r"<<(\w+)>>")
 _FIGURE: Final = re.compile(r"\{FIGURE\(((?:[^()]|\([^()]*\))*)\)\}")
 
 
-def code_from(template: str, measure: Measure | None = None, **holes: str) -> str:
+def code_from(template: str, measure: Measure | None = None, /, **holes: str) -> str:
     """The code of a cell: `<<name>>` is filled in, `{FIGURE(x)}` in an f-string becomes a figure of the measure."""
+    # Figures first, then every hole in one pass: what comes from a file may look like either.
     code = template.strip()
-    for name, value in holes.items():
-        code = code.replace(f"<<{name}>>", value)
-    return _FIGURE.sub(lambda found: measure.figure(found[1]), code) if measure else code
+    code = _FIGURE.sub(lambda found: measure.figure(found[1]), code) if measure else code
+    return _HOLE.sub(lambda found: holes.get(found[1], found[0]), code)
 
 
 def said(words: str, longest: int = 80) -> str:

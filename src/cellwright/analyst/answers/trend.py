@@ -5,7 +5,7 @@ from __future__ import annotations
 from cellwright.analyst.answers.frames import Frame
 from cellwright.analyst.answers.selection import selection_of
 from cellwright.analyst.answers.spans import STEPS, step_for
-from cellwright.analyst.answers.story import Finding, Measure, Story, code_from, start
+from cellwright.analyst.answers.story import Finding, Measure, Story, code_from, said, start
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.question import Question, TimeUnit
 from cellwright.analyst.sections.charts import BLUE, OKABE_ITO, VERMILION
@@ -86,8 +86,8 @@ step_at = course.index[_at] if _at else None
 sure = "That is more than chance would do." if is_certain else "Changes of this size come by chance: nothing certain."
 statistics = _test["says"].replace("days", "<<step>>s").replace("a day", "a <<step>>")
 """
-    code = code_from(template, what=words, step=step)
-    return CellDraft(name="headline", code=code_from(code, measure))
+    code = code_from(template, measure, what=words, step=step)
+    return CellDraft(name="headline", code=code)
 
 
 def _picture(measure: Measure, step: TimeUnit) -> str:
@@ -131,7 +131,7 @@ ends = {
     "bars": {_when.strftime(_name): float(_value) for _when, _value in course.tail(8).items()},
 }
 """
-    code = code_from(template, form=form.get(step, "%Y-%m-%d"))
+    code = code_from(template, measure, form=form.get(step, "%Y-%m-%d"))
     chart = f"""
 _bars = pd.concat([course.nlargest(3), course.nsmallest(3)]).rename_axis("time").reset_index(name="value")
 _bars["label"] = _bars["time"].dt.strftime("{form.get(step, "%Y-%m-%d")}")
@@ -139,7 +139,7 @@ _chart = alt.Chart(_bars.drop_duplicates("label"), title="The highest and the lo
     y=alt.Y("label:N", sort=None, title=None), x=alt.X("value:Q", title={literal(measure.label)}),
 ).properties(width="container", height=alt.Step(16))
 """.strip()
-    cell = CellDraft(name="ends", code=code_from(code, measure))
+    cell = CellDraft(name="ends", code=code)
     return Finding(variable="ends", chart=chart, has_statistics=True, cell=cell)
 
 
@@ -166,7 +166,7 @@ by_label = {
         freq=STEPS[step],
         value=value,
         call=call,
-        label=plain(label_of(by)),
+        label=said(label_of(by)),
     )
     return CellDraft(name="by_label", code=code)
 
@@ -187,7 +187,7 @@ def _season_cell(name: str, days: int) -> CellDraft:
 _steps = course.resample("<<freq>>").mean().dropna()
 cycle = (_steps.groupby(_steps.index.<<cycle>>).mean() / _steps.mean() - 1).dropna().sort_values(ascending=False)
 season = {
-    "says": f"Usually highest <<in>> {cycle.index[0]} ({cycle.iloc[0]:+.0%}), lowest <<in>> {cycle.index[-1]} ({cycle.iloc[-1]:+.0%})<<few>>."
+    "says": f"Usually highest <<during>> {cycle.index[0]} ({cycle.iloc[0]:+.0%}), lowest <<during>> {cycle.index[-1]} ({cycle.iloc[-1]:+.0%})<<few>>."
     if len(cycle) > 1
     else "There is too little to see a season.",
     "bars": {str(_label): float(_value) for _label, _value in cycle.head(8).items()},
@@ -203,7 +203,8 @@ season = {
             freq="MS" if is_month else "D",
             cycle="month_name()" if is_month else "day_name()",
             few=few,
-        ).replace("<<in>>", "in" if is_month else "on"),
+            during="in" if is_month else "on",
+        ),
     )
 
 
