@@ -145,6 +145,11 @@ def test_open_questions_are_told_what_was_planted(shop: Files, words: str, told:
     assert re.search(told, answer_to(shop, words).words)
 
 
+def test_a_level_that_changed_once_is_told_with_its_day() -> None:
+    asked = answer_to(Files(folder=EXAMPLES / "sensors", names=("climate.csv",)), "How did the temperature develop?")
+    assert asked.told["headline"].startswith("Average temperature rose in one step at 2025-02-03: 18.7 per day before")
+
+
 ODD = ("<<when>>", "c'd\"e", "{FIGURE(result)}", "+1/0+", "<<y>> {x}")
 
 

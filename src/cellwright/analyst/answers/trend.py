@@ -71,18 +71,22 @@ course = (result.iloc[:-1] if _is_whole else result).dropna()
 def _headline_cell(words: str, measure: Measure, step: TimeUnit) -> CellDraft:
     template = """
 _half = len(course) // 2
-_early, _late = course.iloc[:_half], course.iloc[_half:]
-_test = change_test(_early, _late)
-is_certain = _test["p"] <= 0.05 and abs(_test["effect"]) >= 0.2
-first, second = _early.mean(), _late.mean()
-_moved = ("rose" if second > first else "fell") if is_certain else "shows no certain trend"
-headline = f"<<what>> {_moved}: from {FIGURE(first)} per <<step>> in the first half of the time to {FIGURE(second)} in the second"
-headline += f" ({second / first - 1:+.1%})" if first else ""
-# Where one step fits the course best.
-_sums = (course - course.mean()).cumsum().iloc[:-1].to_numpy()
-_places = np.arange(1, len(course))
+first, second = course.iloc[:_half].mean(), course.iloc[_half:].mean()
+# Where one step fits the course best: is that, or the second half against the first, more than chance?
+_sums, _places = (course - course.mean()).cumsum().iloc[:-1].to_numpy(), np.arange(1, len(course))
 _at = int(np.argmax(_sums**2 / (_places * (len(course) - _places)))) + 1 if len(course) > 5 else 0
 step_at = course.index[_at] if _at else None
+_parts = [course.iloc[:_at].mean(), course.iloc[_at:].mean()]
+_halves = change_test(course.iloc[:_half], course.iloc[_half:], times=2)
+_step = change_test(course.iloc[:_at], course.iloc[_at:], times=2 * len(course))
+_test = min([_halves, _step], key=lambda _each: _each["p"])
+is_certain = _test["p"] <= 0.05 and abs(_test["effect"]) >= 0.2
+_moved = "rose" if second > first else "fell"
+headline = f"<<what>> {_moved if is_certain else 'shows no certain trend'}: from {FIGURE(first)} per <<step>> in the first half of the time to {FIGURE(second)} in the second"
+headline += f" ({second / first - 1:+.1%})" if first else ""
+if is_certain and _test is _step:
+    _moved = "rose" if _parts[1] > _parts[0] else "fell"
+    headline = f"<<what>> {_moved} in one step at {step_at.strftime('%Y-%m-%d')}: {FIGURE(_parts[0])} per <<step>> before, {FIGURE(_parts[1])} from then on"
 sure = "That is more than chance would do." if is_certain else "Changes of this size come by chance: nothing certain."
 statistics = _test["says"].replace("days", "<<step>>s").replace("a day", "a <<step>>")
 """
@@ -124,7 +128,7 @@ _name = "<<form>>"
 _high, _low = (course.idxmax(), course.idxmin()) if len(course) else (None, None)
 ends = {
     "says": f"Highest in {_high.strftime(_name)} ({FIGURE(course.max())}), lowest in {_low.strftime(_name)} ({FIGURE(course.min())})."
-    + (f" One step fits it best at {step_at.strftime('%Y-%m-%d')}: {FIGURE(course[course.index < step_at].mean())} before, {FIGURE(course[course.index >= step_at].mean())} from then on." if step_at is not None else "")
+    + (f" One step fits it best at {step_at.strftime('%Y-%m-%d')}: {FIGURE(course[course.index < step_at].mean())} before, {FIGURE(course[course.index >= step_at].mean())} from then on." if step_at is not None and "in one step" not in headline else "")
     if len(course)
     else "There is nothing over time.",
     "statistics": statistics,
