@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cellwright.analyst.answers.change import change_story
+from cellwright.analyst.answers.drivers import differences_story, drivers_story
+from cellwright.analyst.answers.figures import figure_story
 from cellwright.analyst.answers.frames import Frame, far_values, frame_of, whole_frame
-from cellwright.analyst.answers.groups import figure_story, group_story, share_by_story, share_story
+from cellwright.analyst.answers.groups import group_story
+from cellwright.analyst.answers.outliers import outliers_story
 from cellwright.analyst.answers.overview import overview_story
-from cellwright.analyst.answers.quality import outliers_story, quality_story
-from cellwright.analyst.answers.relation import categories_story, differences_story, drivers_story, relation_story
+from cellwright.analyst.answers.quality import quality_story
+from cellwright.analyst.answers.relation import categories_story, relation_story
+from cellwright.analyst.answers.shares import share_by_story, share_story
 from cellwright.analyst.answers.story import Measure, Story, measure_of
 from cellwright.analyst.answers.trend import trend_story
 from cellwright.analyst.drafts import CellDraft, TestRow

@@ -1,27 +1,24 @@
-"""One figure, a share, a ranking, or groups compared: what is asked for, and what it is made of. Pure."""
+"""A ranking, or groups compared: who is first, by how far, what it is made of, by more than chance or not. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from cellwright.analyst.answers.frames import Frame, far_values
 from cellwright.analyst.answers.selection import Selection, selection_of
 from cellwright.analyst.answers.spans import STEPS, step_for
+from cellwright.analyst.answers.splits import columns_in_use, lowered
 from cellwright.analyst.answers.story import (
     Finding,
     Measure,
     Story,
     code_from,
-    filter_columns,
-    filter_lines,
-    filter_words,
     said,
     start,
 )
 from cellwright.analyst.drafts import CellDraft
 from cellwright.analyst.goal.question import Question, TimeUnit
-from cellwright.analyst.sections.charts import BLUE, GREY, OKABE_ITO, VERMILION
+from cellwright.analyst.sections.charts import BLUE, OKABE_ITO, VERMILION
 from cellwright.analyst.sections.columns import label_of
 from cellwright.analyst.sections.text import check_cell, code_of, plain
 from cellwright.notebook.source_text import literal
@@ -31,7 +28,8 @@ _PARTS: Final[dict[str, str]] = {
     "hour": 'dt.hour.map("{:02.0f}:00".format)', "weekday": "dt.day_name()", "month": 'dt.strftime("%Y-%m")',
     "quarter": 'dt.to_period("Q").astype(str)', "year": 'dt.strftime("%Y")',
 }  # fmt: skip
-_SHOWN: Final = 12
+SHOWN: Final = 12
+"""Groups that a picture shows."""
 
 
 def group_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
@@ -59,187 +57,11 @@ def group_story(question: Question, frame: Frame, measure: Measure) -> Story | s
         picture=_bars(question, measure, label),
         findings=tuple(findings),
         cells=tuple(cells),
-        columns=_used(measure, [*columns, *rows.columns]),
+        columns=columns_in_use(measure, [*columns, *rows.columns]),
         choices=rows.choices,
         checks=(_check(measure, key),),
         readings=(f"{start(measure.words)} is {measure.how_words}.",),
     )
-
-
-def figure_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
-    """The story of one figure."""
-    rows = selection_of(question, frame)
-    if isinstance(rows, str):
-        return rows
-    filtered = filter_columns(question.filters, frame)
-    groups = [pair for pair in frame.groups(but=[measure.column]) if pair[0] not in filtered]
-    template = """
-result = <<value>>
-headline = f"<<what>>: {FIGURE(result)}"
-"""
-    code = code_from(template, measure, value=measure.of("selected"), what=rows.words(measure))
-    cells, findings, picture = [rows.cell, CellDraft(name="result", code=code)], list[Finding](), ""
-    used = [*rows.columns]
-    if rows.when and rows.record and rows.data:
-        step = step_for(rows.record, rows.data, question.unit)
-        picture = _course_picture(rows, measure, step)
-        cells.append(_before_cell(rows, measure))
-        if rows.span:
-            findings.append(_before(measure))
-    if groups:
-        name, record = groups[0]
-        used.append(name)
-        cells.append(_split_cell(measure, name, label_of(name)))
-        findings.append(_split(measure, label_of(name)))
-        picture = picture or _split(measure, label_of(name)).chart.replace("_chart = ", "")
-        del record
-    if measure.quantity.how != "count" and measure.column and measure.record and measure.record.numbers:
-        cells.append(_size_cell(measure, plain(frame.table.name, 30)))
-        findings.append(_size(measure))
-        picture = picture or _size(measure).chart.replace("_chart = ", "")
-    return Story(
-        picture=picture or _lone(measure),
-        findings=tuple(findings[:3]),
-        cells=tuple(cells if rows.span else [cell for cell in cells if cell.name != "earlier"]),
-        columns=_used(measure, used),
-        choices=rows.choices,
-        checks=(_figure_check(measure),),
-        readings=(f"{start(measure.words)} is {measure.how_words}.",),
-    )
-
-
-def share_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
-    """The story of a part of a whole."""
-    if not measure.is_additive and measure.quantity.how != "distinct":
-        return f"A share of the {measure.quantity.how} of {measure.words} means nothing: shares are of sums and counts."
-    whole = selection_of(replace(question, filters=question.within), frame)
-    if isinstance(whole, str):
-        return whole
-    if not question.filters:
-        return "It was not recognised which part is meant."
-    part = "\n".join(filter_lines(question.filters, frame, "part"))
-    template = """
-part = selected
-<<filters>>
-_values = [<<part>>, <<whole>>]
-result = _values[0] / _values[1] if _values[1] else float("nan")
-headline = f"{result:.1%} of <<what>> is <<which>>: {FIGURE(_values[0])} of {FIGURE(_values[1])}"
-pieces = {<<name>>: float(_values[0]), "all others": float(_values[1] - _values[0])}
-"""
-    words = filter_words(question.filters)
-    code = code_from(
-        template,
-        measure,
-        filters=part,
-        part=measure.of("part"),
-        whole=measure.of("selected"),
-        what=_lower(whole.words(measure)),
-        which=said(words),
-        name=literal(plain(words)),
-    )
-    picture = f"""
-_bars = pd.DataFrame({{"part": list(pieces), "value": list(pieces.values()), "row": "all"}})
-alt.Chart(_bars, title={literal(f"{plain(words)} of all {measure.label}")}).mark_bar().encode(
-    y=alt.Y("row:N", title=None, axis=None),
-    x=alt.X("value:Q", stack="normalize", title={literal(f"share of {measure.label}")}, axis=alt.Axis(format="%")),
-    color=alt.Color("part:N", title=None, scale=alt.Scale(domain=list(pieces), range=["{VERMILION}", "{GREY}"])),
-    tooltip=["part", alt.Tooltip("value:Q", format="{measure.share_format}")],
-).properties(width="container", height=110)
-""".strip()
-    cells, findings = [whole.cell, CellDraft(name="result", code=code)], list[Finding]()
-    used = [*whole.columns, *filter_columns(question.filters, frame)]
-    column = frame.find(question.filters[0].column)
-    if column and column[1].distinct <= 60:
-        cells.append(_split_cell(measure, column[0], label_of(column[0])))
-        findings.append(_split(measure, label_of(column[0])))
-    if whole.when and whole.record and whole.data and measure.is_additive:
-        step = step_for(whole.record, whole.data, question.unit, most=30)
-        cells.append(_share_course_cell(question, whole, measure, STEPS[step]))
-        findings.append(_share_course(step))
-    return Story(
-        picture=picture,
-        findings=tuple(findings),
-        cells=tuple(cells),
-        columns=_used(measure, used),
-        choices=whole.choices,
-        checks=(
-            check_cell(
-                "check_the_share",
-                "The share lies between nothing and all of it.",
-                "def test_the_share_is_a_share():\n    assert np.isnan(result) or -1e-9 <= result <= 1 + 1e-9 or <<any>>".replace(
-                    "<<any>>", "(selected.select_dtypes('number') < 0).any(axis=None)"
-                ),
-            ),
-        ),
-        readings=(f"{start(measure.words)} is {measure.how_words}.",),
-    )
-
-
-def share_by_story(question: Question, frame: Frame, measure: Measure) -> Story | str:
-    """The story of a share, group by group."""
-    whole = selection_of(replace(question, filters=question.within), frame)
-    if isinstance(whole, str):
-        return whole
-    found = group_key(question, whole)
-    if isinstance(found, str) or not (measure.is_additive or measure.quantity.how == "distinct"):
-        return found if isinstance(found, str) else "Shares are of sums and counts."
-    key, label, columns = found
-    words = filter_words(question.filters)
-    template = """
-part = selected
-<<filters>>
-_parts, _wholes = <<part>>, <<whole>>
-result = (_parts.reindex(_wholes.index, fill_value=0) / _wholes).dropna().sort_values(ascending=<<ascending>>, kind="stable")
-result.index = result.index.map(lambda _each: " × ".join(map(str, _each)) if isinstance(_each, tuple) else str(_each))
-headline = (
-    f"{result.index[0]} has the <<side>> share of <<which>>: {result.iloc[0]:.1%} of its <<what>>; {result.index[-1]} the <<other>>: {result.iloc[-1]:.1%}"
-    if len(result)
-    else "Nothing is there to compare"
-)
-_all = float(<<all_part>>) / float(<<all_whole>> or 1)
-shares = {
-    "says": f"Over all it is {_all:.1%}.",
-    "bars": {str(_label): float(_value) for _label, _value in result.head(8).items()},
-}
-"""
-    code = code_from(
-        template,
-        filters="\n".join(filter_lines(question.filters, frame, "part")),
-        part=measure.by("part", key),
-        whole=measure.by("selected", key),
-        all_part=measure.of("part"),
-        all_whole=measure.of("selected"),
-        ascending=repr(question.is_lowest),
-        side="lowest" if question.is_lowest else "highest",
-        other="highest" if question.is_lowest else "lowest",
-        which=said(words),
-        what=said(measure.words),
-    )
-    bars = f"""
-_bars = result.head({_SHOWN}).rename_axis("label").reset_index(name="share")
-CHARTalt.Chart(_bars, title={literal(f"{plain(words)}: share of {measure.words} by {label}")}).mark_bar(color="{BLUE}").encode(
-    y=alt.Y("label:N", sort=None, title={literal(label)}, axis=alt.Axis(labelLimit=200)),
-    x=alt.X("share:Q", title="share", axis=alt.Axis(format="%")), tooltip=["label", alt.Tooltip("share:Q", format=".1%")],
-).properties(width="container", height=alt.Step(24))
-""".strip()
-    return Story(
-        picture=bars.replace("CHART", ""),
-        findings=(
-            Finding(variable="shares", chart=bars.replace("CHART", "_chart = ").replace("Step(24)", "Step(14)")),
-        ),
-        cells=(whole.cell, CellDraft(name="result", code=code)),
-        columns=_used(measure, [*columns, *whole.columns, *filter_columns(question.filters, frame)]),
-        choices=whole.choices,
-        readings=(f"{start(measure.words)} is {measure.how_words}.",),
-    )
-
-
-def _lower(words: str) -> str:
-    return words[:1].lower() + words[1:]
-
-
-def _used(measure: Measure, columns: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in (measure.column, *columns) if name))
 
 
 def group_key(question: Question, rows: Selection) -> tuple[str, str, list[str]] | str:
@@ -276,7 +98,7 @@ ranked = <<order>>
 _figures = [f"{_label} ({FIGURE(_value)})" for _label, _value in ranked.items()]
 <<lines>>
 """
-    what = _lower(rows.words(measure))
+    what = lowered(rows.words(measure))
     if question.top > 1:
         lines = (
             f'headline = f"{"Lowest" if question.is_lowest else "Top"} {{min({question.top}, len(ranked))}} by {what}: '
@@ -309,7 +131,7 @@ _figures = [f"{_label} ({FIGURE(_value)})" for _label, _value in ranked.items()]
 
 
 def _bars(question: Question, measure: Measure, label: str) -> str:
-    most = max(question.top, _SHOWN)
+    most = max(question.top, SHOWN)
     template = """
 _bars = ranked.head(<<most>>).rename_axis("label").reset_index(name="value")
 _bars["text"] = [f"{FIGURE(_value)}" for _value in _bars["value"]]
@@ -382,7 +204,7 @@ made = {
 }
 made_of = _all.head(<<shown>>).rename_axis("label").reset_index()
 """
-    code = code_from(template, measure, key=key, column=literal(measure.column), things=said(things), shown=str(_SHOWN))
+    code = code_from(template, measure, key=key, column=literal(measure.column), things=said(things), shown=str(SHOWN))
     return CellDraft(name="made", code=code)
 
 
@@ -450,7 +272,7 @@ def _group_code(key: str) -> str:
 
 def _certain(measure: Measure, label: str) -> Finding:
     chart = f"""
-_shown = middle.sort_values("median", ascending=False).head({_SHOWN}).rename_axis("label").reset_index()
+_shown = middle.sort_values("median", ascending=False).head({SHOWN}).rename_axis("label").reset_index()
 _base = alt.Chart(_shown, title="The middle half of the values, and the median").encode(
     y=alt.Y("label:N", sort=None, title={literal(label)}, axis=alt.Axis(labelLimit=180)),
     tooltip=["label", alt.Tooltip("median", format=",.4~r"), alt.Tooltip("count", format=",")],
@@ -512,168 +334,3 @@ def _check(measure: Measure, key: str) -> CellDraft:
         "Computed again from the rows, every group's figure is the same.",
         f"def test_the_groups_are_those_of_the_rows():\n    assert np.allclose(np.sort(result), {again})",
     )
-
-
-# ── one figure ──
-
-
-def _course_picture(rows: Selection, measure: Measure, step: TimeUnit) -> str:
-    template = """
-_course = <<course>>.rename_axis("time").reset_index(name="value").dropna()
-_top = max(float(_course["value"].quantile(0.95)) * 1.5, 1e-9) if len(_course) else 1.0
-_line = alt.Chart(_course, title=<<title>>).mark_line(color="<<blue>>", clip=True, point=len(_course) < 40).encode(
-    x=alt.X("time:T", title=None),
-    y=alt.Y("value:Q", title=<<label>>, scale=alt.Scale(domainMax=min(_top, float(_course["value"].max()) if len(_course) else 1.0))),
-    tooltip=[alt.Tooltip("time:T", title="<<step>> from"), alt.Tooltip("value:Q", format="<<form>>")],
-)
-<<last>>
-"""
-    last = '_line.properties(width="container", height=200)'
-    if rows.span:
-        last = (
-            '_span = pd.DataFrame([{"from": str(periods.value["period"][0]), "to": str(periods.value["period"][1])}])\n'
-            f'_marked = alt.Chart(_span).mark_rect(opacity=0.2, color="{VERMILION}").encode(x="from:T", x2="to:T")\n'
-            '(_marked + _line).properties(width="container", height=200)'
-        )
-    return code_from(
-        template,
-        course=measure.over("in_time", rows.when, STEPS[step]),
-        title=literal(f"{measure.label} per {step}"),
-        label=literal(measure.label),
-        step=step,
-        blue=BLUE,
-        form=measure.share_format,
-        last=last,
-    )
-
-
-def _before_cell(rows: Selection, measure: Measure) -> CellDraft:
-    template = """
-# The same time a year before, or the time before it.
-_first, _last = map(pd.Timestamp, periods.value["period"])
-_earlier = [_first - pd.DateOffset(years=1), _last - pd.DateOffset(years=1)]
-if _earlier[0] < in_time[<<when>>].min():
-    _earlier = [_first - (_last - _first) - pd.Timedelta(days=1), _first - pd.Timedelta(days=1)]
-_was = <<was>>
-_change = f" ({result / _was - 1:+.1%})" if _was else ""
-earlier = {
-    "says": f"{named(_earlier)} had {FIGURE(_was)}{_change}." if len(during(in_time, <<when>>, _earlier)) else "There is no earlier time to compare it with.",
-    "bars": {named(_earlier): float(_was), named(periods.value["period"]): float(result)},
-}
-"""
-    was = measure.of(f"during(in_time, {literal(rows.when)}, _earlier)")
-    code = code_from(template, measure, when=literal(rows.when), was=was)
-    return CellDraft(name="earlier", code=code)
-
-
-def _before(measure: Measure) -> Finding:
-    chart = f"""
-_bars = pd.DataFrame({{"period": list(earlier["bars"]), "value": list(earlier["bars"].values())}})
-_chart = alt.Chart(_bars, title="Against the time before").mark_bar(color="{BLUE}").encode(
-    y=alt.Y("period:N", sort=None, title=None), x=alt.X("value:Q", title={literal(measure.label)}),
-    tooltip=["period", alt.Tooltip("value:Q", format="{measure.share_format}")],
-).properties(width="container", height=alt.Step(22))
-""".strip()
-    return Finding(variable="earlier", chart=chart)
-
-
-def _split_cell(measure: Measure, column: str, label: str) -> CellDraft:
-    template = """
-split = <<by>>.dropna().sort_values(ascending=False, kind="stable")
-_share = f", {split.iloc[0] / split.sum():.0%} of all" if len(split) and split.sum() and <<additive>> else ""
-by_group = {
-    "says": f"By <<label>>, {split.index[0]} is highest: {FIGURE(split.iloc[0])}{_share}; {split.index[-1]} lowest: {FIGURE(split.iloc[-1])}."
-    if len(split) > 1
-    else "All of it is of one kind.",
-    "bars": {str(_label): float(_value) for _label, _value in split.head(5).items()},
-}
-"""
-    code = code_from(
-        template,
-        measure,
-        by=measure.by("selected", literal(column)),
-        label=said(label),
-        additive=repr(measure.is_additive),
-    )
-    return CellDraft(name="by_group", code=code)
-
-
-def _split(measure: Measure, label: str) -> Finding:
-    chart = f"""
-_bars = split.head(8).rename_axis("label").reset_index(name="value").assign(label=lambda _each: _each["label"].map(str))
-_chart = alt.Chart(_bars, title={literal(f"{measure.label} by {label}")}).mark_bar(color="{BLUE}").encode(
-    y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelLimit=180)), x=alt.X("value:Q", title={literal(measure.label)}),
-    tooltip=["label", alt.Tooltip("value:Q", format="{measure.share_format}")],
-).properties(width="container", height=alt.Step(18))
-""".strip()
-    return Finding(variable="by_group", chart=chart)
-
-
-def _size_cell(measure: Measure, things: str) -> CellDraft:
-    template = """
-_values = selected[<<column>>].dropna()
-_low, _middle, _high = _values.quantile([0.25, 0.5, 0.75])
-sizes = {
-    "says": f"It is of {len(_values):,} <<things>>: half of them lie between {FIGURE(_low)} and {FIGURE(_high)}, the middle at {FIGURE(_middle)}.",
-}
-"""
-    code = code_from(template, measure, column=literal(measure.column), things=said(things))
-    return CellDraft(name="sizes", code=code)
-
-
-def _size(measure: Measure) -> Finding:
-    chart = f"""
-_values = selected[{literal(measure.column)}].dropna()
-_counts, _edges = np.histogram(_values.clip(*_values.quantile([0.01, 0.99])) if len(_values) else [0], bins=30)
-_bars = pd.DataFrame({{"low": _edges[:-1], "high": _edges[1:], "rows": _counts}})
-_chart = alt.Chart(_bars, title={literal(f"How {plain(measure.column, 40)} spreads")}).mark_bar(color="{BLUE}").encode(
-    x=alt.X("low:Q", bin="binned", title={literal(label_of(measure.column, measure.record.unit if measure.record else ""))}), x2="high:Q", y=alt.Y("rows:Q", title="rows"),
-).properties(width="container", height=100)
-""".strip()
-    return Finding(variable="sizes", chart=chart)
-
-
-def _lone(measure: Measure) -> str:
-    return f"""
-alt.Chart(pd.DataFrame({{"what": [{literal(measure.words)}], "value": [float(result)]}}), title={literal(measure.label)}).mark_bar(color="{BLUE}").encode(
-    y=alt.Y("what:N", title=None), x=alt.X("value:Q", title={literal(measure.label)})
-).properties(width="container", height=60)
-""".strip()
-
-
-def _figure_check(measure: Measure) -> CellDraft:
-    return check_cell(
-        "check_the_figure",
-        "Computed again from the rows, the figure is the same.",
-        f"def test_the_figure_is_that_of_the_rows():\n    assert np.isclose(result, {measure.of('selected')}, equal_nan=True)",
-    )
-
-
-# ── a share over time ──
-
-
-def _share_course_cell(question: Question, whole: Selection, measure: Measure, freq: str) -> CellDraft:
-    template = """
-shares = (<<part>> / <<whole>>).dropna()
-share_over_time = {
-    "says": f"Over time the share went from {shares.iloc[0]:.1%} to {shares.iloc[-1]:.1%}, between {shares.min():.1%} and {shares.max():.1%}."
-    if len(shares) > 1
-    else "There is too little over time to compare.",
-}
-"""
-    del question
-    value = f"[{literal(measure.column)}].sum()" if measure.column else ".size()"
-    part, all_rows = (
-        f'{rows}.set_index({literal(whole.when)}).resample("{freq}"){value}' for rows in ("part", "selected")
-    )
-    return CellDraft(name="share_over_time", code=code_from(template, part=part, whole=all_rows))
-
-
-def _share_course(step: str) -> Finding:
-    chart = f"""
-_course = shares.rename_axis("time").reset_index(name="share")
-_chart = alt.Chart(_course, title="The share per {step}").mark_line(color="{BLUE}").encode(
-    x=alt.X("time:T", title=None), y=alt.Y("share:Q", title=None, axis=alt.Axis(format="%")), tooltip=["time:T", alt.Tooltip("share:Q", format=".1%")],
-).properties(width="container", height=100)
-""".strip()
-    return Finding(variable="share_over_time", chart=chart)
