@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import anyio
 import pytest
 from playwright.async_api import Browser, Page, Response, expect
@@ -142,6 +144,28 @@ async def test_where_the_clipboard_refuses_it_the_picture_is_handed_over_as_a_fi
         file = await coming.value
         assert file.suggested_filename == "refused.png"
         assert (await anyio.Path(await file.path()).read_bytes()).startswith(b"\x89PNG")
+
+
+async def test_a_short_notebook_leads_on_to_the_long_one_and_stays_as_it_is(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    lines = [f"2025-0{month}-{day:02},{amount}" for month, amount in ((5, 40), (6, 20)) for day in range(1, 21)]
+    (room.folder / "takings.csv").write_text("day,amount\n" + "\n".join(lines) + "\n")
+    asked = "How much amount was there in May 2025?"
+    run = await room.start(notebook="short.py", goal=asked, models=["analyst"], data=["takings.csv"])
+    await room.until_delivered(run)
+    short = (room.folder / "short.py").read_bytes()
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await page.get_by_role("button", name="Every column and every test").click()
+        await page.wait_for_url(lambda url: "/runs/" in url and not url.endswith(run))
+        longer = page.url.rsplit("/", 1)[1]
+        # What a long one has more of is planned at once; that it is made is shown where goals are given in a terminal.
+        seen = await room.until(unquote(longer), lambda seen: seen["plan"] is not None)
+        assert seen["goal"]["depth"] == "full"
+        assert seen["goal"]["notebook"] != "short.py"
+        assert len(seen["plan"]["tasks"]) > 1
+        assert (room.folder / "short.py").read_bytes() == short
 
 
 HOSTILE = """<!doctype html><html><head>

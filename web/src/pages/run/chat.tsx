@@ -1,9 +1,10 @@
 import { type KeyboardEvent, useRef, useState } from "react";
 
 import { get, post } from "../../api/client";
-import type { NewRun, Noted, Notebook } from "../../api/types";
+import type { Noted, Notebook } from "../../api/types";
 import { Button, tellProblem, useKeys } from "../../parts";
 import type { FollowedRun } from "./follow-run";
+import { goOn } from "./go-on";
 import css from "./run.module.css";
 
 export interface ChatProps {
@@ -24,24 +25,6 @@ async function say(run: string, words: string, marked: string | null): Promise<v
   await post<Noted>(path, { text, cell: cell?.id ?? null });
 }
 
-/** A new run in the same notebook, on the same terms. */
-async function goOn(followed: FollowedRun, words: string): Promise<void> {
-  const { goal } = followed.story;
-  const wanted: NewRun = {
-    goal: words,
-    data: goal?.data ?? [],
-    models: goal?.models ?? [],
-    budget_usd: goal?.budget_usd ?? null,
-    approve: goal?.approve ?? "ask",
-    is_private: goal?.is_private ?? false,
-    notebook: goal?.notebook ?? null,
-    priority: goal?.priority ?? 0,
-    depth: "answer" as const,
-  };
-  const { run } = await post<{ run: string }>("/runs", wanted);
-  location.hash = `#/runs/${encodeURIComponent(run)}`;
-}
-
 /** A word to the agents, midway; heard before their next step. */
 export function Chat({ followed, isOver, cell, onCell }: ChatProps) {
   const [text, setText] = useState("");
@@ -53,7 +36,7 @@ export function Chat({ followed, isOver, cell, onCell }: ChatProps) {
     if (words === "" || isBusy) return;
     setIsBusy(true);
     try {
-      if (isOver) await goOn(followed, words);
+      if (isOver) await goOn(followed.story.goal, { goal: words });
       else await say(followed.run, words, cell);
       setText("");
     } catch (error) {

@@ -1,7 +1,10 @@
+import { useState } from "react";
+
 import { download } from "../../api/client";
-import type { Artifact } from "../../api/types";
+import type { Artifact, Goal } from "../../api/types";
 import { Banner, Button, Delivered, Empty, bytes, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
+import { goOn } from "./go-on";
 import { STAGE_WORDS, type Standing } from "./standing";
 import css from "./result.module.css";
 
@@ -36,6 +39,10 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
           </Banner>
         )}
       </Delivered>
+      {/* Only what no model was asked for is made by code alone, and can be made at length. */}
+      {story.goal?.depth === "answer" && delivery.tokens === 0 && delivery.headline !== "" && (
+        <MakeInFull goal={story.goal} />
+      )}
       <section>
         <h2>Files</h2>
         <ul className={css.files}>
@@ -58,5 +65,27 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
         </p>
       </section>
     </div>
+  );
+}
+
+/** The short notebook has what the question needs; the long one is another run, and another file. */
+function MakeInFull({ goal }: { goal: Goal }) {
+  const [isBusy, setBusy] = useState(false);
+  const make = () => {
+    setBusy(true);
+    goOn(goal, { goal: goal.words, models: ["analyst"], notebook: null, depth: "full" })
+      .catch(tellProblem)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <section>
+      <h2>Go on</h2>
+      <p className={css.more}>
+        <Button size="small" isBusy={isBusy} onClick={make}>
+          Every column and every test
+        </Button>
+        <span className={css.soft}>A second, long notebook about the same data; this one stays as it is.</span>
+      </p>
+    </section>
   );
 }

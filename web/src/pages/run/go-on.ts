@@ -1,0 +1,18 @@
+import { post } from "../../api/client";
+import type { Goal, NewRun } from "../../api/types";
+
+/** A new run on the terms of this one, but for what is wanted otherwise; the page goes there. */
+export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<NewRun, "goal">): Promise<void> {
+  const terms: Omit<NewRun, "goal"> = {
+    data: from?.data ?? [],
+    models: from?.models ?? [],
+    budget_usd: from?.budget_usd ?? null,
+    approve: from?.approve ?? "ask",
+    is_private: from?.is_private ?? false,
+    notebook: from?.notebook ?? null,
+    priority: from?.priority ?? 0,
+    depth: "answer",
+  };
+  const { run } = await post<{ run: string }>("/runs", { ...terms, ...wanted });
+  location.hash = `#/runs/${encodeURIComponent(run)}`;
+}
