@@ -135,18 +135,22 @@ def result(selected):
 @app.cell
 def headline(change_test, course, np, short):
     _half = len(course) // 2
-    _early, _late = course.iloc[:_half], course.iloc[_half:]
-    _test = change_test(_early, _late)
-    is_certain = _test["p"] <= 0.05 and abs(_test["effect"]) >= 0.2
-    first, second = _early.mean(), _late.mean()
-    _moved = ("rose" if second > first else "fell") if is_certain else "shows no certain trend"
-    headline = f"Average temperature {_moved}: from {short(first)} per day in the first half of the time to {short(second)} in the second"
-    headline += f" ({second / first - 1:+.1%})" if first else ""
-    # Where one step fits the course best.
-    _sums = (course - course.mean()).cumsum().iloc[:-1].to_numpy()
-    _places = np.arange(1, len(course))
+    first, second = course.iloc[:_half].mean(), course.iloc[_half:].mean()
+    # Where one step fits the course best: is that, or the second half against the first, more than chance?
+    _sums, _places = (course - course.mean()).cumsum().iloc[:-1].to_numpy(), np.arange(1, len(course))
     _at = int(np.argmax(_sums**2 / (_places * (len(course) - _places)))) + 1 if len(course) > 5 else 0
     step_at = course.index[_at] if _at else None
+    _parts = [course.iloc[:_at].mean(), course.iloc[_at:].mean()]
+    _halves = change_test(course.iloc[:_half], course.iloc[_half:], times=2)
+    _step = change_test(course.iloc[:_at], course.iloc[_at:], times=2 * len(course))
+    _test = min([_halves, _step], key=lambda _each: _each["p"])
+    is_certain = _test["p"] <= 0.05 and abs(_test["effect"]) >= 0.2
+    _moved = "rose" if second > first else "fell"
+    headline = f"Average temperature {_moved if is_certain else 'shows no certain trend'}: from {short(first)} per day in the first half of the time to {short(second)} in the second"
+    headline += f" ({second / first - 1:+.1%})" if first else ""
+    if is_certain and _test is _step:
+        _moved = "rose" if _parts[1] > _parts[0] else "fell"
+        headline = f"Average temperature {_moved} in one step at {step_at.strftime('%Y-%m-%d')}: {short(_parts[0])} per day before, {short(_parts[1])} from then on"
     sure = "That is more than chance would do." if is_certain else "Changes of this size come by chance: nothing certain."
     statistics = _test["says"].replace("days", "days").replace("a day", "a day")
     return first, headline, second, statistics, step_at, sure
@@ -167,12 +171,12 @@ def season(course):
 
 
 @app.cell
-def ends(course, short, statistics, step_at):
+def ends(course, headline, short, statistics, step_at):
     _name = "%Y-%m-%d"
     _high, _low = (course.idxmax(), course.idxmin()) if len(course) else (None, None)
     ends = {
         "says": f"Highest in {_high.strftime(_name)} ({short(course.max())}), lowest in {_low.strftime(_name)} ({short(course.min())})."
-        + (f" One step fits it best at {step_at.strftime('%Y-%m-%d')}: {short(course[course.index < step_at].mean())} before, {short(course[course.index >= step_at].mean())} from then on." if step_at is not None else "")
+        + (f" One step fits it best at {step_at.strftime('%Y-%m-%d')}: {short(course[course.index < step_at].mean())} before, {short(course[course.index >= step_at].mean())} from then on." if step_at is not None and "in one step" not in headline else "")
         if len(course)
         else "There is nothing over time.",
         "statistics": statistics,

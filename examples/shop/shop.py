@@ -99,6 +99,12 @@ def report_finding_3(alt, course, escaped, mo, pd, periods, season):
     return
 
 
+@app.cell(hide_code=True)
+def choices(mo, periods, repairs):
+    mo.sidebar(mo.vstack([mo.md("### What if"), periods.vstack(), repairs.vstack()], gap=1.5), width="20rem")
+    return
+
+
 @app.cell
 def imports():
     import marimo as mo
@@ -137,7 +143,6 @@ def repairs(mo):
             "similar labels in orders": mo.ui.switch(label="**similar labels** are written as the commonest of them (Kitchen, Kichen, Kitchen, kitchen and 3 more) in product\\_group: 70 values"),
         }
     )
-    repairs.vstack()
     return (repairs,)
 
 
@@ -223,7 +228,6 @@ def periods(mo):
             "before": mo.ui.date_range(start="2024-01-01", stop="2025-12-31", value=("2024-07-01", "2024-09-30"), label="held against"),
         }
     )
-    periods.vstack()
     return (periods,)
 
 
@@ -375,13 +379,14 @@ def season(change, during, first, pd, periods, selected):
 
 
 @app.cell
-def told(headline, season, sure, through, where):
+def told(headline, repairs, season, sure, through, where):
+    _left = [_what for _switch, _what in {"duplicate rows in orders": "24 duplicate rows", "outliers in orders": "9 values far off all others", "similar labels in orders": "70 labels in other spellings"}.items() if not repairs.value[_switch]]
     told = {
         "headline": headline,
         "findings": [where, through, season],
         "trust": [
             sure,
-            "Yours to decide, left as they are: 24 duplicate rows, 9 values far off all others and 70 labels in other spellings.",
+            f"Yours to decide, left as they are: {', '.join(_left)}." if _left else "",
             "9 % of customer_id are not in customers.",
         ],
         "readings": [

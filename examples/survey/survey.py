@@ -3,6 +3,7 @@
 # dependencies = [
 #     "altair==6.3.0",
 #     "marimo==0.25.2",
+#     "numpy==2.4.6",
 #     "pandas==3.1.1",
 #     "scipy==1.17.1",
 # ]
@@ -35,9 +36,10 @@ def report_picture(alt, ranked, short):
     _bars = ranked.head(12).rename_axis("label").reset_index(name="value")
     _bars["text"] = [f"{short(_value)}" for _value in _bars["value"]]
     _bars["is_told"] = _bars.index < 1
+    _room = alt.Scale(domainMax=float(_bars["value"].max()) * 1.2) if len(_bars) and _bars["value"].max() > 0 else alt.Scale()
     _chart = alt.Chart(_bars, title="mean of recommend 0 to 10 by team").encode(
         y=alt.Y("label:N", sort=None, title="team", axis=alt.Axis(labelLimit=200)),
-        x=alt.X("value:Q", title="mean of recommend 0 to 10", scale=alt.Scale(padding=40)),
+        x=alt.X("value:Q", title="mean of recommend 0 to 10", scale=_room),
         color=alt.condition("datum.is_told", alt.value("#0072B2"), alt.value("#A6CBE3")),
         tooltip=["label", alt.Tooltip("value:Q", format=",.4~r")],
     )
@@ -59,6 +61,12 @@ def report_finding_1(alt, certain, escaped, middle, mo):
     return
 
 
+@app.cell(hide_code=True)
+def choices(mo, repairs):
+    mo.sidebar(mo.vstack([mo.md("### What if"), repairs.vstack()], gap=1.5), width="20rem")
+    return
+
+
 @app.cell
 def imports():
     import marimo as mo
@@ -77,10 +85,11 @@ def data_files(mo):
 @app.cell
 def libraries():
     import altair as alt
+    import numpy as np
     import pandas as pd
     from scipy import stats
 
-    return alt, pd, stats
+    return alt, np, pd, stats
 
 
 @app.cell
@@ -91,7 +100,6 @@ def repairs(mo):
             "similar labels": mo.ui.switch(label="**similar labels** are written as the commonest of them (Engineering, Engineering, engineering, Support and 4 more) in team: 15 values"),
         }
     )
-    repairs.vstack()
     return (repairs,)
 
 
@@ -166,12 +174,13 @@ def certain(result, selected, stats):
 
 
 @app.cell
-def told(certain, headline):
+def told(certain, headline, repairs):
+    _left = [_what for _switch, _what in {"similar labels": "15 labels in other spellings"}.items() if not repairs.value[_switch]]
     told = {
         "headline": headline,
         "findings": [certain],
         "trust": [
-            "Yours to decide, left as they are: 15 labels in other spellings.",
+            f"Yours to decide, left as they are: {', '.join(_left)}." if _left else "",
         ],
         "readings": [
             "Recommend 0 to 10 is the mean of recommend 0 to 10.",
@@ -215,9 +224,9 @@ def check_answers_rows(answers_as_read):
 
 
 @app.cell
-def check_the_groups(result):
-    def test_the_groups_hold_what_the_rows_hold():
-        assert result.notna().all()
+def check_the_groups(np, result, selected):
+    def test_the_groups_are_those_of_the_rows():
+        assert np.allclose(np.sort(result), np.sort(selected.groupby("team")["recommend_0_to_10"].mean().dropna()))
 
     return
 

@@ -34,7 +34,7 @@ _RESERVED: Final = frozenset({
     "pairs", "relation", "by_quarter", "by_size", "closer", "strongest", "strength", "missing", "gaps", "doubled",
     "far", "rest", "weight", "common", "ends", "by_label", "cycle", "step_at", "together", "differing", "combinations",
     "every_problem", "special", "finding_1", "finding_2", "middle_1", "middle_2", "pairs_1", "pairs_2", "shares_1",
-    "shares_2", "course_1", "course_2", "report_headline", "report_picture",
+    "shares_2", "course_1", "course_2", "report_headline", "report_picture", "choices",
 })  # fmt: skip
 _FUNCTION: Final = re.compile(r"(?m)^def (\w+)\(")
 

@@ -57,7 +57,7 @@ def test_a_short_notebook_is_short_and_begins_with_the_answer(shop: Files) -> No
     assert len(cells) <= 38
     assert [cell.name for cell in cells if cell.at_start] == [
         *("report_headline", "report_picture"),
-        *("report_finding_1", "report_finding_2", "report_finding_3"),
+        *("report_finding_1", "report_finding_2", "report_finding_3", "choices"),
     ]
     assert max(len(cell.code.splitlines()) for cell in cells) <= 45
 

@@ -175,7 +175,7 @@ def repairs_cell(frame: Frame, used: Iterable[str], variable: str) -> CellDraft 
     return CellDraft(
         name=variable,
         code=f"# Off until you decide: each changes the answer above.\n{variable} = mo.ui.dictionary(\n    {{\n"
-        f"{''.join(lines)}    }}\n)\n{variable}.vstack()",
+        f"{''.join(lines)}    }}\n)",
     )
 
 
@@ -388,13 +388,13 @@ def far_values(frame: Frame, column: str) -> list[Plain]:
     return []
 
 
-def doubts(frame: Frame, used: Iterable[str]) -> list[str]:
-    """What is left to decide, in a few words each: `24 duplicate rows`."""
-    said: list[str] = []
-    for _, repair in judged_repairs(frame, used):
+def doubts(frame: Frame, used: Iterable[str]) -> dict[str, str]:
+    """What is left to decide, by its switch, in a few words each: `24 duplicate rows`."""
+    said: dict[str, str] = {}
+    for table, repair in judged_repairs(frame, used):
         count = sum(oddity.count for oddity in repair.oddities)
         word = {"similar labels": "labels in other spellings", "outliers": "values far off all others"}.get(
             repair.name, repair.name
         )
-        said.append(f"{count:,} {word}" if count else word)
+        said[switch_name(table, repair, frame)] = f"{count:,} {word}" if count else word
     return said

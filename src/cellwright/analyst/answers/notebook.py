@@ -15,7 +15,7 @@ from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.readers import imports_of
 from cellwright.analyst.sections.tables import step_of
-from cellwright.analyst.sections.text import check_cell, is_sampled, listed, ordinal, percent, plain, rows_of
+from cellwright.analyst.sections.text import check_cell, code_of, is_sampled, listed, ordinal, percent, plain, rows_of
 from cellwright.notebook.source_text import literal
 
 HEADLINE: Final = "report_headline"
@@ -46,7 +46,8 @@ def short_notebook(story: Story, frame: Frame, names: NotebookNames, profile: Pr
     data = [*frame_cells(frame, names, story.columns, REPAIRS), *conversion_functions(frame, story.columns)]
     told = _told_cell(story, frame)
     own = [finding.cell for finding in story.findings if finding.cell]
-    answer = [*_story_cells(story), *story.choices, *story.cells, *own, told, *story.checks]
+    widgets = [cell.name for cell in (*story.choices, *([switches] if switches else []))]
+    answer = [*_story_cells(story), *_beside(widgets), *story.choices, *story.cells, *own, told, *story.checks]
     codes = "\n".join(cell.code for cell in (*data, *answer))
     helpers = helper_cells(name for name in _HELPERS if f"{name}(" in codes)
     codes += "\n".join(cell.code for cell in helpers)
@@ -87,27 +88,40 @@ def _story_cells(story: Story) -> Iterator[CellDraft]:
         yield CellDraft(name=f"{FINDING}{number}", code=code, is_words=True, at_start=True)
 
 
+def _beside(widgets: Sequence[str]) -> Iterator[CellDraft]:
+    """What can be chosen stands beside the answer, so that `marimo run` is a dashboard."""
+    if widgets:
+        shown = ", ".join(['mo.md("### What if")', *(f"{name}.vstack()" for name in widgets)])
+        yield CellDraft(
+            name="choices",
+            code=f'mo.sidebar(mo.vstack([{shown}], gap=1.5), width="20rem")',
+            is_words=True,
+            at_start=True,
+        )
+
+
 def _told_cell(story: Story, frame: Frame) -> CellDraft:
     """Everything a report says, as plain values."""
     findings = ", ".join(each.variable for each in story.findings)
-    sentences = [*story.trust, *(literal(each) for each in _trust(story, frame))]
+    left = doubts(frame, story.columns)
+    undecided = f"_left = [_what for _switch, _what in {code_of(left)}.items() if not {REPAIRS}.value[_switch]]\n"
+    decide = """f"Yours to decide, left as they are: {', '.join(_left)}." if _left else \"\""""
+    sentences = [*story.trust, *([decide] if left else []), *(literal(each) for each in _trust(frame))]
     trust = "".join(f"        {each},\n" for each in sentences)
     readings = "".join(f"        {literal(each)},\n" for each in story.readings)
     # Counts and sums of a sample are no counts and sums of the whole.
     sample = f"In a sample, every {ordinal(step_of(frame.table))} row: " if is_sampled(frame.table) else ""
     headline = f"{literal(sample)} + headline" if sample else "headline"
-    code = (
+    code = (undecided if left else "") + (
         f'{TOLD} = {{\n    "headline": {headline},\n    "findings": [{findings}],\n'
         f'    "trust": [\n{trust}    ],\n    "readings": [\n{readings}    ],\n}}'
     )
     return CellDraft(name=TOLD, code=code)
 
 
-def _trust(story: Story, frame: Frame) -> list[str]:
+def _trust(frame: Frame) -> list[str]:
     """What is known of the data from its profile, in sentences."""
     said: list[str] = []
-    if left := doubts(frame, story.columns):
-        said.append(f"Yours to decide, left as they are: {listed(left, 4)}.")
     if frame.joint and frame.joint.join.left_coverage < 1:
         part = percent(1 - frame.joint.join.left_coverage, 1)
         said.append(f"{part} of {plain(frame.joint.join.left_column, 40)} are not in {plain(frame.joint.join.right)}.")

@@ -142,9 +142,7 @@ def period_cell(data: Span, **spans: Span) -> CellDraft:
         f"        {literal(name)}: mo.ui.date_range({ends}, value={span.code}, label={literal(_LABELS[name])}),\n"
         for name, span in spans.items()
     ]
-    return CellDraft(
-        name="periods", code=f"periods = mo.ui.dictionary(\n    {{\n{''.join(lines)}    }}\n)\nperiods.vstack()"
-    )
+    return CellDraft(name="periods", code=f"periods = mo.ui.dictionary(\n    {{\n{''.join(lines)}    }}\n)")
 
 
 _LABELS: Final = {"now": "Period", "before": "held against", "period": "Period"}
