@@ -23,7 +23,6 @@ NEEDS_MORE = {
     "tests/web/test_coming_back.py": "a browser",
     "tests/web/test_for_everybody.py": "a browser",
     "tests/web/test_hostile_notebook.py": "a browser",
-    "tests/web/test_as_an_app.py": "a browser",
     "tests/web/test_delivered_run.py": "a browser",
     "tests/web/test_steering_the_run.py": "a browser",
     "tests/web/test_settings_for_real.py": "a browser",

@@ -84,7 +84,8 @@ def test_a_switch_changes_every_figure_that_hangs_on_it(shop: Files) -> None:
     again = run_cells([CellDraft(name="data_files", code=f"from pathlib import Path\n{places}"), *on])
     assert again["result"] < asked.values["result"]
     assert again["told"]["headline"] != asked.told["headline"]
-    assert "far off" in " ".join(asked.told["trust"])
+    assert "left as they are" in " ".join(asked.told["trust"])
+    assert "left as they are" not in " ".join(again["told"]["trust"])
 
 
 def sales(folder: Path, seed: int, *, falls: dict[str, str] | None = None) -> Files:
