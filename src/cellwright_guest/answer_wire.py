@@ -72,5 +72,31 @@ class NotebookTests(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     tests: list[NotebookTest] = []
 
 
-AnswerRequest = FillText | RunTests
-AnswerReply = TextFilled | NotebookTests
+class MutatedTest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a test does when what it reads is changed a little."""
+
+    name: str
+    tried: int
+    """So many small changes; 0: there was nothing to change, or no time for it."""
+    noticed: int = 0
+    """So many of them it noticed."""
+    reads: list[str] = []
+    """The variables that were changed."""
+
+
+class MutateTests(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Call test functions, which pass, with what they read changed a little."""
+
+    request: int
+    names: list[str]
+
+
+class MutantsTold(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Answer to `MutateTests`; one that cannot be called alone is left out."""
+
+    request: int
+    tests: list[MutatedTest] = []
+
+
+AnswerRequest = FillText | RunTests | MutateTests
+AnswerReply = TextFilled | NotebookTests | MutantsTold

@@ -40,6 +40,7 @@ from cellwright_guest import (
     editor_state,
     functions,
     host_files,
+    mutants,
     programs,
     report_wire,
     reports,
@@ -155,6 +156,8 @@ class Driver:
                     self._host.send(answers.fill(asked, self._kernel.globals))
                 case answer_wire.RunTests() as asked:
                     self._host.send(answers.run_tests(asked, self._kernel.globals))
+                case answer_wire.MutateTests() as asked:
+                    self._host.send(mutants.mutate(asked, self._kernel.globals))
                 case wire.AddFiles() as addition:
                     self._host.send(self._additions.take(addition))
                 case wire.Watch(marimo=is_watched):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,18 @@ def test_a_test_is_missing_only_from_a_notebook_that_was_looked_at() -> None:
     assert with_plan_checks(CheckOutcome(problems=(), checks=(there,), note="how"), PLAN) == CheckOutcome(
         problems=(), checks=(DeliveredCheck(name="test_sum", says="The sum is right.", has_passed=True),), note="how"
     )
+
+
+def test_a_plans_check_that_notices_nothing_counts_as_missing() -> None:
+    hollow = DeliveredCheck(
+        name="test_sum", says="test_sum", has_passed=True, detail="notices no change of `total`", is_hollow=True
+    )
+    other = replace(hollow, name="test_other", says="test_other")
+    told = with_plan_checks(CheckOutcome(problems=(), checks=(hollow, other), proof="proof.json"), PLAN)
+    [problem] = told.problems
+    assert problem.startswith("The test 'test_sum' notices no change of `total`, so it does not show that The sum is")
+    assert [check.has_passed for check in told.checks] == [False, True]
+    assert told.proof == ""
 
 
 def test_verifying_by_hand_tells_the_same_one_cause_and_ends_with_1(

@@ -150,6 +150,25 @@ async def test_what_the_check_finds_is_repaired_and_checked_again(
         assert "check test_total" in mending
 
 
+async def test_a_check_that_notices_nothing_goes_back_and_is_written_anew(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    checks = [{"test": "test_total", "says": "The total is right."}]
+    async with open_factory(testbed, project, kernels) as factory:
+        hollow = create("def test_total():\n    assert total > 0", "check_total")
+        sound = "def test_total():\n    assert total == sum([2, 4])"
+        factory.script(
+            plan(task(checks=checks)),
+            at_once(apply(create("total = 6\ntotal", "total"), hollow), finish("It is {total}.")),
+            apply({"op": "edit", "cell": "check_total", "base_version": 1, "code": sound}),
+            finish(""),
+        )
+        delivery = await factory.deliver()
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert [(check.has_passed, check.is_hollow) for check in delivery.checks] == [(True, False)]
+        assert "The test 'test_total' notices no change of `total`" in factory.prompts()[2]
+
+
 @pytest.mark.slow
 async def test_what_nobody_can_repair_is_delivered_and_said(
     testbed: ModelTestbed, project: Path, kernels: Kernels

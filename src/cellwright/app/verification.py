@@ -93,6 +93,7 @@ def verification_result(result: Verified | NotVerified, stored: Path | None) -> 
             {"id": cell.cell, "label": cell.label, "status": cell.status, "same": cell.is_same} for cell in report.cells
         ],
         "checks": [dataclasses.asdict(check) for check in report.checks],
+        "hollow": [{"name": test.name, "reads": test.reads, "says": test.says} for test in report.hollow],
         "lint": [dataclasses.asdict(finding) for finding in report.findings],
         "data": [dataclasses.asdict(data) for data in report.data],
         "environment": {
@@ -111,8 +112,15 @@ def verification_result(result: Verified | NotVerified, stored: Path | None) -> 
 
 def check_outcome(outcome: Verified | NotVerified, proof: Path | None) -> CheckOutcome:
     """Whether a notebook stands up, in words an agent can repair it by."""
+    hollow = {test.name: test.notices for test in outcome.report.hollow}
     checks = tuple(
-        DeliveredCheck(name=check.name, says=check.name, has_passed=check.outcome == "passed", detail=check.message)
+        DeliveredCheck(
+            name=check.name,
+            says=check.name,
+            has_passed=check.outcome == "passed",
+            detail=check.message or hollow.get(check.name, ""),
+            is_hollow=check.name in hollow,
+        )
         for check in outcome.report.checks
     )
     note = SOURCE_NOTES.get(outcome.report.source, "")

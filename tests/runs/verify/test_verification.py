@@ -143,6 +143,21 @@ async def test_checks_in_the_notebook_pass_by_name(verified: Verifier, written: 
     )
 
 
+async def test_a_test_that_notices_nothing_is_told_with_the_variable_and_stands_in_the_proof(
+    verified: Verifier, written: Write
+) -> None:
+    path = written(
+        "total = 40 + 2",
+        "def test_total():\n    assert total > 0",
+        "def test_sum():\n    assert total == sum([40, 2])",
+        "def test_helps():\n    assert abs(-1) == 1",
+    )
+    result = await verified(path)
+    assert isinstance(result, Verified), said(result)
+    assert [(test.name, test.reads) for test in result.report.hollow] == [("test_total", ("total",))]
+    assert "test_total notices no change of `total`" in result.proof.warnings
+
+
 @pytest.mark.slow
 async def test_a_failing_check_is_told_by_name_with_its_message(verified: Verifier, written: Write) -> None:
     path = written("total = 3", "def test_total():\n    assert total == 4", "def test_good():\n    assert total")

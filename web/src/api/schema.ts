@@ -1392,6 +1392,11 @@ export interface components {
             detail: string;
             /** Has Passed */
             has_passed: boolean;
+            /**
+             * Is Hollow
+             * @default false
+             */
+            is_hollow: boolean;
             /** Name */
             name: string;
             /** Says */

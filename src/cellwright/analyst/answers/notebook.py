@@ -14,7 +14,7 @@ from cellwright.analyst.methods.source import helper_cells
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.readers import imports_of
-from cellwright.analyst.sections.tables import step_of
+from cellwright.analyst.sections.tables import rows_as_read, step_of
 from cellwright.analyst.sections.text import check_cell, code_of, is_sampled, listed, ordinal, percent, plain, rows_of
 from cellwright.notebook.source_text import literal
 
@@ -135,7 +135,7 @@ def _rows_check(frame: Frame) -> CellDraft:
     table, own = frame.table, frame.names
     lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
     if table.is_counted and not is_sampled(table):
-        lines.append(f"    assert len({own.as_read}) >= {table.rows}")
+        lines.append(f"    assert len({own.as_read}) >= {rows_as_read(table)}")
     else:
         lines.append(f"    assert len({own.as_read}) > 0")
     if frame.joint:

@@ -202,7 +202,7 @@ def _about_assumptions(findings: ReportedFindings) -> Iterator[str]:
 
 def _checks(names: NotebookNames, findings: ReportedFindings) -> Iterator[CellDraft]:
     tests = names.fixed("tests")
-    answer = names.fixed("answer_text")
+    answer, sentences = names.fixed("answer_text"), names.fixed("answer_sentences")
     rows = [[each.row.kind, each.row.table, each.row.y, each.row.x] for each in findings]
     keys = "".join(f"        {text.code_of(row)},\n" for row in rows)
     yield text.check_cell(
@@ -221,11 +221,12 @@ def test_every_claim_has_its_test():
     )
     yield text.check_cell(
         names.free("check_that_there_is_an_answer"),
-        "The answer is there in words.",
+        "The answer is made of its sentences, and of nothing else.",
         f"""
-def test_the_answer_says_something():
-    \"\"\"The answer is text, and not an empty one.\"\"\"
-    assert isinstance({answer}, str)
-    assert len({answer}.split()) >= 5
+def test_the_answer_is_made_of_its_sentences():
+    \"\"\"Each of them stands in it once, in their order, and there is at least one.\"\"\"
+    said = [each for each in {sentences} if each]
+    assert said
+    assert {answer} == "\\n\\n".join(said)
 """,
     )

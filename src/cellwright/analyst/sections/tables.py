@@ -11,6 +11,7 @@ from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import Profile, TableProfile
 from cellwright.analyst.sections import text
 from cellwright.analyst.sections.readers import imports_of, read_tables, reading_code
+from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.notebook.source_text import literal
 
 _LIBRARIES: Final = {
@@ -88,6 +89,11 @@ def step_of(table: TableProfile) -> int:
     return max(1, -(-table.rows // max(table.looked_at, 1)))
 
 
+def rows_as_read(table: TableProfile) -> int:
+    """With the lines below the table that a switch leaves out again."""
+    return table.rows + (0 if leaves_out_footnotes(table) else table.reading.skip_last)
+
+
 # ── code ──
 
 
@@ -95,7 +101,7 @@ def _check(table: TableProfile, own: TableNames) -> str:
     lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
     lines.append(f"    assert {own.as_read}.shape[1] >= {len(table.columns)}")
     if table.is_counted and not text.is_sampled(table):
-        lines.append(f"    assert len({own.as_read}) >= {table.rows}")
+        lines.append(f"    assert len({own.as_read}) >= {rows_as_read(table)}")
     else:
         lines.append(f"    assert len({own.as_read}) > 0, {literal('the sample is empty')}")
     return "\n".join(lines)

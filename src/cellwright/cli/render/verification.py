@@ -19,6 +19,8 @@ def show_verification(view: Mapping[str, Any]) -> None:
     for check in view["checks"]:
         is_good = check["outcome"] in ("passed", "skipped")
         say("✓" if is_good else "✗", f"check {check['name']}: {check['outcome']}", "green" if is_good else "red")
+    for test in view.get("hollow", ()):
+        say("!", f"hollow: {test['says']}", "yellow")
     for finding in view["lint"]:
         if finding["severity"] == "formatting":
             say("!", f"line {finding['line']}: {finding['message']} ({finding['code']})", "yellow")

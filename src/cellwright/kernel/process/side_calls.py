@@ -129,6 +129,16 @@ class SideCalls:
         late = answer_wire.NotebookTest(name="", verdict="failed", message="it took too long")
         return tuple(told.get(name, msgspec.structs.replace(late, name=name)) for name in names)
 
+    async def mutate_tests(self, names: Sequence[str]) -> tuple[answer_wire.MutatedTest, ...]:
+        """What these tests, which pass, notice of small changes; empty if the kernel did not come to it in time."""
+        asked = await self.ask(
+            lambda number: answer_wire.MutateTests(request=number, names=list(names)), _TESTS_SECONDS
+        )
+        if not isinstance(asked.answer, answer_wire.MutantsTold):
+            return ()
+        wanted = frozenset(names)
+        return tuple(test for test in asked.answer.tests if test.name in wanted)
+
     async def add_files(self, files: dict[str, bytes]) -> bool:
         """Put files where the kernel imports from; False if it could not."""
         asked = await self.ask(lambda number: wire.AddFiles(request=number, files=files), ANSWER_SECONDS)

@@ -39,6 +39,8 @@ class DeliveredCheck:
     says: str
     has_passed: bool
     detail: str = ""
+    is_hollow: bool = False
+    """It passes whatever is changed in what it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +183,15 @@ CheckNotebook = Callable[[str, Goal], Awaitable[CheckOutcome]]
 """Checks the notebook of this run and goal."""
 
 
+_SOUND: Final = (
+    "Let it fail when that is a little off: work it out another way, or count in the file itself, and compare."
+)
+
+
 def with_plan_checks(checked: CheckOutcome, plan: Plan) -> CheckOutcome:
     """With the words of the plan's own checks, and a problem for each that no test in the notebook shows.
+
+    A test that notices nothing shows nothing.
 
     Of a notebook that could not be run only the cause is told: which tests it has was never seen.
     """
@@ -190,9 +199,19 @@ def with_plan_checks(checked: CheckOutcome, plan: Plan) -> CheckOutcome:
         return checked
     says = {check.test: check.says for check in plan.checks()}
     there = {check.name for check in checked.checks}
-    known = tuple(replace(check, says=says.get(check.name, check.says)) for check in checked.checks)
+    known = tuple(
+        replace(check, says=says[check.name], has_passed=check.has_passed and not check.is_hollow)
+        if check.name in says
+        else check
+        for check in checked.checks
+    )
     missing = [name for name in says if name not in there]
     problems = [f"No test {name!r} is in the notebook: {says[name]}" for name in missing]
+    problems += [
+        f"The test {check.name!r} {check.detail}, so it does not show that {says[check.name]} {_SOUND}"
+        for check in checked.checks
+        if check.name in says and check.is_hollow
+    ]
     absent = tuple(
         DeliveredCheck(name=name, says=says[name], has_passed=False, detail="no such test") for name in missing
     )

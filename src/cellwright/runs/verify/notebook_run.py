@@ -34,6 +34,8 @@ CheckVerdict = Literal["passed", "failed", "skipped", "needs pytest"]
 _MOST: Final = 500
 _NAME: Final = 300
 _MESSAGE: Final = 2_000
+_NAMED: Final = 3
+"""So many of the variables of a hollow test are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,27 @@ class CheckResult:
     kind: CheckKind
     outcome: CheckVerdict
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HollowTest:
+    """A test that passes whatever is changed in what it reads."""
+
+    name: str
+    reads: tuple[str, ...]
+    """The variables whose changes it does not notice."""
+
+    @property
+    def notices(self) -> str:
+        """What it does not do."""
+        variables = ", ".join(f"`{name}`" for name in self.reads[:_NAMED])
+        more = f" and {len(self.reads) - _NAMED:,} more" if len(self.reads) > _NAMED else ""
+        return f"notices no change of {variables}{more}"
+
+    @property
+    def says(self) -> str:
+        """In a sentence."""
+        return f"{self.name} {self.notices}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +191,8 @@ class NotebookRun:
     outcomes: tuple[CellOutcome, ...]
     """In notebook order."""
     checks: tuple[CheckResult, ...] = ()
+    hollow: tuple[HollowTest, ...] = ()
+    """Of the first run only."""
     opened: tuple[str, ...] = ()
     """Files of the project that Python opened, relative to it."""
     hidden: tuple[str, ...] = ()
@@ -231,7 +256,24 @@ async def _with_checks(
         ready = [test for test in tests if test.cell in outcomes and outcomes[test.cell].status == "ok"]
         checks += await _tested(notebook, ready, seconds)
         opened = [path for path in _items((await _values(notebook, [free])).get(free)) if isinstance(path, str)]
-    return replace(ran, checks=tuple(checks), opened=tuple(dict.fromkeys(opened_inside(opened))))
+    hollow = await _hollow(notebook, checks) if ran.number == 1 else ()
+    return replace(ran, checks=tuple(checks), hollow=hollow, opened=tuple(dict.fromkeys(opened_inside(opened))))
+
+
+async def _hollow(notebook: OpenNotebook, checks: Sequence[CheckResult]) -> tuple[HollowTest, ...]:
+    """The tests that notice nothing. Last of all: the kernel is of no use to anybody afterwards."""
+    passed = [check.name for check in checks if check.kind == "test" and check.outcome == "passed"][:_MOST]
+    if not passed or notebook.live.kernel is None or notebook.live.kernel.is_over:
+        return ()
+    try:
+        mutated = await notebook.side_calls.mutate_tests(passed)
+    except KernelLost:
+        return ()
+    return tuple(
+        HollowTest(name=test.name[:_NAME], reads=tuple(name[:_NAME] for name in test.reads))
+        for test in mutated
+        if test.tried > 0 and test.noticed == 0 and test.reads
+    )
 
 
 async def _tested(notebook: OpenNotebook, tests: Sequence[CellWithTests], seconds: float) -> list[CheckResult]:

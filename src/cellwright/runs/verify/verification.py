@@ -24,7 +24,7 @@ from cellwright.runs.verify.comparison import NORMALISATIONS, comparable_output
 from cellwright.runs.verify.fresh_environment import FreshEnvironment, FreshEnvironments
 from cellwright.runs.verify.input_files import FileLocations, InputFile, hash_files, known_files
 from cellwright.runs.verify.judge import Judge, Machine, UnverifiedReason
-from cellwright.runs.verify.notebook_run import CheckResult, NotebookRun, OnProgress, run_once
+from cellwright.runs.verify.notebook_run import CheckResult, HollowTest, NotebookRun, OnProgress, run_once
 from cellwright.runs.verify.proof import (
     Proof,
     ProvenCell,
@@ -60,6 +60,8 @@ class VerificationReport:
 
     cells: tuple[CellVerification, ...] = ()
     checks: tuple[CheckResult, ...] = ()
+    hollow: tuple[HollowTest, ...] = ()
+    """Tests that notice nothing: they pass whatever is changed in what they read."""
     findings: tuple[LintFinding, ...] = ()
     """All that marimo's linter said."""
     data: tuple[InputFile, ...] = ()
@@ -145,6 +147,7 @@ async def verify(
             for outcome in runs[0].outcomes
         ),
         checks=_both(runs),
+        hollow=runs[0].hollow,
         findings=findings,
         data=data,
         packages=environment.packages,
@@ -284,7 +287,10 @@ def _proof(
             requirements=environment.requirements, packages=environment.packages, source=environment.source
         ),
         checks=tuple(ProvenCheck(name=one.name, kind=one.kind, outcome=one.outcome) for one in report.checks),
-        warnings=tuple(f"line {one.line}: {one.message} ({one.code})" for one in report.findings),
+        warnings=(
+            *(f"line {one.line}: {one.message} ({one.code})" for one in report.findings),
+            *(one.says for one in report.hollow),
+        ),
         tools=tools_here(environment.python),
         tier=environment.options.tier,
         made_at=made_at.isoformat(timespec="seconds"),

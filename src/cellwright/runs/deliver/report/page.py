@@ -133,6 +133,8 @@ def _checks(delivery: Delivery) -> str:
     # Those that did not hold come first: what is folded away is what held.
     for check in sorted(delivery.checks, key=lambda check: check.has_passed):
         sign, word = ("✓", "passed") if check.has_passed else ("✗", "missed")
+        if check.is_hollow:
+            sign, word = "!", "hollow"
         name = f' <code title="the test in the notebook">{escaped(check.name)}</code>' if check.name else ""
         rows.append(_marked(word, f"{sign} {word}", f"{line(check.says)}{name}", check.detail))
     return _section("Checks", listed(rows, kind="checks"), id="checks") if rows else ""
