@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import signal
 from collections import Counter
@@ -38,6 +39,25 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+# Python has one node each for these, in all trees. `snapshot()` ties every node to the one above it: what copies a part
+# of any tree, as marimo does for every function, would copy a whole test module with it.
+SHARED_NODES = {
+    node
+    for node in ast.walk(
+        ast.parse(
+            "a = b; del a; a and b or c; ~a; not a; +a; -a; a + b - c * d @ e / f % g ** h << i >> j | k ^ l & m // n;"
+            "a == b != c < d <= e > f >= g is h is not i in j not in k"
+        )
+    )
+    if not node._attributes and not node._fields
+}
+
+
+def pytest_runtest_call() -> None:
+    for node in SHARED_NODES:
+        vars(node).clear()
 
 
 def pytest_configure() -> None:

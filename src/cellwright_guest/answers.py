@@ -49,14 +49,14 @@ class _Refused(Exception):
     """A field that is not filled, and why."""
 
 
-def fill(asked: FillText, names: Mapping[str, Any]) -> TextFilled:
+def fill(asked: FillText, names: Mapping[str, Any], *, seconds: float = _FILL_SECONDS) -> TextFilled:
     """The text with every field replaced by its value, or why it cannot be."""
 
     def refused(error: BaseException) -> TextFilled:
         why = str(error) if isinstance(error, _Refused) else f"It cannot be filled: {type(error).__name__}: {error}"
         return TextFilled(request=asked.request, error=encodable(why[:_MESSAGE]))
 
-    return within(_FILL_SECONDS, lambda: _filled(asked, names), refused)
+    return within(seconds, lambda: _filled(asked, names), refused)
 
 
 def _filled(asked: FillText, names: Mapping[str, Any]) -> TextFilled:
@@ -143,15 +143,15 @@ def _number_doubt(value: Any, spec: str, after: str) -> Doubt:
     return "no share" if math.isfinite(most) and not 0 <= number <= most else ""
 
 
-def run_tests(asked: RunTests, names: dict[str, Any]) -> NotebookTests:
+def run_tests(asked: RunTests, names: dict[str, Any], *, seconds_each: float = _TEST_SECONDS) -> NotebookTests:
     """Each of these functions, called once; what it prints is nobody's, and names it binds are bound as before."""
     before = dict(names)
-    ran = [_run_test(name, names.get(name), names) for name in asked.names[:_MOST_TESTS]]
+    ran = [_run_test(name, names.get(name), names, seconds_each) for name in asked.names[:_MOST_TESTS]]
     put_back(names, before)
     return NotebookTests(request=asked.request, tests=ran)
 
 
-def _run_test(name: str, test: Any, names: Mapping[str, Any]) -> NotebookTest:
+def _run_test(name: str, test: Any, names: Mapping[str, Any], seconds: float) -> NotebookTest:
     if test is None:
         return NotebookTest(name=name, verdict="failed", message="its cell has not run")
     if not inspect.isfunction(test) or inspect.iscoroutinefunction(test) or hasattr(test, "pytestmark"):
@@ -170,10 +170,10 @@ def _run_test(name: str, test: Any, names: Mapping[str, Any]) -> NotebookTest:
     def failed(error: BaseException) -> NotebookTest:
         said = _failed_line(test, error) + f"{type(error).__name__}: {error}".rstrip(": ")
         if isinstance(error, TimeUp):
-            said = f"it took longer than {_TEST_SECONDS:g} s"
+            said = f"it took longer than {seconds:g} s"
         return NotebookTest(name=name, verdict="failed", message=encodable(said[:_MESSAGE]))
 
-    return within(_TEST_SECONDS, call, failed)
+    return within(seconds, call, failed)
 
 
 def _failed_line(test: Any, error: BaseException) -> str:

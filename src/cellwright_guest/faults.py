@@ -42,14 +42,16 @@ _TYPES: Final[dict[type, str]] = {
 """Errors that we call otherwise than marimo does."""
 
 
-def raised(exception: BaseException | marimo_errors.Error, *, cell: str) -> report_wire.CellError:
+def raised(
+    exception: BaseException | marimo_errors.Error, *, cell: str, seconds: float = _FAULT_TIMEOUT_SECONDS
+) -> report_wire.CellError:
     """What a cell raised while it ran, as marimo's runner hands it over. Never raises, never longer than promised."""
     if not isinstance(exception, BaseException):
         return structural([exception])
     error = _unwrapped(exception)
     kind = type(error)
     return within(
-        _FAULT_TIMEOUT_SECONDS,
+        seconds,
         lambda: _error_of(error, cell),
         lambda problem: report_wire.CellError(
             type=identity.qualified_name(kind), message="Its message could not be read.", line=_line(error, cell)

@@ -17,6 +17,7 @@ from tests.agents.driver import SECRET, an_assignment, open_driver
 from tests.agents.test_streamed_answers import SECONDS, spoken
 from tests.models.asked import MODELS
 from tests.models.testbed import ModelTestbed
+from tests.sampling import every, some
 
 COMES_WHOLE: frozenset[Kind] = frozenset({"google", "mistral"})
 """These providers send the arguments of a call in one piece."""
@@ -89,7 +90,7 @@ def has_secret(text: str) -> bool:
     return any(SECRET[at : at + 8] in text for at in range(len(SECRET) - 7))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", every(KINDS, 3))
 async def test_words_and_calls_of_every_kind_of_provider_are_seen_while_they_are_made(
     testbed: ModelTestbed, where: Path, kind: Kind
 ) -> None:
@@ -131,7 +132,7 @@ async def test_words_and_calls_of_every_kind_of_provider_are_seen_while_they_are
     assert "Nobody needs" not in everything
 
 
-@pytest.mark.parametrize("kind", ["openai-chat", "ollama"])
+@pytest.mark.parametrize("kind", some(["openai-chat", "ollama"], 1))
 async def test_a_local_model_held_to_json_is_seen_while_it_writes_its_words_and_its_calls(
     testbed: ModelTestbed, where: Path, kind: Kind
 ) -> None:

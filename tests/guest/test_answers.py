@@ -74,7 +74,7 @@ def test_a_value_that_runs_on_or_is_endless_is_refused_in_time() -> None:
                 pass
 
     def told(value: object) -> str:
-        return fill(FillText(request=1, text="{value}"), {"value": value}).error
+        return fill(FillText(request=1, text="{value}"), {"value": value}, seconds=0.5).error
 
     assert "TimeUp" in told(Slow())
     assert "characters" in told("x" * (MOST_CHARACTERS + 1))
@@ -112,13 +112,13 @@ async def test_later(): pass
     names = dict(NAMES)
     exec(source, names)
     asked = [f"test_{name}" for name in ["good", "bad", "given", "lost", "ends", "binds", "slow", "later", "absent"]]
-    ran = {each.name: each for each in run_tests(RunTests(request=1, names=asked), names).tests}
+    ran = {each.name: each for each in run_tests(RunTests(request=1, names=asked), names, seconds_each=0.5).tests}
     assert [ran[name].verdict for name in asked] == snapshot(
         ["passed", "failed", "passed", "failed", "failed", "passed", "failed", "not here", "failed"]
     )
     assert ran["test_bad"] == NotebookTest(name="test_bad", verdict="failed", message="AssertionError: it is 1.75")
     assert "write `def test_lost():`" in ran["test_lost"].message
-    assert "longer than" in ran["test_slow"].message
+    assert ran["test_slow"].message == "it took longer than 0.5 s"
     assert names["mean"] == 1.75
 
 

@@ -20,10 +20,12 @@ def run(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) 
     return variables
 
 
-def failure(code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None) -> report_wire.CellError:
+def failure(
+    code: str, cell: str = "Hbol", variables: dict[str, Any] | None = None, **limit: float
+) -> report_wire.CellError:
     with pytest.raises(MarimoRuntimeException) as caught:
         run(code, cell, variables)
-    return faults.raised(caught.value, cell=cell)
+    return faults.raised(caught.value, cell=cell, **limit)
 
 
 def test_an_error_names_its_line_in_the_cell() -> None:
@@ -143,7 +145,7 @@ def test_an_exception_that_will_not_speak_is_still_told(body: str, capsys: pytes
 
 
 def test_an_exception_whose_message_never_ends_is_still_told() -> None:
-    error = failure(HOSTILE.format(body="while True: pass"))
+    error = failure(HOSTILE.format(body="while True: pass"), seconds=0.5)
     assert error == report_wire.CellError(type="Bad", message="Its message could not be read.", line=5)
 
 

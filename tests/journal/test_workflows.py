@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import dbos._dbos
 import psycopg
 import psycopg.errors
 import pytest
@@ -320,6 +321,22 @@ async def test_a_kept_value_that_was_altered_is_refused(where: str) -> None:
     async with working(where, top) as journal:
         with pytest.raises(Defect, match="altered"):
             await journal.result(run)
+
+
+async def test_nobody_looks_for_notifications_that_nobody_sends(where: str) -> None:
+    # Whoever looks does so all day, and closing the journal waits until they have looked once more.
+    async def top(flow: Flow, _: Any) -> None:
+        await flow.step("one", giving(1))
+
+    async with working(where, top) as journal:
+        await journal.result(await journal.run("top"))
+        engine = dbos._dbos._get_dbos_instance()
+        listener, notifier, *_ = engine._background_threads
+        listener.join(60)
+        notifier.join(60)
+        assert not engine._sys_db._listener_running
+        assert not listener.is_alive()
+        assert not notifier.is_alive()
 
 
 def test_the_engines_threads_stand_in_line_before_they_reach_sqlite(tmp_path: Path) -> None:

@@ -95,6 +95,12 @@ async def test_without_it_nothing_is_sent(server: ProviderServer, tmp_path: Path
     assert server.requests == ()
 
 
+async def test_where_nothing_is_encrypted_no_certificates_are_read(server: ProviderServer, tmp_path: Path) -> None:
+    async with office("openai-chat", server.base_url("openai-chat"), ca_file=str(tmp_path / "gone.pem")) as providers:
+        _, answer = await hear(providers, at_office("openai-chat"), saying())
+    assert answer.text == "From the office."
+
+
 async def test_a_ca_file_that_cannot_be_read_is_told(server: ProviderServer, tmp_path: Path) -> None:
     async with office("openai-chat", "https://127.0.0.1:9/v1", ca_file=str(tmp_path / "gone.pem")) as providers:
         with pytest.raises(Unavailable, match="certificates of 'office' cannot be read") as caught:

@@ -25,10 +25,29 @@ PROGRAMS = {
 """What can be started: modules beside this one, and their functions."""
 
 
+FIRST_CALL = (
+    "anyio._backends._asyncio",
+    "genai_prices.data",
+    "importlib_metadata._adapters",
+    "jiter",
+    "openai.resources.chat.chat",
+    "openai.resources.chat.completions.completions",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai_compatible",
+    "uvicorn",
+    "zipp",
+    # Those of other systems look for their libraries with a compiler, those of this one import half of cryptography.
+    *(f"keyring.backends.{name}" for name in ("SecretService", "Windows", "chainer", "kwallet", "libsecret", "macOS")),
+)
+
+
 def programs() -> dict[str, Callable[[list[str]], None]]:
     """What can be started, with what a first call would load."""
-    for name in ("keyring", "openai", "pydantic_ai.models.openai", "uvicorn"):
+    for name in FIRST_CALL:
         importlib.import_module(name)
+    # What is built when it is first used.
+    importlib.import_module("pydantic_ai.messages").ModelMessagesTypeAdapter.rebuild()
+    importlib.import_module("openai.types.chat").ChatCompletionChunk.model_rebuild()
     return {
         name: getattr(importlib.import_module(f"tests.models.{module}"), start)
         for name, (module, start) in PROGRAMS.items()

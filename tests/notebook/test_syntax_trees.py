@@ -14,7 +14,7 @@ gc.callbacks.append(lambda *_: time.sleep(0.0005))
 gc.set_threshold(50)
 failed = []
 def parse(parser):
-    for number in range(60):
+    for number in range(20):
         try:
             parser("x = " + "(1 + " * 40 + "1" + ")" * 40 + "\\n" + "y = [1, 2, 3]\\n" * 40)
         except SystemError as error:

@@ -15,16 +15,28 @@ from cellwright.server.daemon.connection import DaemonConnection, as_json, find_
 from cellwright.server.daemon.launch import package_version
 from tests.cli.in_process import run_here
 from tests.server.daemon_testbed import DaemonTestbed, eventually
+from tests.server.warm import Warm
 
 Write = Callable[..., Path]
 
 
+def connected(testbed: DaemonTestbed) -> closing[DaemonConnection]:
+    """To a daemon of this very version: only that is asked to run notebooks."""
+    return closing(find_or_start_daemon(testbed.settings, testbed.launch(package_version()), lambda _: None))
+
+
 @pytest.fixture
 def daemon(testbed: DaemonTestbed) -> Generator[DaemonConnection]:
-    """One of this very version: only that is asked to run notebooks."""
-    launch = testbed.launch(package_version())
-    with closing(find_or_start_daemon(testbed.settings, launch, lambda _: None)) as connection:
+    """A daemon that has run nothing yet."""
+    with connected(testbed) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, template: Path, warm: Warm) -> Generator[DaemonTestbed]:
+    """Where a daemon is that several tests ask: what one of them has it start, the next one need not wait for."""
+    with DaemonTestbed.open(tmp_path_factory.mktemp("shared"), template, warm) as testbed, connected(testbed):
+        yield testbed
 
 
 def zygotes_of(process: int) -> list[psutil.Process]:
@@ -59,6 +71,7 @@ def test_a_notebook_is_verified_by_the_daemon_that_is_up_and_its_proof_is_kept(
     assert json.loads(run_here(testbed.home, "notebook", "proof", str(path), "--json").stdout)["sound"]
 
 
+@pytest.mark.slow
 def test_why_a_notebook_is_not_verified_is_told_as_without_a_daemon(
     daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
 ) -> None:
@@ -75,49 +88,48 @@ def test_why_a_notebook_is_not_verified_is_told_as_without_a_daemon(
 
 
 def test_what_is_wrong_with_the_request_is_told_as_without_a_daemon(
-    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
+    shared: DaemonTestbed, write_notebook: Write
 ) -> None:
-    said = run_here(testbed.home, "notebook", "run", "no-such-notebook.py", code=2).stderr
+    said = run_here(shared.home, "notebook", "run", "no-such-notebook.py", code=2).stderr
     assert "There is no notebook" in said
-    said = run_here(testbed.home, "notebook", "run", str(write_notebook("x = 1")), "--files", "some", code=2).stderr
+    said = run_here(shared.home, "notebook", "run", str(write_notebook("x = 1")), "--files", "some", code=2).stderr
     assert "Unknown --files 'some'." in said
 
 
 def test_relative_data_is_found_from_where_the_command_was_given(
-    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write, tmp_path: Path
+    shared: DaemonTestbed, write_notebook: Write, tmp_path: Path
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "sales.csv").write_text("n\n1\n")
     path = write_notebook("text = open('data/sales.csv').read()")
     words = ("notebook", "run", str(path), "--data", "sales.csv", "--json")
-    assert json.loads(run_here(testbed.home, *words, folder=tmp_path / "elsewhere").stdout)["ok"]
+    assert json.loads(run_here(shared.home, *words, folder=tmp_path / "elsewhere").stdout)["ok"]
 
 
 @pytest.mark.parametrize("keep", [True, False], ids=["yes", "no"])
 def test_whether_more_files_are_kept_than_the_limits_let_pass_is_asked_over_the_wire(
-    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write, keep: bool
+    shared: DaemonTestbed, write_notebook: Write, keep: bool
 ) -> None:
     path = write_notebook("for n in range(5): open(f'{n}.txt', 'w').write('')")
     asked: dict[str, Any] = {}
-    for line in daemon.follow_lines("POST", "/notebook-runs", _body(path, limits=["kept_files=2"], may_ask=True)):
-        asked |= line
-        if "question" in line:
-            with closing(find_or_start_daemon(testbed.settings, testbed.launch(package_version()), print)) as other:
-                other.ask("POST", f"/notebook-runs/questions/{line['question']['id']}", as_json({"keep": keep}))
+    with connected(shared) as daemon:
+        for line in daemon.follow_lines("POST", "/notebook-runs", _body(path, limits=["kept_files=2"], may_ask=True)):
+            asked |= line
+            if "question" in line:
+                with connected(shared) as other:
+                    other.ask("POST", f"/notebook-runs/questions/{line['question']['id']}", as_json({"keep": keep}))
     assert "5" in asked["question"]["reason"]
     assert (asked["result"]["held_back"] is None) == keep
     assert len(list(path.parent.glob("*.txt"))) == (5 if keep else 0)
 
 
-def test_a_command_that_hangs_up_ends_its_notebook(
-    daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
-) -> None:
+def test_a_command_that_hangs_up_ends_its_notebook(shared: DaemonTestbed, write_notebook: Write) -> None:
     path = write_notebook("x = 1", "while True:\n    pass")
-    told = daemon.follow_lines("POST", "/notebook-runs", _body(path))
-    assert "cell" in next(told)
-    (zygote,) = zygotes_of(daemon.version.pid)
-    assert zygote.children()
-    daemon.close()
+    with connected(shared) as daemon:
+        told = daemon.follow_lines("POST", "/notebook-runs", _body(path))
+        assert "cell" in next(told)
+        (zygote,) = zygotes_of(daemon.version.pid)
+        assert zygote.children()
     eventually(lambda: not zygote.children())
 
 

@@ -84,8 +84,6 @@ def engine_config(database: Database, serializer: JsonSerializer, version: str, 
         "serializer": serializer,
         "application_version": version,
         "executor_id": worker,
-        # Nothing of ours goes through it, but closing waits for its poll.
-        "notification_listener_polling_interval_sec": POLL_INTERVAL_SECONDS,
         "sys_db_idle_transaction_timeout_sec": IDLE_TRANSACTION_TIMEOUT_SECONDS,
         "log_level": "WARNING",
     }

@@ -58,6 +58,7 @@ class StepTransactions:
         def create_attached(**options: Any) -> SystemDatabase:
             system = create(**options)
             self._attach(system)
+            _listen_to_nobody(system)
             return system
 
         patch: Any = SystemDatabase
@@ -111,6 +112,11 @@ class StepTransactions:
 
     def _cursor(self, conn: Any) -> Cursor:
         return Cursor(conn.connection.dbapi_connection.cursor(), self._log.database.dialect)
+
+
+def _listen_to_nobody(system: Any) -> None:
+    """Nothing of ours goes through notifications: DBOS would look for some for ever, and closing wait for that."""
+    system.run_notification_listener = system.run_notifier = lambda: None
 
 
 @contextmanager

@@ -62,6 +62,7 @@ async def test_an_answer_is_followed_while_it_is_made_by_several_and_after_a_rec
     assert [event.text for event in spoken] == [WORDS.replace(KEY, "[masked anthropic-key]")]
 
 
+@pytest.mark.slow
 async def test_a_stop_over_http_ends_what_is_being_written(works: Works) -> None:
     works.factory.script(HELD)
     run = await works.start()

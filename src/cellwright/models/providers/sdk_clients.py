@@ -112,7 +112,7 @@ def _proxy(endpoint: Endpoint, connection: NetworkSettings | None) -> str | None
 
 
 def _trust(endpoint: Endpoint, connection: NetworkSettings | None) -> ssl.SSLContext:
-    if endpoint.local and (endpoint.base_url or "").startswith("http://"):
+    if (endpoint.base_url or "").startswith("http://"):
         # Trusts nobody: nothing here is encrypted, and reading all certificates takes longer than a call.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if connection is None or endpoint.local:
