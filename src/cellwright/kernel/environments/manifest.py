@@ -53,6 +53,7 @@ def is_as_built(home: Path, key: str) -> bool:
 def _walk(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
     """Every file and link below, by its path from there; folders only by what is in them."""
     pending = [str(folder)]
+    above = len(pending[0]) + 1
     while pending:
         with os.scandir(pending.pop()) as entries:
             for entry in entries:
@@ -60,7 +61,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
                 if stat.S_ISDIR(seen.st_mode):
                     pending.append(entry.path)
                 else:
-                    yield os.path.relpath(entry.path, folder), entry.path, seen
+                    yield entry.path[above:], entry.path, seen
 
 
 def _entry(place: str, seen: os.stat_result) -> Entry:
