@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from cellwright.models.client.gateway_process import running_pid
@@ -32,6 +33,10 @@ def test_listing_the_commands_loads_none_of_them() -> None:
     said = subprocess.run([sys.executable, "-c", _LIST], capture_output=True, text=True, check=True).stdout
     assert "gateway" in said
     assert said.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert run_here(tmp_path, "--version").stdout == f"cellwright {version('cellwright')}\n"
 
 
 def test_a_key_in_the_environment_goes_to_the_gateway_and_the_command_goes_on_without_it(tmp_path: Path) -> None:

@@ -156,8 +156,13 @@ async def open_workspace(
         agents = await _agent_context(context, setup, options, models, records)
         agents = replace(agents, program=programs(worker))
 
+        pictures: dict[str, str | None] = {}
+
         async def draw(specs: Sequence[str]) -> tuple[str | None, ...]:
-            return await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(specs)
+            if new := [spec for spec in dict.fromkeys(specs) if spec not in pictures]:
+                drawn = await ChartCage(zygote=await pool.zygote(), tier=setup.tier).draw(new)
+                pictures.update(zip(new, drawn, strict=True))
+            return tuple(pictures[spec] for spec in specs)
 
         yield Workspace(
             editor=editor,

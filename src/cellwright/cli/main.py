@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import sys
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 import typer.main
@@ -77,8 +78,18 @@ app = typer.Typer(
 )
 
 
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"cellwright {importlib.metadata.version('cellwright')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
     """State a goal, get a notebook you can trust."""
 
 

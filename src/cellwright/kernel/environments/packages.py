@@ -9,8 +9,9 @@ import ast
 import importlib.metadata
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Literal, cast
 
 import tomlkit
@@ -175,11 +176,28 @@ def added_between(before: Document, after: Document) -> tuple[str, ...]:
 
 def packages_used(document: Document) -> tuple[str, ...]:
     """What the notebook's cells import of the packages that come with Cellwright, in the versions that are here."""
-    owners = importlib.metadata.packages_distributions()
+    owners = distributions_of_modules()
     names = {"marimo"}
     for module in sorted({name for cell in document.cells for name in _imports(cell.code)} - NEVER_INSTALLED):
         names |= {str(canonicalize_name(owner)) for owner in owners.get(module, ())}
     return tuple(f"{name}=={importlib.metadata.version(name)}" for name in sorted(names - NEVER_INSTALLED))
+
+
+@cache
+def distributions_of_modules() -> Mapping[str, Sequence[str]]:
+    """Top-level module → the distributions of this process that have it, as they were when first asked for. Blocking.
+
+    What `importlib.metadata.packages_distributions` tells, without a path object for each of 50,000 files.
+    """
+    found: dict[str, list[str]] = {}
+    for one in importlib.metadata.distributions():
+        declared = one.read_text("top_level.txt")
+        rows = (one.read_text("RECORD") or "").splitlines() if declared is None else []
+        paths = [row.partition(",")[0].lstrip('"') for row in rows]
+        inferred = {path.partition("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
+        for module in {*(declared or "").split(), *inferred}:
+            found.setdefault(module, []).append(one.name)
+    return found
 
 
 def _imports(code: str) -> Iterator[str]:

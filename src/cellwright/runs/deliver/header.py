@@ -6,7 +6,6 @@ With packages a notebook needs without importing them: another package imports t
 from __future__ import annotations
 
 import ast
-import importlib.metadata
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from cellwright.kernel.environments.packages import DISTRIBUTION_OF_MODULE, NEVER_INSTALLED, with_package
+from cellwright.kernel.environments.packages import (
+    DISTRIBUTION_OF_MODULE,
+    NEVER_INSTALLED,
+    distributions_of_modules,
+    with_package,
+)
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
@@ -106,7 +110,7 @@ def distributions_used(
     local: Collection[str] = (),
 ) -> set[str]:
     """The distributions, of those there are, that the notebook needs; marimo always."""
-    known = importlib.metadata.packages_distributions() if owners is None else owners
+    known = distributions_of_modules() if owners is None else owners
     ours = {*sys.stdlib_module_names, *NEVER_INSTALLED, *local}
     # Cells that cannot be parsed count as empty.
     nodes = [node for cell in document.cells for node in walk_syntax(cell.code)]
@@ -119,11 +123,6 @@ def distributions_used(
     found |= unseen({module.partition(".")[0] for module in modules}, calls, words)
     found.add("marimo")
     return {name for name in found if name in versions and name not in NEVER_INSTALLED}
-
-
-def installed_packages() -> dict[str, str]:
-    """Every distribution of this process, with its version. Blocking."""
-    return {one.name: one.version for one in importlib.metadata.distributions() if one.name}
 
 
 def local_modules(notebook: Path) -> frozenset[str]:

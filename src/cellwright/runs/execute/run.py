@@ -6,11 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+import anyio
+
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.loop import assignment_json
 from cellwright.agents.steering import SteeringInput
 from cellwright.journal.flow import Flow
+from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.runs.deliver.delivery import (
     CheckOutcome,
     Comparison,
@@ -18,6 +21,7 @@ from cellwright.runs.deliver.delivery import (
     RunEnd,
     with_plan_checks,
 )
+from cellwright.runs.deliver.report.report import draw_charts
 from cellwright.runs.events import (
     AlternativesCompared,
     NewGoal,
@@ -313,8 +317,13 @@ class Run:
 
         async def work() -> CheckOutcome:
             key, readings = f"{self._flow.id}/{name}", self._used.readings
-            await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
-            return with_plan_checks(await self._resources.check(self._flow.run, goal), plan)
+            with unwrap_single_error():
+                async with anyio.create_task_group() as beside:
+                    # The report needs them in a moment; meanwhile one of two processors would have nothing to do.
+                    beside.start_soon(draw_charts, workspace.editor.notebook.outcomes, workspace.draw)
+                    await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
+                    checked = await self._resources.check(self._flow.run, goal)
+            return with_plan_checks(checked, plan)
 
         return await self._flow.step(name, work, returns=CheckOutcome)
 
