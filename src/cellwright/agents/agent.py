@@ -342,6 +342,7 @@ def _finished(ending: Done) -> AgentReport:
         answer=str(value.get("answer", "")),
         template=str(value.get("template", "")),
         plan=value.get("plan"),
+        review=value.get("review"),
     )
 
 

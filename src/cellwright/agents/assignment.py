@@ -55,6 +55,8 @@ class AgentReport:
     """The answer before the notebook's values were put in; empty: it was words."""
     plan: Any = None
     """A plan it handed in instead of an answer, as plain values."""
+    review: Any = None
+    """What a reviewer found, as plain values."""
     why: str = ""
     """What ended it, unless it finished."""
     turns: int = 0

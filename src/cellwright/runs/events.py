@@ -10,10 +10,11 @@ from cellwright.journal.events import EventTypes, FormerFact, RoomEvent, TaskCha
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
+from cellwright.runs.review.findings import JudgedFinding, ReviewQuestion
 from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
-RunStage = Literal["queued", "brief", "agree", "build", "check", "deliver", "over"]
+RunStage = Literal["queued", "brief", "agree", "build", "check", "review", "deliver", "over"]
 ReviewVerdict = Literal["accepted", "rejected"]
 STAGE_WORDS: Final[dict[RunStage, str]] = {
     "queued": "waiting for its turn",
@@ -21,6 +22,7 @@ STAGE_WORDS: Final[dict[RunStage, str]] = {
     "agree": "agreeing on what it may touch",
     "build": "building",
     "check": "checking from scratch",
+    "review": "looking it over",
     "deliver": "delivering",
     "over": "over",
 }
@@ -93,6 +95,33 @@ class AlternativesCompared(RoomEvent):
     LINE: ClassVar[str] = "compared: {0.comparison.task}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="compared", text="comparison", is_json=True)
     comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingJudged(RoomEvent):
+    """Something that does not hold, or no longer does not; or that nothing shows."""
+
+    number: int
+    """Of the run's findings: the last word about each counts."""
+    judged: JudgedFinding
+    task: str = ""
+    """The task that is to mend it."""
+
+    def line(self) -> str:
+        """In words."""
+        return f"finding {self.number} {self.judged.standing}: {self.judged.finding.says}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionsRaised(RoomEvent):
+    """What the data raises, each settled in the notebook or open."""
+
+    questions: tuple[ReviewQuestion, ...]
+
+    def line(self) -> str:
+        """In words."""
+        left = [each.says for each in self.questions if not each.settled]
+        return f"the data raises: {'; '.join(left)}" if left else "all that the data raises is settled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ export type DeliveryStatus = Schemas["Delivery"]["status"];
 export type RunStatus = Stage | DeliveryStatus | "waiting" | "paused";
 export type TaskStatus = Task["status"];
 export type Approve = Schemas["NewRun"]["approve"];
+export type Effort = Schemas["NewRun"]["effort"];
 
 export type RunLine = Narrowed<Schemas["RunLine"], { status: RunStatus }>;
 export type RunPage = Narrowed<Schemas["RunLines"], { runs: RunLine[] }>;

@@ -91,6 +91,15 @@ def run(
         str,
         typer.Option("--depth", metavar="answer|full", help="Without a model: the answer, or every column and test."),
     ] = "answer",
+    effort: Annotated[
+        str,
+        typer.Option(
+            "--effort",
+            metavar="quick|normal|thorough",
+            help="Who looks it over: code alone; a reviewer too where there is reason to (at most a quarter more "
+            "tokens); tests written first and up to two reviews (about half as much again).",
+        ),
+    ] = "normal",
     detach: Annotated[
         bool, typer.Option("--detach", help="Do not wait for it; `cellwright runs watch` shows it.")
     ] = False,
@@ -112,6 +121,7 @@ def run(
         project=project,
         limits=limit or (),
         depth=depth,
+        effort=effort,
     )
     if detach:
         console.result(anyio.run(_detach, typed), as_json, _show_detached)

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from cellwright.remedies import Remedy
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, TaskStatus
+from cellwright.runs.review.findings import JudgedFinding, ReviewQuestion
 
 DeliveryStatus = Literal["done", "partial", "refused", "stopped", "failed"]
 """done: proven. partial: a notebook is there, and what is wrong with it is said. refused: policy or the person said no.
@@ -126,6 +127,12 @@ class Delivery:
     """Alternatives that were tried in branches."""
     problems: tuple[str, ...] = ()
     """What the check found and nobody repaired."""
+    reviewed: tuple[JudgedFinding, ...] = ()
+    """What did not hold when it was looked over, and what became of it; those that still fail come first."""
+    questions: tuple[ReviewQuestion, ...] = ()
+    """What its data raises."""
+    second_opinion: str = ""
+    """Whether its figure was computed another way, and what came of that."""
     notebook: str = ""
     report: str = ""
     """The HTML report's path."""
@@ -137,6 +144,11 @@ class Delivery:
     is_price_known: bool = True
     remedies: tuple[Remedy, ...] = ()
     """What can be done about it; the texts say each for every reader."""
+
+
+def still_failing(delivery: Delivery) -> tuple[str, ...]:
+    """What a review has shown to be wrong and nobody mended, each in words; the first of its problems."""
+    return tuple(each.fails for each in delivery.reviewed if each.standing == "shown")
 
 
 _DELIVERY: Final = TypeAdapter(Delivery)

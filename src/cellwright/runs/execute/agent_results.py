@@ -26,6 +26,8 @@ class AgentResults:
     limits: tuple[Limit, ...] = ()
     tokens: int = 0
     microdollars: int = 0
+    turns: int = 0
+    """How often models were asked."""
     answer: str = ""
     summary: str = ""
     template: str = ""
@@ -38,6 +40,7 @@ class AgentResults:
         report = _REPORT.validate_python(done)
         self.tokens += report.tokens
         self.microdollars += report.microdollars
+        self.turns += report.turns
         self.readings = (*self.readings, *(each for each in report.readings if each not in self.readings))
         # Of several at once, those count that a person has changed.
         self.limits = report.limits if report.limits != given else self.limits

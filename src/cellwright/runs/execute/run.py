@@ -44,19 +44,22 @@ from cellwright.runs.execute.agreement import AgreedPlan, agree
 from cellwright.runs.execute.analyst import Analyst
 from cellwright.runs.execute.files import deliver, fill_answer, tidy_up
 from cellwright.runs.execute.parallel_tasks import ParallelTasks, independent_tasks, parallel_note
+from cellwright.runs.execute.review_stage import FIXER, ReviewStage
 from cellwright.runs.execute.steering_commands import SteeringCommand, hear
 from cellwright.runs.execute.workspace import RunResources, Workspace, with_tool
 from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
 from cellwright.runs.history.history import backtrack
 from cellwright.runs.plan import brief
 from cellwright.runs.plan.plan import Plan, Task, TaskStatus, edited
+from cellwright.runs.review.reviewer import REVIEWER
 from cellwright.runs.views.branches import branches_of, compare_alternatives
 
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
-_FIXER: Final = "fixer"
 _REPAIR_ROUNDS: Final = 2
 """So often what the check found goes back to be repaired."""
+_REVIEW_ROUNDS: Final = 2
+"""So often what a review shows goes back."""
 
 
 class Run:
@@ -76,6 +79,8 @@ class Run:
         self._heard = 0
         self._steered = SteeringInput()
         self._round = 0
+        self._checks = 0
+        """How often it was checked in this round."""
         self._checked: CheckOutcome | None = None
         self._used = AgentResults(limits=first_limits(goal))
         self._comparisons: dict[str, Comparison] = {}
@@ -83,6 +88,7 @@ class Run:
         self._parts = ParallelTasks(flow, workspace, resources.contexts)
         self._alone = set[str]()
         """Tasks that are not built beside others: they could not be joined, or no branch can be had."""
+        self._review = ReviewStage(flow, workspace)
         self._analyst = Analyst(flow, workspace, is_new=is_new, is_continued=bool(goal.continues))
 
     # ── brief ──
@@ -147,6 +153,7 @@ class Run:
     async def agree(self) -> RunEnd | None:
         """Leave for everything the plan will touch, or the end."""
         self._round += 1
+        self._checks = 0
         touched = self._touched
         if self._agreed_for == touched:
             return None
@@ -248,7 +255,7 @@ class Run:
             await self._compare(task, agent)
         match report.outcome:
             case "finished":
-                self._used.take_answer(report, is_repair=task.role == _FIXER)
+                self._used.take_answer(report, is_repair=task.role == FIXER)
                 await self._became(task, "done", report.answer or report.summary)
                 return None
             case "stopped" | "cancelled":
@@ -289,31 +296,32 @@ class Run:
             return None
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
-            self._checked = await self._check(attempt)
+            self._checked = await self._check()
             if not self._checked.problems or attempt == _REPAIR_ROUNDS or not self._can_be_repaired():
                 return None
             repair = Task(
-                id=f"mend-{self._round}-{attempt + 1}",
+                id=f"mend-{self._round}-{self._checks}",
                 title="Repair what the check found",
                 todo="\n".join(f"- {problem}" for problem in self._checked.problems),
-                role=_FIXER,
+                role=FIXER,
             )
             await self._adopt(self._plan.with_task(repair))
             if (over := await self.build()) is not None or not self._has_plan:
                 return over
-            await self._fill_again(attempt)
+            await self._fill_again()
         return None
 
-    async def _fill_again(self, attempt: int) -> None:
+    async def _fill_again(self) -> None:
         """After a repair the answer's figures are those of the notebook as it is now."""
         if template := self._used.template:
             work = partial(fill_answer, self._workspace, template)
-            filled = await self._flow.step(f"fill the answer {self._round}.{attempt + 1}", work)
+            filled = await self._flow.step(f"fill the answer {self._round}.{self._checks}", work)
             self._used.answer = filled or self._used.answer
 
-    async def _check(self, attempt: int) -> CheckOutcome:
+    async def _check(self) -> CheckOutcome:
         workspace, goal, plan = self._workspace, self._goal, self._plan
-        name = f"check {self._round}.{attempt + 1}"
+        self._checks += 1
+        name = f"check {self._round}.{self._checks}"
 
         async def work() -> CheckOutcome:
             key, readings = f"{self._flow.id}/{name}", self._used.readings
@@ -332,6 +340,38 @@ class Run:
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
         return not self._is_analysts and not any(task.status == "failed" for task in self._plan.tasks)
+
+    # ── review ──
+
+    async def review(self) -> RunEnd | None:
+        """Whether it is right, as far as can be shown; what is shown not to be goes back. None when that is settled."""
+        if self._checked is None or self._checked.ran != "whole" or self._is_analysts:
+            return None
+        for number in range(1, _REVIEW_ROUNDS + 1):
+            if (over := await self._look_over()) is not None or not self._has_plan:
+                return over
+            if not self._review.shown or not self._can_be_repaired():
+                return None
+            await self._adopt(self._plan.with_task(self._review.repair(f"review-{self._round}-{number}")))
+            if (over := await self.build()) is not None or not self._has_plan:
+                return over
+            await self._fill_again()
+            if (over := await self.check()) is not None or not self._has_plan:
+                return over
+            await self._review.judge_again(number, self._plan.tasks[-1].id)
+        return None
+
+    async def _look_over(self) -> RunEnd | None:
+        context = self._review.reviewer(self._goal, self._plan, self._used, self._context())
+        if context is None:
+            return None
+        await self._stage("review")
+        notes = self._review.notes(self._used.answer)
+        report = await self._work(context, self._assignment(self._goal.words, REVIEWER, "", notes))
+        if report.outcome in STOPPED and not await self._hear():
+            return RunEnd(status="stopped", why=report.why)
+        await self._review.take(report, self._goal)
+        return None
 
     async def is_settled(self) -> bool:
         """Whether nobody has given it more to do meanwhile."""
@@ -366,6 +406,7 @@ class Run:
             comparisons=tuple(self._comparisons.values()),
             told=self._analyst.told,
         )
+        delivery = self._review.in_delivery(delivery)
         hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
@@ -398,7 +439,7 @@ class Run:
         notes += [brief.work_so_far(self._before)] if task.id == brief.WHOLE and self._before.tasks else []
         if task.id == brief.STORY_TASK and self._goal.begins == "agent":
             notes.append(brief.answers_so_far(self._plan, self._used.readings))
-        if task.role == _FIXER and self._used.answer:
+        if task.role == FIXER and self._used.answer:
             notes.append(Note(name="the answer as it stands", text=self._used.template or self._used.answer))
         plan = "" if task.id == brief.WHOLE else brief.overview(self._plan, task)
         return self._assignment(brief.work_text(self._goal.words, task), task.role, plan, (*notes, *more))

@@ -1,4 +1,4 @@
-"""The run as a workflow: brief → agree → build → check → deliver. Killed anywhere, it goes on where it was."""
+"""The run as a workflow: brief → agree → build → check → review → deliver. Killed anywhere, it goes on where it was."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ async def _work(run: Run) -> Delivery:
             over = await run.build()
         if over is None and run.is_built:
             over = await run.check()
+        if over is None and run.is_built:
+            over = await run.review()
         if over is not None or await run.is_settled():
             return await run.deliver(over)
 

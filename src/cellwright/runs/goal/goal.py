@@ -32,6 +32,11 @@ AnalysisDepth = Literal["answer", "full"]
 """answer: the question, in a short notebook. full: every column looked at and every test made, in a long one."""
 
 
+Effort = Literal["quick", "normal", "thorough"]
+"""How far it is looked over before it is handed over. quick: by code alone. normal: by a reviewer too, where there is
+reason to. thorough: tests are written before anything is built, and a reviewer looks, twice if need be."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
     """One goal, as an interface took it."""
@@ -62,6 +67,8 @@ class Goal:
     """The run this one takes up."""
     depth: AnalysisDepth = "answer"
     """How far the analyst goes, where it works."""
+    effort: Effort = "normal"
+    """What is done to find out whether it is right."""
     begins: Literal["planner", "agent"] = "agent"
     """Who reads it first: an agent that can act and may plan; in runs of the version before, a planner who may not."""
 
@@ -81,8 +88,8 @@ def goal_json(goal: Goal) -> Any:
 
 def parse_goal(value: Any) -> Goal:
     """The goal of such an argument. Raises `UserError`."""
-    # One that does not say who reads it, or how far the analyst goes, is of a version before.
-    given = {"begins": "planner", "depth": "full"} | value if isinstance(value, dict) else value
+    # One that does not say who reads it, how far the analyst goes or who looks it over is of a version before.
+    given = {"begins": "planner", "depth": "full", "effort": "quick"} | value if isinstance(value, dict) else value
     try:
         return _GOAL.validate_python(given)
     except ValidationError as error:

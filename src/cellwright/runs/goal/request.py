@@ -16,7 +16,7 @@ from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
-from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Goal
+from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
 
@@ -25,6 +25,7 @@ LONGEST: Final = 20_000
 _SLUG: Final = 48
 _MODEL: Final = re.compile(r"[^\s:]+:\S+")
 APPROVE_WORDS: Final[tuple[Approve, ...]] = get_args(Approve)
+EFFORT_WORDS: Final[tuple[Effort, ...]] = get_args(Effort)
 DEPTH_WORDS: Final[tuple[AnalysisDepth, ...]] = get_args(AnalysisDepth)
 OVERVIEW: Final = "Give an overview of this data"
 """What is meant by data without a word."""
@@ -46,6 +47,7 @@ class GoalRequest:
     project: Path | None = None
     limits: Sequence[str] = ()
     depth: str = "answer"
+    effort: str = "normal"
 
 
 HasData = Callable[[Path], bool]
@@ -77,6 +79,9 @@ def read_goal(
     depth = next((each for each in DEPTH_WORDS if each == typed.depth), None)
     if depth is None:
         raise UserError(f"Unknown depth: {typed.depth!r}.", hint=f"{', '.join(DEPTH_WORDS)}.")
+    effort = next((each for each in EFFORT_WORDS if each == typed.effort), None)
+    if effort is None:
+        raise UserError(f"Unknown effort: {typed.effort!r}.", hint=f"{', '.join(EFFORT_WORDS)}.")
     if models == (ANALYST,) and not data and not has_data(project):
         raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     return Goal(
@@ -93,6 +98,7 @@ def read_goal(
         python=typed.python,
         limits=tuple(typed.limits),
         depth=depth,
+        effort=effort,
     )
 
 

@@ -40,6 +40,11 @@ class JudgedFinding:
     error: str = ""
     """How it failed."""
 
+    @property
+    def fails(self) -> str:
+        """In words, with how it failed."""
+        return f"{self.finding.says} ({self.error})" if self.error else self.finding.says
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewQuestion:

@@ -39,8 +39,10 @@ from cellwright.runs.events import (
     CellReported,
     ChangeReviewed,
     FilesNotKept,
+    FindingJudged,
     GoalSet,
     PlanAdopted,
+    QuestionsRaised,
     RunDelivered,
     RunStage,
     RunWaiting,
@@ -48,6 +50,7 @@ from cellwright.runs.events import (
 )
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan
+from cellwright.runs.review.findings import ReviewQuestion
 from cellwright.runs.views.branch_views import BranchView, BranchViews, add_branch_event
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
@@ -87,6 +90,10 @@ class RunView:
     ended: str = ""
     """What was said about its end; empty while it goes on, and for one that is done."""
     delivery: Delivery | None = None
+    findings: Mapping[int, FindingJudged] = field(default_factory=dict[int, FindingJudged])
+    """The last word about each thing that did not hold, by its number."""
+    questions: tuple[ReviewQuestion, ...] = ()
+    """What the data raises."""
     branches: BranchViews = field(default_factory=dict[str, BranchView])
     reviews: Mapping[tuple[str, str], ChangeReviewed] = field(default_factory=dict[tuple[str, str], ChangeReviewed])
     """By the call that made the change, and the cell. The last word counts."""
@@ -154,6 +161,10 @@ def _work_changes(before: RunView, recorded: Recorded) -> _Changes:
             return {"delivery": delivery, "waits": ""}
         case CostRecorded() as event:
             return _cost_changes(before, recorded, event)
+        case FindingJudged(number=number) as event:
+            return {"findings": {**before.findings, number: event}}
+        case QuestionsRaised(questions=questions):
+            return {"questions": questions}
         case ChangeReviewed(change=key, cell=cell) as event:
             return {"reviews": {**before.reviews, (key, cell): event}}
         case TrialRecord() | BranchDropped() | QuestionAsked() | QuestionAnswered():

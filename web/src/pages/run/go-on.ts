@@ -11,6 +11,7 @@ export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<New
     is_private: from?.is_private ?? false,
     notebook: from?.notebook ?? null,
     priority: from?.priority ?? 0,
+    effort: from?.effort ?? "normal",
     depth: "answer",
   };
   const { run } = await post<{ run: string }>("/runs", { ...terms, ...wanted });

@@ -2,7 +2,7 @@ import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useLocation } from "wouter";
 
 import { post } from "../../api/client";
-import type { Approve, Models, NewRun } from "../../api/types";
+import type { Approve, Effort, Models, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalFiles, useGoalFiles } from "./goal-files";
 import { RecentRuns } from "./recent-runs";
@@ -14,6 +14,12 @@ const MODES: { id: Approve; title: string; means: string }[] = [
   { id: "never", title: "Never ask", means: "You are not asked; what would need a yes is refused." },
 ];
 
+const EFFORTS: { id: Effort; title: string; means: string }[] = [
+  { id: "quick", title: "Quick", means: "Checked and looked over by code alone." },
+  { id: "normal", title: "Normal", means: "A reviewer too, where there is reason to: at most a quarter more." },
+  { id: "thorough", title: "Thorough", means: "Tests first, then up to two reviews: about half as much again." },
+];
+
 /** The box for a new goal, and what ran lately. */
 export function NewGoal() {
   const [, go] = useLocation();
@@ -21,6 +27,7 @@ export function NewGoal() {
   const [model, setModel] = useState("");
   const [budget, setBudget] = useState("");
   const [approve, setApprove] = useState<Approve>("ask");
+  const [effort, setEffort] = useState<Effort>("normal");
   const [isPrivate, setIsPrivate] = useState(false);
   const [notebook, setNotebook] = useState("");
   const [isBusy, setIsBusy] = useState(false);
@@ -44,6 +51,7 @@ export function NewGoal() {
         is_private: isPrivate,
         notebook: notebook.trim() === "" ? null : notebook.trim(),
         priority: 0,
+        effort,
         depth: "answer",
       };
       const { run } = await post<{ run: string }>("/runs", wanted);
@@ -109,11 +117,22 @@ export function NewGoal() {
                 />
               </span>
             </label>
+            <label title={EFFORTS.find((each) => each.id === effort)?.means}>
+              <span>Effort</span>
+              <select value={effort} onChange={(event) => setEffort(event.target.value as Effort)}>
+                {EFFORTS.map((each) => (
+                  <option key={each.id} value={each.id}>
+                    {each.title}
+                  </option>
+                ))}
+              </select>
+            </label>
             <label className={css.grow}>
               <span>Notebook</span>
               <input value={notebook} onChange={(event) => setNotebook(event.target.value)} placeholder="a new one" />
             </label>
           </div>
+          <p className={css.hint}>{EFFORTS.find((each) => each.id === effort)?.means}</p>
           <fieldset className={css.modes}>
             <legend className="visually-hidden">Approvals</legend>
             {MODES.map((mode) => (

@@ -19,6 +19,7 @@ export const STAGE_WORDS: Record<Stage, string> = {
   agree: "Agrees on what it may touch",
   build: "Builds",
   check: "Checks from scratch",
+  review: "Looks it over",
   deliver: "Delivers",
   over: "Over",
 };
@@ -29,6 +30,7 @@ export const RAIL: readonly { stage: Stage; title: string }[] = [
   { stage: "agree", title: "Agree" },
   { stage: "build", title: "Build" },
   { stage: "check", title: "Check" },
+  { stage: "review", title: "Review" },
   { stage: "deliver", title: "Deliver" },
 ];
 

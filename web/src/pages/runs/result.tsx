@@ -10,6 +10,7 @@ const STAGES = [
   ["agree", "Agree"],
   ["build", "Build"],
   ["check", "Check"],
+  ["review", "Review"],
   ["deliver", "Deliver"],
 ] as const;
 

@@ -13,7 +13,7 @@ from typing import Final
 from cellwright.ids import CellId
 from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook.document import Document
-from cellwright.runs.deliver.delivery import DeliveredFinding, Delivery
+from cellwright.runs.deliver.delivery import DeliveredFinding, Delivery, still_failing
 from cellwright.runs.deliver.report.outputs import Charts
 from cellwright.runs.deliver.report.pictures import cell_named, described, picture_of
 from cellwright.runs.deliver.report.prose import line, listed, prose
@@ -67,6 +67,7 @@ def opening_html(delivery: Delivery, images: PlacedImages) -> str:
     """The first screen of a delivery that has a headline."""
     picture = images.at("picture")
     parts = (
+        failing_html(delivery),
         _head(delivery),
         _picture(delivery, picture),
         ending_html(delivery),
@@ -92,10 +93,17 @@ def ending_html(delivery: Delivery) -> str:
     """Why it ended and what nobody repaired, unless it is done."""
     why = why_alone(delivery)
     parts = [f"<h2>Why it ended</h2>{prose(why)}"] if why else []
-    if delivery.problems:
-        problems = [f"<li>{line(problem)}</li>" for problem in delivery.problems]
+    known = still_failing(delivery)
+    if others := [problem for problem in delivery.problems if problem not in known]:
+        problems = [f"<li>{line(problem)}</li>" for problem in others]
         parts.append(f"<h2>Problems nobody repaired</h2>{listed(problems)}")
     return f'<div class="ended">{"".join(parts)}</div>' if parts else ""
+
+
+def failing_html(delivery: Delivery) -> str:
+    """What a review has shown to be wrong and nobody mended: before anything else is read."""
+    fails = [f"<li>{line(text)}</li>" for text in still_failing(delivery)]
+    return f'<div class="ended failing" role="alert"><h2>Shown to be wrong</h2>{listed(fails)}</div>' if fails else ""
 
 
 def why_alone(delivery: Delivery) -> str:

@@ -24,6 +24,7 @@ from cellwright.runs.deliver.report.opening import (
     PlacedImages,
     cut_goal,
     ending_html,
+    failing_html,
     opening_html,
     place_images,
     why_alone,
@@ -84,6 +85,7 @@ def _first(delivery: Delivery, title: str, images: PlacedImages) -> Iterator[str
         yield opening_html(delivery, images)
         yield answer
         return
+    yield failing_html(delivery)
     goal = f'<p class="meta">{escaped(delivery.goal)}</p>' if delivery.goal != title else ""
     badge = f'<span class="badge {delivery.status}">{SAYS[delivery.status]}</span>'
     yield f"<header>{badge}<h1>{escaped(title)}</h1>{goal}</header>"

@@ -124,6 +124,7 @@ def goal_of_request(asked: NewRun, folder: Path, person: str, taken: Collection[
             is_private=asked.is_private,
             priority=asked.priority,
             depth=asked.depth,
+            effort=asked.effort,
         )
         return read_goal(typed, person=person, here=files.root, taken=taken, has_data=_has_data)
     except OSError as problem:

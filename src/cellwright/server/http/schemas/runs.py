@@ -11,7 +11,7 @@ from cellwright.journal.records import Standing
 from cellwright.policy.approvals import Reach
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus
 from cellwright.runs.events import RunStage
-from cellwright.runs.goal.goal import AnalysisDepth, Approve, Goal
+from cellwright.runs.goal.goal import AnalysisDepth, Approve, Effort, Goal
 from cellwright.runs.goal.request import LONGEST
 from cellwright.runs.plan.plan import Plan, Task
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
@@ -185,6 +185,8 @@ class NewRun(RequestModel):
     notebook: PathText | None = None
     """Extend this notebook, or make it; null: a new one, named after the goal."""
     priority: Annotated[int, Field(ge=-1_000, le=1_000)] = 0
+    effort: Effort = "normal"
+    """Who looks it over before it is handed over: code alone, a reviewer too, or one who wrote tests first."""
     depth: AnalysisDepth = "answer"
     """Without a model: the answer in a short notebook, or `full`, every column and test in a long one."""
 

@@ -1,0 +1,150 @@
+"""Once it runs, a notebook is looked over: what is shown to be wrong is mended, or told before all else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from cellwright.testing import CallTool
+from tests.conftest import notebook_source
+from tests.models.testbed import ModelTestbed
+from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
+
+# The last row of each region is its total.
+SALES = "region,month,amount\nnorth,July,120\nnorth,August,90\nnorth,total,210\nsouth,July,80\nsouth,total,80\n"
+READ = 'import csv\n\nwith open("sales.csv") as _file:\n    rows = list(csv.DictReader(_file))'
+WRONG = 'total = sum(int(row["amount"]) for row in rows)\ntotal'
+RIGHT = 'total = sum(int(row["amount"]) for row in rows if row["month"] != "total")\ntotal'
+SHOWS = """\
+import csv
+with open("sales.csv") as file:
+    right = sum(int(row["amount"]) for row in csv.DictReader(file) if row["month"] != "total")
+assert total == right, f"{total} instead of {right}"
+"""
+FINDING = {"claim": "The total is 580", "found": "Rows of totals are summed as well: it is 290.", "shows": SHOWS}
+REVIEWER = of("You look over a marimo notebook")
+FIXER = of("You mend a reactive marimo notebook")
+
+
+def review(*findings: dict[str, str], **more: Any) -> CallTool:
+    return CallTool("finish", {"reading": "The sum of all amounts.", "findings": list(findings), **more})
+
+
+def _built(factory: Factory) -> None:
+    factory.script(
+        plan(task("read"), task("sum", after=["read"])),
+        at_once(apply(create(READ, "read")), finish(summary="Five rows of sales are read.")),
+        at_once(
+            apply(create(WRONG, "total"), create("def test_total():\n    assert total > 0", "check")),
+            finish("The amounts sum to {total}."),
+        ),
+    )
+
+
+async def _deliver(factory: Factory, effort: str = "normal") -> Any:
+    (factory.project / "sums.py").write_text(notebook_source("import marimo as mo"))
+    (factory.project / "sales.csv").write_text(SALES)
+    goal = factory.goal(effort=effort, data=(str(factory.project / "sales.csv"),), approve="never")
+    return await factory.deliver(goal)
+
+
+async def test_what_a_review_shows_is_mended_and_the_right_figure_is_delivered(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        _built(factory)
+        testbed.provider.when(REVIEWER, review(FINDING))
+        mend = {"op": "edit", "cell": "total", "base_version": 1, "code": RIGHT}
+        testbed.provider.when(FIXER, at_once(apply(mend), finish(summary="Mended.")))
+        delivery = await _deliver(factory)
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert delivery.answer == "The amounts sum to 290."
+        assert [(each.standing, each.finding.claim) for each in delivery.reviewed] == [("mended", "The total is 580")]
+        assert [(check.name, check.has_passed) for check in delivery.checks] == [
+            ("finding 1", True),
+            ("test_total", True),
+        ]
+        view = await factory.view()
+        assert [each.judged.standing for each in view.findings.values()] == ["mended"]
+        [asked] = [each for each in factory.prompts() if "You look over a marimo notebook" in each]
+        # It sees the goal, the answer, the notebook and the data, and nothing of how it was made.
+        assert all(text in asked for text in ("Sum the numbers.", "The amounts sum to 580.", WRONG[:30], "sales.csv"))
+        assert "Do read" not in asked
+        assert "Five rows of sales are read." not in asked
+
+
+async def test_a_fixer_that_does_nothing_leaves_it_partial_with_the_finding_before_all_else(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        _built(factory)
+        testbed.provider.when(REVIEWER, review(FINDING))
+        testbed.provider.when(FIXER, finish(summary="It is fine."), finish(summary="It is fine."), for_ever=True)
+        delivery = await _deliver(factory)
+        assert delivery.status == "partial"
+        assert delivery.problems[0].startswith("The total is 580. Rows of totals are summed as well: it is 290.")
+        assert "580 instead of 290" in delivery.problems[0]
+        assert delivery.proof == ""
+        report = await anyio.Path(delivery.report).read_text()
+        assert report.index("580 instead of 290") < report.index('id="headline"')
+
+
+async def test_a_finding_that_does_not_fail_changes_no_cell_and_stands_among_the_caveats(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        _built(factory)
+        doubt = {"claim": "Rows are lost", "found": "Some are.", "shows": "assert len(rows) == 5"}
+        broken = {"claim": "It is slow", "found": "Very.", "shows": "assert no_such_name"}
+        testbed.provider.when(REVIEWER, review(doubt, broken, remarks=["Amounts have no currency."]))
+        delivery = await _deliver(factory)
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert [each.standing for each in delivery.reviewed] == ["not shown", "not shown"]
+        assert "A reviewer says, but nothing shows: Rows are lost. Some are." in delivery.caveats
+        assert "Amounts have no currency." in delivery.caveats
+        assert [check.name for check in delivery.checks] == ["test_total"]
+        assert WRONG.partition("\n")[0] in factory.notebook()
+
+
+async def test_code_that_is_to_show_something_changes_nothing_in_the_notebook(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        _built(factory)
+        clears = {
+            "claim": "A",
+            "found": "B",
+            "shows": 'rows.clear()\nopen("sales.csv", "w").close()\nassert rows == []',
+        }
+        testbed.provider.when(REVIEWER, review(clears, {**FINDING, "shows": "assert len(rows) == 5"}))
+        delivery = await _deliver(factory)
+        assert [each.standing for each in delivery.reviewed] == ["not shown", "not shown"]
+        assert (project / "sales.csv").read_text() == SALES
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+async def test_a_figure_that_a_reviewer_works_out_another_way_is_told_as_computed_twice_or_is_a_finding(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, is_right: bool
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        _built(factory)
+        testbed.provider.when(
+            REVIEWER, review(second=SHOWS.replace(' if row["month"] != "total"', "") if is_right else SHOWS)
+        )
+        testbed.provider.when(FIXER, finish(summary="No."), for_ever=True)
+        delivery = await _deliver(factory)
+        assert delivery.status == ("done" if is_right else "partial")
+        assert ("computed twice, independently" in delivery.second_opinion) is is_right
+
+
+async def test_at_quick_no_reviewer_is_asked_and_a_small_run_is_looked_over_with_one_request(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        _built(factory)
+        delivery = await _deliver(factory, "quick")
+        assert (delivery.why, delivery.status) == ("", "done")
+        assert len(factory.prompts()) == 3
