@@ -149,7 +149,7 @@ GOALS = (
         compute='days = orders.loc[orders["region"] == "South", "delivery_days"].mean()',
         template="{days:.1f} days.",
         wrong_computes={
-            "off by a row": 'days = orders.loc[orders["region"] == "South", "delivery_days"].nlargest(99).iloc[3:].mean()'
+            "off by a row": 'days = orders.loc[orders["region"] == "South", "delivery_days"].nlargest(99).iloc[1:].mean()'
         },
     ),
     AnsweredGoal(

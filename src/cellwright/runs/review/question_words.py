@@ -1,0 +1,58 @@
+"""What a goal asks, without how it wants the answer written: decimals, units, and which of the figures to name. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cellwright.runs.review.units import unit_of
+
+_SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+_PHRASES: Final = re.compile(
+    r",?\s*\b(?:in (?:percent|euros?|dollars?|EUR|USD) )?(?:with|to|rounded to|at) (?:one|two|three|four|no|\d) decimals?"
+    r"(?: places?)?\b|,?\s*\b(?:as an?|in) (?:percent(?:age)?|per cent)\b|,?\s*\band (?:how (?:much|many)|by how much)\b"
+    r"(?: (?:is (?:it|that)|was (?:it|that)))?",
+    re.IGNORECASE,
+)
+_UNIT: Final = re.compile(r",?\s+in ([^\W\d_]{1,14})(?=[\s,.?!]|$)")
+_TELLING: Final = frozenset(
+    """a an and answer as at by decimal decimals each figure figures first four give how in is it its just value places
+    most least highest lowest name no number of one only please place point points report round rounded say short state
+    tell than that the their then three to two what which with percent percentage euros euro per cent""".split()
+)
+"""Words of a sentence that says only how the answer is to be written."""
+_ASKS_FIGURE: Final = re.compile(r"\bhow (?:much|many)\b|\b(?:its|their|the) \w+ with \w+ decimals?\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionWords:
+    """The question of a goal."""
+
+    words: str
+    """Without what concerns the writing only."""
+    unit: str = ""
+    """The unit it asks for; empty: none."""
+    unread: str = ""
+    """Sentences that say more than how to write the answer; empty: nothing is left."""
+    wants_figure: bool = False
+    """Of a leader its figure, too."""
+
+
+def question_words(goal: str) -> QuestionWords:
+    """The question of this goal; whoever cannot use all of it is told by `unread`."""
+    text = " ".join(goal.split())
+    first, *others = _SENTENCE.split(text)
+    wants = _ASKS_FIGURE.search(text) is not None
+    asked = _PHRASES.sub("", first)
+    unit = ""
+    if (found := _UNIT.search(asked)) and unit_of(found[1]):
+        unit = unit_of(found[1])
+        asked = asked[: found.start()] + asked[found.end() :]
+    known = _TELLING | _words(first)
+    unread = [each for each in others if not _words(each) <= known]
+    return QuestionWords(words=asked, unit=unit, unread=" ".join(unread), wants_figure=wants)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W\d_]+", text.casefold()))
