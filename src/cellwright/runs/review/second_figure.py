@@ -35,10 +35,22 @@ import warnings as _warnings
 from types import SimpleNamespace as _Namespace
 
 _warnings.simplefilter("ignore")
+
+
+class _Widgets:
+    """Widgets nobody turns: each has the value it begins with."""
+
+    def dictionary(self, elements):
+        return _Namespace(value={_name: _element.value for _name, _element in elements.items()})
+
+    def date_range(self, value, **_options):
+        return _Namespace(value=value)
+
+
 computed = []
 for _paths, _cells, _switches, _of in [
 CASES]:
-    _names = {"mo": mo, "folder": folder, "REPAIRS": _Namespace(value=_switches)}
+    _names = {"mo": _Namespace(ui=_Widgets()), "folder": folder, "REPAIRS": _Namespace(value=_switches)}
     for _cell in (_paths, *_cells):
         exec(_cell, _names)
     _result = _names["result"]
