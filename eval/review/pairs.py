@@ -73,7 +73,7 @@ def drawn_for_reviewer(count: int = 20) -> list[Task]:
 def solution_notebook(task: Task, side: Side) -> SolutionNotebook:
     """The notebook of one side. `ValueError` where its source is not of the shape that is understood."""
     module = importlib.import_module(f"eval.tasks.{task.id}.task")
-    flat = _Solution.of(inspect.getsource(module))
+    flat = _Solution.of(_Solution.published(inspect.getsource(module)))
     return flat.notebook(task, side)
 
 
@@ -107,6 +107,19 @@ class _Solution:
                 case _:
                     continue
         return cls(functions=functions, constants=constants, imports=imports)
+
+    @staticmethod
+    def published(text: str) -> str:
+        """The source with constants that marimo would keep inside their cell under names that it does not."""
+        names = {
+            target.id
+            for node in ast.parse(text).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and target.id.startswith("_")
+        }
+        tree = _Names({name: ast.Name(name.strip("_"), ast.Load()) for name in names}).visit(ast.parse(text))
+        return ast.unparse(tree)
 
     def notebook(self, task: Task, side: Side) -> SolutionNotebook:
         """All its cells, the answer at the end."""
@@ -344,7 +357,11 @@ def _uses(code: str, name: str) -> bool:
 
 
 def _name_for(value: ast.expr) -> str:
-    calls = [each.func.attr for each in ast.walk(value) if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)]
+    calls = [
+        each.func.attr
+        for each in ast.walk(value)
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+    ]
     return next((_NAMES[name] for name in calls if name in _NAMES), "figure")
 
 
@@ -365,7 +382,7 @@ def _reading(data: str, taken: set[str]) -> str:
             "import sqlite3 as _sqlite3\n\n"
             f"with _sqlite3.connect({place}) as _database:\n"
             "    _names = [_row[0] for _row in _database.execute(\"select name from sqlite_master where type='table'\")]\n"
-            f"    {name} = {{_name: pd.read_sql(f\"select * from {{_name}}\", _database) for _name in _names}}"
+            f'    {name} = {{_name: pd.read_sql(f"select * from {{_name}}", _database) for _name in _names}}'
         )
     return f"{name} = {_READERS.get(path.suffix, 'pd.read_csv({path})').format(path=place)}"
 

@@ -51,7 +51,9 @@ class PairReview:
             **{
                 side: {
                     "findings": [{"kind": one.kind, "says": one.says, "shows": one.shows} for one in review.findings],
-                    "questions": [{"kind": one.kind, "says": one.says, "settled": one.settled} for one in review.questions],
+                    "questions": [
+                        {"kind": one.kind, "says": one.says, "settled": one.settled} for one in review.questions
+                    ],
                     "second": {"status": review.second.status, "says": review.second.says},
                 }
                 for side, review in sides.items()
@@ -102,7 +104,9 @@ async def _review(task: Task, side: Side, pool: KernelPool) -> CodeReview:
             editor = await NotebookEditor.open(notebook, folder / "history.json")
             ran = await notebook.run("all")
             if not ran.is_ok:
-                raise RuntimeError(f"{side} did not run: {ran.problem or [cell.error for cell in ran.cells if cell.error]}")
+                raise RuntimeError(
+                    f"{side} did not run: {ran.problem or [cell.error for cell in ran.cells if cell.error]}"
+                )
             filled = await notebook.side_calls.fill(solution.template)
             if filled.error:
                 raise RuntimeError(f"{side} has no answer: {filled.error}")
@@ -123,11 +127,15 @@ def table(reviews: Sequence[PairReview], *, has_details: bool = True) -> str:
     lines: list[str] = []
     for review in reviews:
         marks = f"{'caught' if review.is_caught else '·':8}{'FALSE ALARM' if review.is_false_alarm else '·':13}"
-        lines.append(f"{review.task:28}{review.problem or marks}".rstrip() if not review.problem or has_details else review.task)
+        lines.append(
+            f"{review.task:28}{review.problem or marks}".rstrip() if not review.problem or has_details else review.task
+        )
         if has_details and review.right is not None and review.wrong is not None:
             for side, one in (("right", review.right), ("wrong", review.wrong)):
                 lines += [f"    {side}: {each.kind}: {each.found}" for each in one.findings]
-                lines += [f"    {side} asks: {each.kind}: {each.says} [{each.settled or 'open'}]" for each in one.questions]
+                lines += [
+                    f"    {side} asks: {each.kind}: {each.says} [{each.settled or 'open'}]" for each in one.questions
+                ]
                 lines.append(f"    {side} second: {one.second.says}")
     caught, alarms = sum(each.is_caught for each in reviews), sum(each.is_false_alarm for each in reviews)
     failed = sum(bool(each.problem) for each in reviews)

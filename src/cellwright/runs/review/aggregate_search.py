@@ -24,6 +24,8 @@ def aggregates(rows: Any, wanted: dict[str, Any], factors: dict[str, float], wei
                 if weight and how == "mean" and weight != column:
                     known = part[[column, weight]].dropna()
                     found[name] = float((known[column] * known[weight]).sum() / known[weight].sum())
+                elif how == "count":
+                    found[f"number of rows{where}"] = float(len(part))
                 elif how in ("sum", "mean", "median", "min", "max"):
                     found[name] = float(getattr(values, how)()) * by
         for first in wanted["pairs"]:
@@ -65,12 +67,15 @@ def selected_rows(rows: Any, wanted: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def find_origins(naive: dict[str, float], clean: dict[str, float], figures: list[list[float]]) -> list[dict[str, Any]]:
-    """Which figure is an aggregate only as long as what makes it wrong is still in."""
+    """Which figure is an aggregate only as long as what makes it wrong is still in.
+
+    Each figure comes with how far an aggregate may lie off to be it, and how far off it may be printed.
+    """
     found: list[dict[str, Any]] = []
-    for place, (figure, half) in enumerate(figures):
-        if any(abs(value - figure) <= half for value in clean.values()):
+    for place, (figure, reach, half) in enumerate(figures):
+        if any(abs(value - figure) <= max(reach, half) for value in clean.values()):
             continue
         for name, value in naive.items():
-            if abs(value - figure) <= half and abs(clean.get(name, value) - value) > half:
+            if abs(value - figure) <= reach and abs(clean.get(name, value) - value) > half:
                 found.append({"figure": place, "name": name, "naive": value, "clean": clean[name]})
     return found

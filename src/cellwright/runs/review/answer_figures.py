@@ -38,6 +38,8 @@ class AnswerFigure:
     is_percent: bool = False
     expression: str = ""
     """Python that gives it in the notebook, in the size it is printed; empty: it stands in the answer's own words."""
+    exact: float | None = None
+    """What that expression gives, once the notebook was asked."""
 
     @property
     def digits(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,7 +18,7 @@ from cellwright.runs.review.merge_calls import merge_findings
 from cellwright.runs.review.profile_questions import questions_from_profile
 from cellwright.runs.review.second_figure import NotComputed, SecondFigure, compute_second_figure
 from cellwright.runs.review.second_opinion import SecondOpinion, second_opinion
-from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
 
 _TRIAL_SECONDS: Final = 60.0
 
@@ -49,7 +50,8 @@ async def review_by_code(
     origins: tuple[Finding, ...] = ()
     if profile is not None and profiler is not None:
         second = await compute_second_figure(goal, profile, files, profiler)
-        origins = await find_figure_origins(goal, said, profile, files, profiler)
+        exact = await _with_values(editor, said)
+        origins = await find_figure_origins(goal, exact, profile, files, profiler)
     opinion = second_opinion(said, second)
     own = (opinion.finding,) if opinion.finding is not None else ()
     findings = await _shown(editor, [*own, *origins, *merge_findings(document)])
@@ -67,6 +69,23 @@ async def _profile(files: Sequence[DataFile], profiler: Profiler | None) -> Prof
         return await profiler.profile(files)
     except (UserError, RefusedByPolicy, Unavailable):
         return None
+
+
+async def _with_values(editor: NotebookEditor, answer: AnswerText) -> AnswerText:
+    """The answer with the notebook's own values, to their last digit."""
+    known = [figure.expression for figure in answer.figures if figure.expression]
+    body = f"import json\nreturn json.dumps([{', '.join(known)}])"
+    try:
+        values = await read_live_json(editor, json_cell_code(body)) if known else []
+    except UserError:
+        return answer
+    left = iter(values)
+    figures = (replace(each, exact=_finite(next(left, None))) if each.expression else each for each in answer.figures)
+    return replace(answer, figures=tuple(figures))
+
+
+def _finite(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 async def _shown(editor: NotebookEditor, findings: Iterable[Finding]) -> tuple[Finding, ...]:

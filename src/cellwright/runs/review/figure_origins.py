@@ -15,7 +15,7 @@ from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.answers.frames import Frame, conversion_functions, frame_cells
 from cellwright.analyst.names import NotebookNames, name_tables
-from cellwright.analyst.profile import ColumnProfile, OddityKind, Profile, TableProfile
+from cellwright.analyst.profile import ColumnProfile, Conversion, Oddity, OddityKind, Profile, TableProfile
 from cellwright.analyst.sections.readers import imports_of
 from cellwright.analyst.sections.text import is_sampled
 from cellwright.data.files import DataFile
@@ -30,13 +30,20 @@ from cellwright.runs.review.units import energy_of, factor, unit_in_name, unit_o
 
 _MAX_TABLES: Final = 6
 _MAX_COLUMNS: Final = 60
+_MAX_LABELS: Final = 400
+_MAX_SHARES: Final = 6
 _NUMBERS: Final = ("integer", "number")
 _DATES: Final = ("date", "datetime")
+_WRITTEN: Final = ("numbers-as-text", "currency-text", "decimal-comma", "percent-text", "mixed-types")
+_HOWS: Final = ("sum", "mean", "median", "min", "max", "count")
+_SHAPES: Final = ("%Y-%m-%d", "%Y-%m", "%Y")
 _LEFT_IN: Final[dict[OddityKind, str]] = {
     "total-rows": "with the total rows ({values}) counted among the others",
     "sentinel": "with {values}, which stands for nothing, taken for a value",
     "duplicate-rows": "with rows counted that stand there twice",
     "mixed-units": "with {values} added up as if they were one unit",
+    "near-duplicate-labels": "with {values} taken for different labels",
+    "mixed-date-formats": "with only those dates read that are written in the commonest way",
 }
 _STEP_SECONDS: Final = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0}
 _LINE: Final = re.compile(r"\b(?:slope|line|regress\w*|fit)\b", re.IGNORECASE)
@@ -92,7 +99,7 @@ async def find_figure_origins(
     goal: str, answer: AnswerText, profile: Profile, data: Sequence[DataFile], profiler: Profiler
 ) -> tuple[Finding, ...]:
     """Findings on figures of the answer. `profile` names files by their targets."""
-    figures = [figure for figure in answer.figures if figure.digits >= MEANINGFUL_DIGITS]
+    figures = [figure for figure in answer.figures if figure.digits >= MEANINGFUL_DIGITS or _is_exact(figure)]
     traps = list(_traps(goal, figures, profile))
     if not figures or not traps:
         return ()
@@ -107,10 +114,26 @@ async def find_figure_origins(
     return tuple(findings.values())
 
 
+def _is_exact(figure: AnswerFigure) -> bool:
+    """Whether so much of it is known that no other aggregate meets it by chance."""
+    return figure.exact is not None and abs(figure.exact - round(figure.exact, 3)) > 1e-7  # noqa: PLR2004
+
+
+def _value(figure: AnswerFigure) -> float:
+    return figure.value if figure.exact is None else figure.exact
+
+
+def _reach(figure: AnswerFigure) -> float:
+    """How far an aggregate may lie off and still be what the notebook has."""
+    return figure.half_unit if figure.exact is None else max(1e-9 * abs(figure.exact), 1e-12)
+
+
 def _finding(trap: _Trap, figure: AnswerFigure, found: Any, answer: AnswerText) -> Finding:
     clean = float(found["clean"])
     instead = f"{clean:,.10g}"
-    says = f"{figure.text} is the {found['name']} in {trap.table.reading.path} {trap.says}; without that it is {instead}."
+    says = (
+        f"{figure.text} is the {found['name']} in {trap.table.reading.path} {trap.says}; without that it is {instead}."
+    )
     return Finding(
         claim=f"The answer says: {answer.text.strip()}",
         found=says,
@@ -138,23 +161,42 @@ def _is_readable(table: TableProfile) -> bool:
 
 def _oddities(table: TableProfile) -> Iterator[_Trap]:
     for kind, says in _LEFT_IN.items():
-        found = [each for each in table.oddities if each.kind == kind and each.severity == "problem"]
-        if kind == "duplicate-rows":
-            found = [each for each in table.oddities if each.kind == kind] if _has_id(table) else []
+        found = [each for each in table.oddities if each.kind == kind and _is_sure(each, table)]
         if not found:
             continue
         values = ", ".join(dict.fromkeys(value for each in found for value in each.values[:3]))
         naive = with_fields(table, oddities=tuple(each for each in table.oddities if each.kind != kind))
         if kind == "mixed-units":
             naive = with_fields(naive, columns=tuple(map(_without_factors, table.columns)))
+        if kind == "mixed-date-formats":
+            naive = with_fields(naive, columns=tuple(map(_with_first_format, table.columns)))
+        is_judged = kind in ("duplicate-rows", "near-duplicate-labels")
         yield _Trap(
             kind=kind,
             says=says.format(values=values or "them"),
             table=table,
             naive=naive,
-            clean=table if kind != "duplicate-rows" else _only_duplicates(table),
-            is_on=kind == "duplicate-rows",
+            clean=_only(kind, table) if is_judged else table,
+            is_on=is_judged,
         )
+    if written := [each.column for each in table.oddities if each.kind in _WRITTEN]:
+        columns = [_as_written(each) if each.name in written else each for each in table.columns]
+        says = f"with the values of {', '.join(dict.fromkeys(written))} left out that are written otherwise than most"
+        naive = with_fields(table, columns=tuple(columns))
+        yield _Trap(kind="lost-rows", says=says, table=table, naive=naive, clean=table)
+
+
+def _is_sure(oddity: Oddity, table: TableProfile) -> bool:
+    """Whether nobody in their right mind would leave it so."""
+    match oddity.kind:
+        case "duplicate-rows":
+            return _has_id(table) or bool(table.shared)
+        case "near-duplicate-labels":
+            return len({re.sub(r"[\W_]", "", value.casefold()) for value in oddity.values}) == 1
+        case "mixed-date-formats":
+            return oddity.severity != "note"
+        case _:
+            return oddity.severity == "problem"
 
 
 def _has_id(table: TableProfile) -> bool:
@@ -166,9 +208,19 @@ def _has_id(table: TableProfile) -> bool:
     )
 
 
-def _only_duplicates(table: TableProfile) -> TableProfile:
-    judged = {"near-duplicate-rows", "negative-where-positive", "outliers", "near-duplicate-labels"}
-    return with_fields(table, oddities=tuple(each for each in table.oddities if each.kind not in judged))
+def _only(kind: OddityKind, table: TableProfile) -> TableProfile:
+    """Without the other things that are a matter of judgement."""
+    judged = {"duplicate-rows", "near-duplicate-rows", "negative-where-positive", "outliers", "near-duplicate-labels"}
+    return with_fields(table, oddities=tuple(each for each in table.oddities if each.kind not in judged - {kind}))
+
+
+def _with_first_format(column: ColumnProfile) -> ColumnProfile:
+    return with_fields(column, conversion=with_fields(column.conversion, formats=column.conversion.formats[:1]))
+
+
+def _as_written(column: ColumnProfile) -> ColumnProfile:
+    """As a plain reading takes it: whatever is no plain number is missing."""
+    return with_fields(column, conversion=Conversion())
 
 
 def _without_factors(column: ColumnProfile) -> ColumnProfile:
@@ -261,7 +313,8 @@ def _program(
     for trap in traps:
         if not names.is_read(trap.table.name):
             continue
-        wanted = _wanted(f"{goal} {answer.text}", goal, trap) | {"figures": [[each.value, each.half_unit] for each in figures]}
+        wanted = _wanted(f"{goal} {answer.text}", goal, trap, is_wide=all(map(_is_exact, figures)))
+        wanted["figures"] = [[_value(each), _reach(each), each.half_unit] for each in figures]
         naive = ([places, *_cells(trap.naive, names)],)
         clean = ([places, *_cells(trap.clean, names)], trap.is_on, list(trap.scaled), trap.factors, trap.weight)
         lines.append(f"    ({naive!r}, {clean!r}, {names.of(trap.table.name).table!r}, {wanted!r}),\n")
@@ -278,24 +331,32 @@ def _cells(table: TableProfile, names: NotebookNames) -> list[str]:
     return ["\n".join(libraries), *functions, *(cell.code for cell in frame_cells(frame, names, used, "repairs"))]
 
 
-def _wanted(words: str, goal: str, trap: _Trap) -> dict[str, Any]:
-    """Which aggregates the goal could mean: columns, labels and groups it speaks of, and how it wants them told."""
+def _wanted(words: str, goal: str, trap: _Trap, *, is_wide: bool) -> dict[str, Any]:
+    """Which aggregates the goal could mean: columns, labels and groups it speaks of, and how it wants them told.
+
+    Where the notebook has the figure to its last digit, every column, group and way will do.
+    """
     table = trap.table
-    measures = [each.name for each in table.columns if each.kind in _NUMBERS and each.meaning in ("measure", "currency")]
-    measures = measures or [each.name for each in table.columns if each.kind in _NUMBERS and each.meaning != "id"]
+    numbers = [each for each in table.columns if each.kind in _NUMBERS]
+    measures = [each.name for each in numbers if each.meaning in ("measure", "currency")]
+    measures = measures or [each.name for each in numbers if each.meaning != "id"]
     spoken = [name for name in measures if is_spoken(name, goal)]
-    groups = [each for each in table.columns if each.kind not in _DATES and each.name not in measures and each.distinct <= 400]
+    groups = [each for each in table.columns if each.kind not in _DATES and each.name not in measures]
+    groups = [each for each in groups if each.distinct <= _MAX_LABELS]
     dates = [each.name for each in table.columns if each.kind in _DATES]
-    hows = aggregates_in(goal)
-    if trap.kind == "other-unit" and any(unit_of(each.unit or "") in ("kW", "W", "MW") for each in table.columns):
-        hows = ["sum", *hows]
+    shapes = _SHAPES if is_wide else moments_in(goal)
     return {
-        "columns": spoken or measures,
-        "hows": list(dict.fromkeys(hows)),
+        "columns": measures if is_wide else spoken or measures,
+        "hows": list(_HOWS) if is_wide else aggregates_in(goal),
         "labels": [(each.name, label) for each in groups for label in spoken_labels(each, words)],
-        "keys": [each.name for each in groups if is_spoken(each.name, goal)],
-        "moments": [(name, shape) for name in dates for shape in moments_in(goal)],
-        "pairs": measures[:6] if _LINE.search(goal) else [],
-        "shares": [(each.name, label.value.strip()) for each in groups for label in each.common[:6]
-                   if trap.weight and each.distinct <= 6],
-    }  # fmt: skip
+        "keys": [each.name for each in groups if is_wide or is_spoken(each.name, goal)],
+        "moments": [(name, shape) for name in dates for shape in shapes],
+        "pairs": measures[:6] if is_wide or _LINE.search(goal) else [],
+        "shares": [
+            (each.name, label.value.strip())
+            for each in groups
+            if each.distinct <= _MAX_SHARES
+            for label in each.common
+            if trap.weight
+        ],
+    }

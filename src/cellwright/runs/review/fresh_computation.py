@@ -29,9 +29,7 @@ async def compute_fresh(profiler: Profiler, data: Sequence[DataFile], code: str)
     try:
         selection = await anyio.to_thread.run_sync(search, [*data])
         with private_directory("review") as nowhere:
-            options = KernelOptions(
-                project=nowhere, files="drop", data=mounts(selection.files), tier=profiler.tier
-            )
+            options = KernelOptions(project=nowhere, files="drop", data=mounts(selection.files), tier=profiler.tier)
             async with profiler.pool.open_notebook(new(nowhere / "review.py"), options) as notebook:
                 whole = f"import marimo as mo\n\nfolder = mo.notebook_dir()\n{code}"
                 ran = await notebook.apply([CreateCell(code=whole)], seconds=_SECONDS)

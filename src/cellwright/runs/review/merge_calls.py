@@ -57,7 +57,7 @@ def merge_findings(document: Document) -> Iterator[Finding]:
                 found="Rows find no partner only because keys are written differently: zeros, spaces or case.",
                 shows=f'{sides}_keys, _others = _left["{left[0]}"].astype(str), _right["{right[0]}"].astype(str)\n'
                 '_level, _known = (_one.str.strip().str.casefold().str.lstrip("0") for _one in (_keys, _others))\n'
-                f"_lost = ~_keys.isin(_others) & _level.isin(_known) & (_level != \"\")\nassert not _lost.any(), {literal(lost)}",
+                f'_lost = ~_keys.isin(_others) & _level.isin(_known) & (_level != "")\nassert not _lost.any(), {literal(lost)}',
                 by="code",
                 kind="lost-rows",
             )

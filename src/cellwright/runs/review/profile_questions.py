@@ -23,6 +23,8 @@ _KINDS: Final[dict[OddityKind, str]] = {
     "duplicate-rows": "duplicate-rows",
 }
 _LONGEST: Final = 300
+_COMMON_NUMBERS: Final = frozenset({0.0, 1.0, -1.0})
+"""They stand in code for many reasons."""
 _FEW_ROWS: Final = ("drop_duplicates", "skipfooter", "nrows")
 _WHOLE_TIME: Final = ("asfreq", "reindex", "date_range", "resample", "period_range")
 _LEVELLING: Final = ("strip", "zfill", "lstrip", "casefold", "lower", "upper", "astype", "to_numeric")
@@ -87,13 +89,15 @@ def _of_table(goal: str, table: TableProfile, cells: Sequence[CellUse], code: st
 
 
 def _is_used(column: str, goal: str, code: str) -> bool:
-    return not column or f'"{column}"' in code or f"'{column}'" in code or f".{column}" in code or is_spoken(column, goal)
+    return (
+        not column or f'"{column}"' in code or f"'{column}'" in code or f".{column}" in code or is_spoken(column, goal)
+    )
 
 
 def _settled(oddity: Oddity, cells: Sequence[CellUse]) -> str:
     """By which cell and how; empty: by none that could be told."""
     values = {value.strip().casefold() for value in oddity.values}
-    numbers = {float(value) for value in values if re.fullmatch(r"-?\d+(?:\.\d+)?", value)}
+    numbers = {float(value) for value in values if re.fullmatch(r"-?\d+(?:\.\d+)?", value)} - _COMMON_NUMBERS
     for cell in cells:
         if named := sorted(values & {text.strip().casefold() for text in cell.strings}):
             return f"{cell.name} names {named[0]!r}"
@@ -133,10 +137,14 @@ def _of_join(
         yield ReviewQuestion(
             kind="many-to-many",
             says=one_line(f"Joining {between} counts rows several times: the keys repeat on both sides.", _LONGEST),
-            settled=f"{validated} validates the join" if validated else _by_call(cells, ("drop_duplicates",), "keeps one"),
+            settled=f"{validated} validates the join"
+            if validated
+            else _by_call(cells, ("drop_duplicates",), "keeps one"),
         )
     if join.needs or join.left_coverage < 1:
-        why = f"unless {' and '.join(join.needs)} are levelled" if join.needs else f"{1 - join.left_coverage:.0%} of keys"
+        why = (
+            f"unless {' and '.join(join.needs)} are levelled" if join.needs else f"{1 - join.left_coverage:.0%} of keys"
+        )
         yield ReviewQuestion(
             kind="lost-rows",
             says=one_line(f"Joining {between} loses rows: {why}.", _LONGEST),
@@ -169,7 +177,11 @@ def _use(cell: Cell) -> CellUse:
             case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
                 calls.add(name)
             case ast.Compare():
-                compared |= {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+                compared |= {
+                    each.value
+                    for each in ast.walk(node)
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                }
             case _:
                 continue
     return CellUse(

@@ -1,4 +1,4 @@
-"""What a goal asks, without how it wants the answer written: decimals, units, and which of the figures to name. Pure."""
+"""What a goal asks, without how it wants the answer written: decimals, units, which figures to name. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Final
 from cellwright.runs.review.units import unit_of
 
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+_DECIMALS: Final = r"(?:with|to|rounded to|at) (?:one|two|three|four|no|\d) decimals?(?: places?)?"
 _PHRASES: Final = re.compile(
-    r",?\s*\b(?:in (?:percent|euros?|dollars?|EUR|USD) )?(?:with|to|rounded to|at) (?:one|two|three|four|no|\d) decimals?"
-    r"(?: places?)?\b|,?\s*\b(?:as an?|in) (?:percent(?:age)?|per cent)\b|,?\s*\band (?:how (?:much|many)|by how much)\b"
-    r"(?: (?:is (?:it|that)|was (?:it|that)))?",
+    rf",?\s*\b{_DECIMALS}\b|,?\s*\b(?:as an?|in) (?:percent(?:age)?|per cent)\b"
+    r"|,?\s*\band (?:how (?:much|many)|by how much)\b(?: (?:is (?:it|that)|was (?:it|that)))?",
     re.IGNORECASE,
 )
+_CURRENCY: Final = re.compile(r",?\s+in (euros?|dollars?|pounds|EUR|USD|GBP)\b", re.IGNORECASE)
+_CURRENCIES: Final = {"euro": "EUR", "dollar": "USD", "pound": "GBP"}
 _UNIT: Final = re.compile(r",?\s+in ([^\W\d_]{1,14})(?=[\s,.?!]|$)")
-_TELLING: Final = frozenset(
+_TELLING: Final = frozenset(  # noqa: SIM905
     """a an and answer as at by decimal decimals each figure figures first four give how in is it its just value places
     most least highest lowest name no number of one only please place point points report round rounded say short state
     tell than that the their then three to two what which with percent percentage euros euro per cent""".split()
@@ -35,6 +37,8 @@ class QuestionWords:
     """The unit it asks for; empty: none."""
     unread: str = ""
     """Sentences that say more than how to write the answer; empty: nothing is left."""
+    currency: str = ""
+    """The currency it asks for."""
     wants_figure: bool = False
     """Of a leader its figure, too."""
 
@@ -45,13 +49,17 @@ def question_words(goal: str) -> QuestionWords:
     first, *others = _SENTENCE.split(text)
     wants = _ASKS_FIGURE.search(text) is not None
     asked = _PHRASES.sub("", first)
-    unit = ""
+    unit = currency = ""
+    if found := _CURRENCY.search(asked):
+        word = found[1].casefold().rstrip("s")
+        currency = _CURRENCIES.get(word, word.upper())
+        asked = asked[: found.start()] + asked[found.end() :]
     if (found := _UNIT.search(asked)) and unit_of(found[1]):
         unit = unit_of(found[1])
         asked = asked[: found.start()] + asked[found.end() :]
     known = _TELLING | _words(first)
     unread = [each for each in others if not _words(each) <= known]
-    return QuestionWords(words=asked, unit=unit, unread=" ".join(unread), wants_figure=wants)
+    return QuestionWords(words=asked, unit=unit, currency=currency, unread=" ".join(unread), wants_figure=wants)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -27,7 +27,8 @@ from cellwright.runs.review.fresh_computation import compute_fresh
 from cellwright.runs.review.question_words import QuestionWords, question_words
 from cellwright.runs.review.units import unit_in_name, unit_of
 
-_KINDS: Final = frozenset({"figure", "share", "ranking", "groups", "trend"})
+_KINDS: Final = frozenset({"figure", "share", "ranking", "groups", "trend", "relation"})
+_COURSES: Final = ("trend", "relation")
 _MOST_SWITCHES: Final = 4
 _MOST_LABELS: Final = 60
 _PROGRAM: Final = """
@@ -38,7 +39,7 @@ _warnings.simplefilter("ignore")
 
 
 class _Widgets:
-    """Widgets nobody turns: each has the value it begins with."""
+    # Widgets nobody turns: each has the value it begins with.
 
     def dictionary(self, elements):
         return _Namespace(value={_name: _element.value for _name, _element in elements.items()})
@@ -56,7 +57,8 @@ CASES]:
     _result = _names["result"]
     _found = {"figure": None, "labels": [], "p": None, "course": None}
     if "is_certain" in _of:
-        _found["course"] = [bool(_names["is_certain"]), float(_names["first"]), float(_names["second"])]
+        _halves = [_names["first"], _names["second"]] if "first" in _names else [0.0, _result]
+        _found["course"] = [bool(_names["is_certain"]), *map(float, _halves)]
     elif hasattr(_result, "items"):
         _found["labels"] = [[str(_label), float(_value)] for _label, _value in _result.items()][:MOST_LABELS]
         if _of:
@@ -182,11 +184,15 @@ def read_for_second(goal: str, profile: Profile, data: Sequence[DataFile]) -> Re
             continue
         frame = frame or answer.frame
         cases += _cases(variant, answer, profile, names)
-    if frame is None or frame.is_sampled:
+    if frame is None or not cases:
+        return NotComputed(why="The goal asks for no single figure and no leader.")
+    if frame.is_sampled:
         return NotComputed(why="Only a sample of the data would be read.")
     measure = measure_of(question, frame)
     assert measure is not None
     record = measure.record
+    if words.currency and record and record.unit and record.unit != words.currency:
+        return NotComputed(why=f"The data is in {record.unit}, and the goal asks for {words.currency}.")
     unit = (unit_of(record.unit) or unit_in_name(record.name)) if record else ""
     return ReadGoal(
         words=words,
@@ -211,12 +217,14 @@ def _variants(question: Question) -> Iterator[Question]:
 
 def _cases(question: Question, answer: Answer, profile: Profile, names: NotebookNames) -> Iterator[_Case]:
     notebook = short_notebook(answer.story, answer.frame, names, profile)
-    targets = ("result", "is_certain") if question.kind == "trend" else ("result",)
-    cells = _needed([*notebook.data, *notebook.answer], targets)
+    is_course = question.kind in _COURSES
+    cells = _needed([*notebook.data, *notebook.answer], ("result", "is_certain") if is_course else ("result",))
+    if not cells:
+        return
     judged = judged_repairs(answer.frame, answer.story.columns)
     switches = [switch_name(table, repair, answer.frame) for table, repair in judged]
     said = doubts(answer.frame, answer.story.columns)
-    columns = ("is_certain",) if question.kind == "trend" else _tested(question, answer)
+    columns = ("is_certain",) if is_course else _tested(question, answer)
     for chosen in _choices(switches):
         yield _Case(
             cells=cells,
@@ -246,12 +254,14 @@ def _tested(question: Question, answer: Answer) -> tuple[str, ...]:
 
 
 def _needed(cells: Sequence[CellDraft], targets: Sequence[str]) -> tuple[str, ...]:
-    """The code of the cells that these variables need, in an order in which they can run."""
+    """The code of the cells that these variables need, in an order in which they can run; none where one is missing."""
     kept = [cell for cell in cells if not cell.at_start and not cell.shows and cell.name != REPAIRS]
     document = Document(cells=tuple(Cell(id=CellId(f"c{at}"), code=cell.code) for at, cell in enumerate(kept)))
     nodes = graph(document).nodes
     owner = {name: cell for cell, node in nodes.items() for name in node.defs}
     ordered: list[CellId] = []
+    if not owner.keys() >= set(targets):
+        return ()
 
     def add(cell: CellId) -> None:
         if cell in ordered:

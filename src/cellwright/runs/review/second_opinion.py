@@ -25,9 +25,17 @@ _SUPERLATIVE: Final = re.compile(
     r"\b(?:most|highest|largest|greatest|best|longest|tallest|dearest|biggest|more|higher|larger|longer|first|leads?)\b",
     re.IGNORECASE,
 )
-_NONE: Final = re.compile(r"\b(?:no|not|without|nor|cannot)\b[^.;]{0,60}\b(?:trend|change|difference|differ)", re.IGNORECASE)
+_INFERIOR: Final = re.compile(
+    r"\b(?:less|least|lower|lowest|fewer|fewest|smaller|smallest|shorter|shortest|worse|worst|behind|below)\b",
+    re.IGNORECASE,
+)
+_NONE: Final = re.compile(
+    r"\b(?:no|not|without|nor|cannot)\b[^.;]{0,60}\b(?:trend|change|differen|differ|relat|correlat|connect|together)", re.IGNORECASE
+)
 _RISE: Final = re.compile(r"\b(?:ris(?:es?|ing|en)|rose|increas\w+|gr(?:ow\w*|ew)|climb\w*)\b", re.IGNORECASE)
-_FALL: Final = re.compile(r"\b(?:fall(?:s|ing|en)?|fell|decreas\w+|declin\w+|drop(?:s|ped)?|shr[aiu]nk\w*)\b", re.IGNORECASE)
+_FALL: Final = re.compile(
+    r"\b(?:fall(?:s|ing|en)?|fell|decreas\w+|declin\w+|drop(?:s|ped)?|shr[aiu]nk\w*)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +71,15 @@ def _of_figure(answer: AnswerText, second: SecondFigure) -> SecondOpinion:
             return _agrees(second, reading, _shown(reading.figure or 0.0))
     figure = second.readings[0].figure or 0.0
     if second.words.unit and not second.unit:
-        return _not_computed(f"in which unit the data has it is not known; computed as it stands it is {_shown(figure)}")
+        return _not_computed(
+            f"in which unit the data has it is not known; computed as it stands it is {_shown(figure)}"
+        )
     expected, figures = _comparable(answer.figures, second, figure)
     if expected is None:
         return _not_computed("the answer is in a unit that the data is not in")
-    return _differs(answer, second, _shown(expected), comparing_code(figures, expected, _message(second, expected), answer))
+    return _differs(
+        answer, second, _shown(expected), comparing_code(figures, expected, _message(second, expected), answer)
+    )
 
 
 def _agreeing(figures: Sequence[AnswerFigure], second: SecondFigure, computed: float) -> bool:
@@ -114,24 +126,36 @@ def _of_leader(answer: AnswerText, second: SecondFigure) -> SecondOpinion:
     if not all(re.search(r"[^\W\d_]{2}", label) or _is_moment(label) for label in labels):
         return _not_computed("the groups have no names that words could be told from")
     named = [label for label in labels if _is_named(label, answer.text)]
+    first = _first_named(named, answer.text) if named else ""
     leaders = {_leader(second, reading): reading for reading in reversed(readings)}
-    default = readings[0]
-    agreed = [leaders[label] for label in named if label in leaders]
-    if agreed and (len(named) == 1 or _first_named(named, answer.text) in leaders or second.question.kind == "groups"):
-        return _with_its_figure(answer, second, agreed)
-    if agreed:
+    if first in leaders:
+        return _with_its_figure(answer, second, [leaders[first]])
+    is_ranking = second.question.kind == "ranking"
+    is_turned = _INFERIOR.search(answer.text) is not None and not second.question.is_lowest
+    is_claimed = bool(named) and (is_ranking or _SUPERLATIVE.search(answer.text) is not None)
+    if any(label in leaders for label in named) and (is_turned or not is_claimed):
         return _not_computed("the answer names several of the groups")
-    best = _leader(second, default)
-    is_claimed = bool(named) and (second.question.kind == "ranking" or _SUPERLATIVE.search(answer.text) is not None)
-    is_missed = not named and (second.question.kind == "ranking" or (default.p is not None and default.p < _CERTAIN))
-    if _NONE.search(answer.text) and not is_claimed and second.question.kind == "groups":
-        is_missed = False
-    if not (is_claimed or is_missed):
+    default = readings[0]
+    is_certain = default.p is not None and default.p < _CERTAIN
+    is_missed = not named and (is_ranking or (is_certain and not _NONE.search(answer.text)))
+    if not (is_claimed or is_missed) or (is_turned and named):
         return _not_computed("the answer claims no leader")
+    best = _leader(second, default)
     value = dict(default.labels)[best]
     says = f"Computed from {_files(second)}, {best} comes first, by {second.computed_as} ({_shown(value)})."
-    code = f"_said = {answer.code}\nassert {literal(best.casefold())} in _said.casefold(), {literal(says)}"
-    return _differs(answer, second, f"{best} ({_shown(value)})", code)
+    return _differs(answer, second, f"{best} ({_shown(value)})", _leader_code(answer, labels, best, says))
+
+
+def _leader_code(answer: AnswerText, labels: Sequence[str], best: str, says: str) -> str:
+    """Python that asserts that of all groups the best is named first."""
+    forms = sorted((form for label in labels for form in _forms(label)), key=len, reverse=True)
+    pattern = rf"(?<!\w)(?:{'|'.join(re.escape(form) for form in forms)})(?!\w)"
+    return (
+        "import re as _re\n\n"
+        f"_said = {answer.code}\n"
+        f"_named = [_one.casefold() for _one in _re.findall({pattern!r}, _said, _re.IGNORECASE)]\n"
+        f"assert _named[:1] and _named[0] in {[form.casefold() for form in _forms(best)]!r}, {literal(says)}"
+    )
 
 
 def _with_its_figure(answer: AnswerText, second: SecondFigure, agreed: Sequence[FigureReading]) -> SecondOpinion:
@@ -191,19 +215,19 @@ def _of_course(answer: AnswerText, second: SecondFigure, course: tuple[bool, flo
     is_certain, first, last = course
     claims_none = _NONE.search(answer.text) is not None
     claims = [word for word, pattern in (("rises", _RISE), ("falls", _FALL)) if pattern.search(answer.text)]
-    came = ("rises" if last > first else "falls") if is_certain else "shows no certain trend"
+    came = ("rises" if last > first else "falls") if is_certain else "has no certain trend"
     change = f" ({last / first - 1:+.1%} from the first half of the time to the second)" if first else ""
     says = f"Computed from {_files(second)}, {second.computed_as} {came}{change}."
     is_refuted = not is_certain and len(claims) == 1 and not claims_none and re.search(r"p\s*[<=]", answer.text)
     if is_certain and claims_none and not claims:
         code = f"_said = {answer.code}\nassert {literal(came[:4])} in _said.casefold(), {literal(says)}"
-        return _differs(answer, second, came, code)
+        return _differs(answer, second, f"a course that {came}", code)
     if is_certain and claims in (["rises"], ["falls"]) and claims != [came] and not claims_none:
         code = f"_said = {answer.code}\nassert {literal(came[:4])} in _said.casefold(), {literal(says)}"
-        return _differs(answer, second, came, code)
+        return _differs(answer, second, f"a course that {came}", code)
     if is_refuted:
         code = f'_said = {answer.code}\nassert "no" in _said.casefold().split(), {literal(says)}'
-        return _differs(answer, second, came, code)
+        return _differs(answer, second, f"a course that {came}", code)
     if (is_certain and came in claims) or (not is_certain and claims_none):
         return SecondOpinion(status="agrees", says=f"Computed twice, independently. {says}")
     return _not_computed("the answer claims no course that could be compared")
@@ -238,7 +262,7 @@ def _message(second: SecondFigure, expected: float) -> str:
 
 
 def _files(second: SecondFigure) -> str:
-    return " and ".join(second.files[:3])
+    return " and ".join(dict.fromkeys(second.files[:3]))
 
 
 def _shown(value: float) -> str:

@@ -13,8 +13,8 @@ _FACTORS: Final[dict[str, tuple[str, float, str]]] = {
     "cm": ("length", 1e-2, "centimetre centimeter"), "m": ("length", 1, "metre meter"),
     "km": ("length", 1e3, "kilometre kilometer"), "mi": ("length", 1609.344, "mile"),
     "W": ("power", 1, "watt"), "kW": ("power", 1e3, "kilowatt"), "MW": ("power", 1e6, "megawatt"),
-    "Wh": ("energy", 1, ""), "kWh": ("energy", 1e3, ""), "MWh": ("energy", 1e6, ""), "ml": ("volume", 1e-3, "millilitre"),
-    "l": ("volume", 1, "litre liter"), "B": ("size", 1, "byte"), "kB": ("size", 1e3, "KB kilobyte"),
+    "Wh": ("energy", 1, ""), "kWh": ("energy", 1e3, ""), "MWh": ("energy", 1e6, ""),
+    "ml": ("volume", 1e-3, "millilitre milliliter"), "l": ("volume", 1, "litre liter"), "B": ("size", 1, "byte"), "kB": ("size", 1e3, "KB kilobyte"),
     "MB": ("size", 1e6, "megabyte"), "GB": ("size", 1e9, "gigabyte"),
 }  # fmt: skip
 """Each unit's kind, its size in that kind's own measure, and its words."""
@@ -24,13 +24,15 @@ _WORDS: Final = {
     for word in words.split()
     for spelt in (word, word.casefold(), f"{word.casefold()}s")
 } | {unit: unit for unit in _FACTORS}
+_LOWERED: Final = {unit.casefold(): unit for unit in _FACTORS if len(unit) > 1}
+"""As columns' names have them: `power_kw`."""
 _SUFFIX: Final = re.compile(r"(?:^|[_ .(])([A-Za-z]+)\)?$")
 
 
 def unit_of(word: str) -> str:
     """The unit that a word names: `minutes` is `min`; empty: none that is known."""
     plain = word.strip().rstrip(".,;:!?")
-    return _WORDS.get(plain) or _WORDS.get(plain.casefold(), "")
+    return _WORDS.get(plain) or _WORDS.get(plain.casefold()) or _LOWERED.get(plain.casefold(), "")
 
 
 def unit_in_name(column: str) -> str:
