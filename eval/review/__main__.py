@@ -1,6 +1,6 @@
-"""`python -m eval.review [NAME …] [--half seen|held-out|all] [--json] [--write DIR]`: both notebooks of each task, reviewed.
+"""`python -m eval.review [NAME …] [--half seen|held-out|all] [--json] [--write DIR]`: each task's notebooks, reviewed.
 
-By code alone. Caught: a finding whose code fails in the wrong notebook. A false alarm: such a finding in its right twin.
+By code alone. Caught: a finding whose code fails in the wrong notebook. False alarm: such a one in its right twin.
 """
 
 from __future__ import annotations

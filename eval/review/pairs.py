@@ -1,4 +1,4 @@
-"""A task's right and wrong solution as plain marimo notebooks over its data, and the answer as an agent would hand it in.
+"""A task's right and wrong solution as marimo notebooks over its data, and the answer as an agent would hand it in.
 
 Functions of the solution become cells: what they return is a variable, what they read stands there for all to see.
 """
@@ -13,7 +13,7 @@ import inspect
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from eval.task import Task, read_tasks
@@ -189,7 +189,7 @@ class _Solution:
 
     def _helpers(self, work: Sequence[str]) -> Iterator[str]:
         """Functions and constants that the cells use, in the order of need."""
-        done, queue = set[str](), [name for name in self.kept]
+        done, queue = set[str](), list(self.kept)
         texts: list[str] = []
         while queue:
             name = queue.pop()
@@ -381,7 +381,8 @@ def _reading(data: str, taken: set[str]) -> str:
         return (
             "import sqlite3 as _sqlite3\n\n"
             f"with _sqlite3.connect({place}) as _database:\n"
-            "    _names = [_row[0] for _row in _database.execute(\"select name from sqlite_master where type='table'\")]\n"
+            "    _listed = _database.execute(\"select name from sqlite_master where type='table'\")\n"
+            "    _names = [_row[0] for _row in _listed]\n"
             f'    {name} = {{_name: pd.read_sql(f"select * from {{_name}}", _database) for _name in _names}}'
         )
     return f"{name} = {_READERS.get(path.suffix, 'pd.read_csv({path})').format(path=place)}"

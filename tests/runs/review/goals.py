@@ -132,7 +132,8 @@ GOALS = (
         make=_orders,
         data=("orders.csv",),
         read=_ORDERS,
-        compute='by_region = orders.groupby("region")["revenue"].sum()\nbest, most = by_region.idxmax(), by_region.max()',
+        compute='by_region = orders.groupby("region")["revenue"].sum()\n'
+        "best, most = by_region.idxmax(), by_region.max()",
         template="{best}, with {most:.2f}.",
         wrong_reads={"off by a row": f"{_ORDERS}\norders = orders.drop(orders.groupby('region').head(1).index)"},
         wrong_computes={
@@ -149,7 +150,8 @@ GOALS = (
         compute='days = orders.loc[orders["region"] == "South", "delivery_days"].mean()',
         template="{days:.1f} days.",
         wrong_computes={
-            "off by a row": 'days = orders.loc[orders["region"] == "South", "delivery_days"].nlargest(99).iloc[1:].mean()'
+            "off by a row": 'south = orders.loc[orders["region"] == "South", "delivery_days"]\n'
+            "days = south.nlargest(99).iloc[1:].mean()"
         },
     ),
     AnsweredGoal(
@@ -226,7 +228,8 @@ GOALS = (
         compute='march = orders.loc[orders["ordered_on"].dt.month == 3, "revenue"].sum()',
         template="In March it was {march:.2f}.",
         wrong_computes={
-            "off by a row": 'march = orders.loc[orders["ordered_on"].between("2025-03-02", "2025-03-30"), "revenue"].sum()',
+            "off by a row": 'days = orders["ordered_on"].between("2025-03-02", "2025-03-30")\n'
+            'march = orders.loc[days, "revenue"].sum()',
             "rounded too early": 'march = orders.loc[orders["ordered_on"].dt.month == 3, "revenue"].round().sum()',
         },
     ),

@@ -25,7 +25,9 @@ def test_numbers_are_read_with_unit_and_exactness(answer: str, expected: list[tu
 
 
 def test_a_figure_knows_the_variable_it_comes_from() -> None:
-    read = read_answer("West, with 1,236.28, that is 39.2%.", "{best}, with {by[West].total:,.2f}, that is {share:.1%}.")
+    read = read_answer(
+        "West, with 1,236.28, that is 39.2%.", "{best}, with {by[West].total:,.2f}, that is {share:.1%}."
+    )
     assert [(one.text, one.expression) for one in read.figures] == [
         ("1,236.28", "float(by['West'].total)"),
         ("39.2", "float(share) * 100"),
@@ -49,8 +51,8 @@ def test_the_code_asserts_over_the_notebooks_variable_as_exactly_as_is_printed()
 
 
 def test_the_words_of_an_answer_are_computed_again_from_the_notebooks_variables() -> None:
-    answer = read_answer('"West" {takes} most: 12.', '"{best}" {{takes}} most: {most}.')
-    assert eval(answer.code, {"best": "East", "most": 7}) == '"East" {{takes}} most: 7.'
+    answer = read_answer('"West" takes } most: 12.', '"{best}" takes } most: {most}.')
+    assert eval(answer.code, {"best": "East", "most": 7}) == '"East" takes } most: 7.'
     plain = read_answer("The market takes 17 of 20.", "")
     code = comparing_code(plain.figures, 18.0, "18", plain)
     with pytest.raises(AssertionError, match="18"):

@@ -27,7 +27,9 @@ async def test_a_right_notebook_has_no_finding_and_is_left_as_it_was(pool: Kerne
         before = notebook.editor.notebook.document
         came = await notebook.review(_MEAN.goal, _MEAN.template)
         assert (came.findings, came.questions) == ((), ())
-        assert came.second.says.startswith("Computed twice, independently: the mean of revenue in orders.csv gives 52.5")
+        assert came.second.says.startswith(
+            "Computed twice, independently: the mean of revenue in orders.csv gives 52.5"
+        )
         assert notebook.editor.notebook.document is before
         await notebook.replace(1, 'mean = orders["revenue"].round(0).mean()')
         wrong = await notebook.review(_MEAN.goal, _MEAN.template)

@@ -11,7 +11,9 @@ from cellwright.runs.review.merge_calls import merge_calls, merge_findings
 
 
 def _document(*codes: str) -> Document:
-    return Document(cells=tuple(Cell(id=CellId(f"c{at}"), code=code, name=f"cell{at}") for at, code in enumerate(codes)))
+    return Document(
+        cells=tuple(Cell(id=CellId(f"c{at}"), code=code, name=f"cell{at}") for at, code in enumerate(codes))
+    )
 
 
 def _failing(document: Document, **names: object) -> list[str]:

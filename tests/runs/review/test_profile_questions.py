@@ -17,7 +17,9 @@ _PARCELS = next(asked for asked in GOALS if asked.id == "mixed_units")
 
 
 def _document(*codes: str) -> Document:
-    return Document(cells=tuple(Cell(id=CellId(f"c{at}"), code=code, name=f"cell{at}") for at, code in enumerate(codes)))
+    return Document(
+        cells=tuple(Cell(id=CellId(f"c{at}"), code=code, name=f"cell{at}") for at, code in enumerate(codes))
+    )
 
 
 def test_a_total_among_the_rows_is_open_until_a_cell_names_it(tmp_path: Path) -> None:

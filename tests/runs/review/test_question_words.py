@@ -11,7 +11,10 @@ from cellwright.runs.review.question_words import QuestionWords, question_words
     ("goal", "expected"),
     [
         ("What is the mean price? One decimal.", QuestionWords(words="What is the mean price?")),
-        ("What is the mean price? Give the figure with two decimals.", QuestionWords(words="What is the mean price?")),
+        (
+            "What is the mean price? Give the figure with two decimals.",
+            QuestionWords(words="What is the mean price?", wants_figure=True),
+        ),
         ("What is the total weight in kg?", QuestionWords(words="What is the total weight?", unit="kg")),
         (
             "What is the total, in euros with two decimals?",

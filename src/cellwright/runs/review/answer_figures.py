@@ -1,4 +1,4 @@
-"""The figures of an answer: what is printed, how exactly, in which unit, and which variable of the notebook it is. Pure."""
+"""The figures of an answer: how exactly each is printed, its unit, and which variable of the notebook it is. Pure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class AnswerText:
 
     @property
     def code(self) -> str:
-        """Python that gives the answer's words from the notebook's variables; its words themselves where it has none."""
+        """Python that gives the answer from the notebook's variables; where it has none, its own words."""
         fields = list(_FIELD.finditer(self.template))
         if not fields:
             return literal(self.text)

@@ -1,4 +1,4 @@
-"""What code alone can say of a notebook and its answer: findings that fail in it, questions of the data, a second figure."""
+"""What code alone can say of a notebook and its answer: findings, questions of the data, a second opinion."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ async def find_figure_origins(
 
 def _is_exact(figure: AnswerFigure) -> bool:
     """Whether so much of it is known that no other aggregate meets it by chance."""
-    return figure.exact is not None and abs(figure.exact - round(figure.exact, 3)) > 1e-7  # noqa: PLR2004
+    return figure.exact is not None and abs(figure.exact - round(figure.exact, 3)) > 1e-7
 
 
 def _value(figure: AnswerFigure) -> float:

@@ -1,4 +1,4 @@
-"""Joins that a notebook's cells make with pandas, and code that shows where one counts rows twice or loses them. Pure."""
+"""Joins that a notebook makes with pandas, and code that shows where one counts rows twice or loses them. Pure."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def merge_findings(document: Document) -> Iterator[Finding]:
             yield Finding(
                 claim=said,
                 found="Rows find no partner only because keys are written differently: zeros, spaces or case.",
-                shows=f'{sides}_keys, _others = _left["{left[0]}"].astype(str), _right["{right[0]}"].astype(str)\n'
+                shows=f"{sides}_keys, _others = _left[{literal(left[0])}].astype(str), _right[{literal(right[0])}].astype(str)\n"
                 '_level, _known = (_one.str.strip().str.casefold().str.lstrip("0") for _one in (_keys, _others))\n'
-                f'_lost = ~_keys.isin(_others) & _level.isin(_known) & (_level != "")\nassert not _lost.any(), {literal(lost)}',
+                '_lost = ~_keys.isin(_others) & _level.isin(_known) & (_level != "")\n'
+                f"assert not _lost.any(), {literal(lost)}",
                 by="code",
                 kind="lost-rows",
             )

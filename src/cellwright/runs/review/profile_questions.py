@@ -1,4 +1,4 @@
-"""Questions that the data of a goal raises, and by which cell of a notebook each is settled. No model is asked. Pure."""
+"""Questions that the data of a goal raises, and by which cell of a notebook each is settled. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEVELLING: Final = ("strip", "zfill", "lstrip", "casefold", "lower", "upper", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellUse:
-    """What a cell's code says: the strings and numbers in it, what it calls, which columns it holds against something."""
+    """What a cell's code says: its strings and numbers, what it calls, which columns it compares."""
 
     name: str
     code: str

@@ -18,11 +18,13 @@ _PHRASES: Final = re.compile(
 _CURRENCY: Final = re.compile(r",?\s+in (euros?|dollars?|pounds|EUR|USD|GBP)\b", re.IGNORECASE)
 _CURRENCIES: Final = {"euro": "EUR", "dollar": "USD", "pound": "GBP"}
 _UNIT: Final = re.compile(r",?\s+in ([^\W\d_]{1,14})(?=[\s,.?!]|$)")
-_TELLING: Final = frozenset(  # noqa: SIM905
-    """a an and answer as at by decimal decimals each figure figures first four give how in is it its just value places
-    most least highest lowest name no number of one only please place point points report round rounded say short state
-    tell than that the their then three to two what which with percent percentage euros euro per cent""".split()
-)
+_TELLING: Final = frozenset({
+    "a", "an", "and", "answer", "as", "at", "by", "cent", "decimal", "decimals", "each", "euro", "euros", "figure",
+    "figures", "first", "four", "give", "highest", "how", "in", "is", "it", "its", "just", "least", "lowest", "most",
+    "name", "no", "number", "of", "one", "only", "per", "percent", "percentage", "place", "places", "please", "point",
+    "points", "report", "round", "rounded", "say", "short", "state", "tell", "than", "that", "the", "their", "then",
+    "three", "to", "two", "value", "what", "which", "with",
+})  # fmt: skip
 """Words of a sentence that says only how the answer is to be written."""
 _ASKS_FIGURE: Final = re.compile(r"\bhow (?:much|many)\b|\b(?:its|their|the) \w+ with \w+ decimals?\b", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""What the analyst's own reading of a goal comes to, computed from the raw files in a fresh kernel. Strict: it declines."""
+"""What the analyst's strict reading of a goal comes to, computed from the raw files in a fresh kernel."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ _INFERIOR: Final = re.compile(
     re.IGNORECASE,
 )
 _NONE: Final = re.compile(
-    r"\b(?:no|not|without|nor|cannot)\b[^.;]{0,60}\b(?:trend|change|differen|differ|relat|correlat|connect|together)", re.IGNORECASE
+    r"\b(?:no|not|without|nor|cannot)\b[^.;]{0,60}\b(?:trend|change|differen|differ|relat|correlat|connect|together)",
+    re.IGNORECASE,
 )
 _RISE: Final = re.compile(r"\b(?:ris(?:es?|ing|en)|rose|increas\w+|gr(?:ow\w*|ew)|climb\w*)\b", re.IGNORECASE)
 _FALL: Final = re.compile(

@@ -14,7 +14,8 @@ _FACTORS: Final[dict[str, tuple[str, float, str]]] = {
     "km": ("length", 1e3, "kilometre kilometer"), "mi": ("length", 1609.344, "mile"),
     "W": ("power", 1, "watt"), "kW": ("power", 1e3, "kilowatt"), "MW": ("power", 1e6, "megawatt"),
     "Wh": ("energy", 1, ""), "kWh": ("energy", 1e3, ""), "MWh": ("energy", 1e6, ""),
-    "ml": ("volume", 1e-3, "millilitre milliliter"), "l": ("volume", 1, "litre liter"), "B": ("size", 1, "byte"), "kB": ("size", 1e3, "KB kilobyte"),
+    "ml": ("volume", 1e-3, "millilitre milliliter"), "l": ("volume", 1, "litre liter"),
+    "B": ("size", 1, "byte"), "kB": ("size", 1e3, "KB kilobyte"),
     "MB": ("size", 1e6, "megabyte"), "GB": ("size", 1e9, "gigabyte"),
 }  # fmt: skip
 """Each unit's kind, its size in that kind's own measure, and its words."""
@@ -36,7 +37,7 @@ def unit_of(word: str) -> str:
 
 
 def unit_in_name(column: str) -> str:
-    """The unit at the end of a column's name: `waited_seconds`; of one letter only where it stands apart."""
+    """The unit at the end of a column's name: `waited_seconds`; empty: none."""
     found = _SUFFIX.search(column)
     return unit_of(found[1]) if found and found[1] != column else ""
 
