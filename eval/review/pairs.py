@@ -99,11 +99,11 @@ class _Solution:
                     functions[name] = node
                 case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                     constants[name] = node
-                case ast.Import(names=names) | ast.ImportFrom(names=names):
-                    for each in names:
-                        imports[each.asname or each.name] = _LIBRARIES.get(
-                            each.asname or each.name, ast.unparse(type(node)(**{**vars(node), "names": [each]}))
-                        )
+                case ast.Import(names=names):
+                    imports |= {each.asname or each.name: f"import {ast.unparse(each)}" for each in names}
+                case ast.ImportFrom(module=str(module), names=names):
+                    origin = f"from {module} import"
+                    imports |= {each.asname or each.name: f"{origin} {ast.unparse(each)}" for each in names}
                 case _:
                     continue
         return cls(functions=functions, constants=constants, imports=imports)
@@ -135,7 +135,7 @@ class _Solution:
             work.append(_chart(task))
         helpers = list(self._helpers(work))
         code = "\n".join([*helpers, *work])
-        imports = [line for name, line in {**_LIBRARIES, **self.imports}.items() if _uses(code, name)]
+        imports = [line for name, line in {**self.imports, **_LIBRARIES}.items() if _uses(code, name)]
         shown = template.replace('"', "'") if "{" in template else template
         return SolutionNotebook(
             task=task,

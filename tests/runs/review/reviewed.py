@@ -11,7 +11,7 @@ from cellwright.app.notebooks import open_notebook
 from cellwright.data.files import DataFile, parse_data
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
-from cellwright.notebook.edits import UpdateCell
+from cellwright.notebook.edits import EditCell
 from cellwright.runs.review.code_review import CodeReview, review_by_code
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -31,7 +31,7 @@ class ReviewedNotebook:
     async def replace(self, place: int, code: str) -> None:
         """Other code in the cell of this place, those that every notebook has not counted."""
         cell = self.editor.notebook.document.cells[place + len(_FIRST)]
-        edit = UpdateCell(cell=cell.id, base_version=cell.version, code=code)
+        edit = EditCell(cell=cell.id, base_version=cell.version, code=code)
         came = await self.editor.apply([edit], key=f"test/{cell.id}-{cell.version}")
         assert came.observation.is_ok, came.observation
 

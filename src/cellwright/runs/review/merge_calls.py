@@ -55,7 +55,8 @@ def merge_findings(document: Document) -> Iterator[Finding]:
             yield Finding(
                 claim=said,
                 found="Rows find no partner only because keys are written differently: zeros, spaces or case.",
-                shows=f"{sides}_keys, _others = _left[{literal(left[0])}].astype(str), _right[{literal(right[0])}].astype(str)\n"
+                shows=f"{sides}_keys = _left[{literal(left[0])}].astype(str)\n"
+                f"_others = _right[{literal(right[0])}].astype(str)\n"
                 '_level, _known = (_one.str.strip().str.casefold().str.lstrip("0") for _one in (_keys, _others))\n'
                 '_lost = ~_keys.isin(_others) & _level.isin(_known) & (_level != "")\n'
                 f"assert not _lost.any(), {literal(lost)}",
