@@ -377,6 +377,13 @@ def _reading(data: str, taken: set[str]) -> str:
     place = f'folder / "{data}"'
     if not path.suffix:
         return f'{name} = pd.concat([pd.read_csv(_path) for _path in sorted(({place}).glob("*.csv"))])'
+    if path.suffix == ".duckdb":
+        return (
+            "import duckdb as _duckdb\n\n"
+            f"with _duckdb.connect(str({place}), read_only=True) as _database:\n"
+            '    _names = [_row[0] for _row in _database.execute("show tables").fetchall()]\n'
+            f'    {name} = {{_name: _database.execute(f"select * from {{_name}}").df() for _name in _names}}'
+        )
     if path.suffix in (".db", ".sqlite"):
         return (
             "import sqlite3 as _sqlite3\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ _GROUPS = FigureReading(labels=(("night", 9.1), ("evening", 6.2), ("day", 6.0)),
         ("Longest at the evening desk, before night.", "differs"),
         ("Minutes rise with repeats.", "differs"),
         ("The day desk is shortest, night longest.", "not computed"),
-        ("They do not differ.", "not computed"),
+        ("They do not differ.", "differs"),
         ("Day and night are alike.", "not computed"),
     ],
 )
@@ -107,3 +108,38 @@ def test_months_are_known_by_their_names() -> None:
     months = FigureReading(labels=(("2025-03", 9.0), ("2025-01", 4.0)))
     assert second_opinion(read_answer("March 2025 was best."), _second("ranking", months)).status == "agrees"
     assert second_opinion(read_answer("It was January."), _second("ranking", months)).status == "differs"
+
+
+def test_that_groups_do_not_differ_may_be_said_where_rows_are_of_the_same_things() -> None:
+    second = _second("groups", _GROUPS)
+    assert (
+        second_opinion(read_answer("They do not differ."), replace(second, is_repeated=True)).status == "not computed"
+    )
+    uncertain = _second("groups", replace(_GROUPS, p=0.01))
+    assert second_opinion(read_answer("They do not differ."), uncertain).status == "not computed"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("It changed in March 2025.", "agrees"),
+        ("It changed on 2025-03-20.", "agrees"),
+        ("It changed in July 2025.", "differs"),
+        ("It rose.", "not computed"),
+    ],
+)
+def test_the_day_of_a_step_is_compared_where_the_goal_asks_when(answer: str, status: str) -> None:
+    second = _second("trend", FigureReading(course=(True, 10.0, 14.0), step="2025-03-03"))
+    second = replace(second, words=QuestionWords(words="When did the level change?"))
+    opinion = second_opinion(read_answer(answer, "{said}"), second)
+    assert opinion.status == status
+    assert opinion.finding is None or _fails(opinion.finding.shows, said=answer)
+
+
+def test_a_certain_relation_must_not_be_denied() -> None:
+    second = _second("relation", FigureReading(course=(True, 0.0, 0.7)))
+    assert second_opinion(read_answer("The larger the one, the larger the other."), second).status == "agrees"
+    denied = second_opinion(read_answer("They are not related.", "{said}"), second)
+    assert denied.finding is not None
+    assert _fails(denied.finding.shows, said="They are not related.")
+    assert not _fails(denied.finding.shows, said="They go together.")

@@ -41,6 +41,8 @@ _LEFT_IN: Final[dict[OddityKind, str]] = {
     "total-rows": "with the total rows ({values}) counted among the others",
     "sentinel": "with {values}, which stands for nothing, taken for a value",
     "duplicate-rows": "with rows counted that stand there twice",
+    "near-duplicate-rows": "with rows counted that stand there twice, written a little differently",
+    "repeated-header": "with lines counted that repeat the header",
     "mixed-units": "with {values} added up as if they were one unit",
     "near-duplicate-labels": "with {values} taken for different labels",
     "mixed-date-formats": "with only those dates read that are written in the commonest way",
@@ -55,22 +57,28 @@ from types import SimpleNamespace as _Namespace
 _warnings.simplefilter("ignore")
 
 
-def _table(cells, variable, is_on, scaled):
+def _table(cells, variable, as_read, is_on, scaled, dates, others=()):
     names = {"mo": mo, "folder": folder, "repairs": _Namespace(value=_defaultdict(lambda: is_on))}
     for cell in cells:
         exec(cell, names)
     rows = names[variable]
+    if others:
+        rows = names["pd"].concat([rows, *(names[other] for other in others)], ignore_index=True)
+    for column in dates:
+        pandas, read = names["pd"], names[as_read]
+        moments = pandas.to_datetime(read[column].str.strip(), format="mixed", dayfirst=False, errors="coerce")
+        rows = rows.assign(**{column: moments.reindex(rows.index)})
     for column, unit_column, by_unit in scaled:
         rows = rows.assign(**{column: rows[column] * rows[unit_column].astype(str).str.strip().map(by_unit)})
     return rows
 
 
 computed = []
-for _number, (_naive, _clean, _variable, _wanted) in enumerate([
-CASES]):
+for _number, _naive, _clean, _names, _wanted in [
+CASES]:
     try:
-        _first = aggregates(_table(*_naive[:1], _variable, False, []), _wanted, {}, "")
-        _second = aggregates(_table(_clean[0], _variable, _clean[1], _clean[2]), _wanted, _clean[3], _clean[4])
+        _first = aggregates(_table(_naive[0], *_names, False, [], _naive[1]), _wanted, {}, "")
+        _second = aggregates(_table(_clean[0], *_names, _clean[1], _clean[2], [], _clean[5]), _wanted, _clean[3], _clean[4])
         computed += [{"trap": _number, **_each} for _each in find_origins(_first, _second, _wanted["figures"])]
     except Exception as _error:
         computed.append({"trap": _number, "failed": repr(_error)[:200]})
@@ -93,6 +101,10 @@ class _Trap:
     factors: dict[str, float] = field(default_factory=dict[str, float])
     """What columns are multiplied with, to be in the unit that was asked for."""
     weight: str = ""
+    dates: tuple[str, ...] = ()
+    """Columns of dates that the naive one reads as pandas would by itself."""
+    others: tuple[TableProfile, ...] = ()
+    """Tables that belong to the clean one, too."""
 
 
 async def find_figure_origins(
@@ -147,12 +159,28 @@ def _finding(trap: _Trap, figure: AnswerFigure, found: Any, answer: AnswerText) 
 
 
 def _traps(goal: str, figures: Sequence[AnswerFigure], profile: Profile) -> Iterator[_Trap]:
-    for table in [each for each in profile.tables if _is_readable(each)][:_MAX_TABLES]:
+    tables = [each for each in profile.tables if _is_readable(each)][:_MAX_TABLES]
+    yield from _parts(tables)
+    for table in tables:
         yield from _oddities(table)
         yield from _unit_columns(table, units_in(goal) or [figure.unit for figure in figures if figure.unit])
         units = list(dict.fromkeys([*(figure.unit for figure in figures if figure.unit), *units_in(goal)]))[:1]
         yield from _other_unit(table, units)
         yield from _weights(goal, table)
+
+
+def _parts(tables: Sequence[TableProfile]) -> Iterator[_Trap]:
+    """One table in several files, of which some are written otherwise: each part alone is not the whole."""
+    for table in tables:
+        others = [each for each in tables if each is not table and _names_of(each) == _names_of(table)]
+        if others:
+            missing = ", ".join(path for each in others for path in (each.files or (each.reading.path,))[:3])
+            says = f"with {missing} left out"
+            yield _Trap(kind="lost-rows", says=says, table=table, naive=table, clean=table, others=tuple(others))
+
+
+def _names_of(table: TableProfile) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns)
 
 
 def _is_readable(table: TableProfile) -> bool:
@@ -170,7 +198,7 @@ def _oddities(table: TableProfile) -> Iterator[_Trap]:
             naive = with_fields(naive, columns=tuple(map(_without_factors, table.columns)))
         if kind == "mixed-date-formats":
             naive = with_fields(naive, columns=tuple(map(_with_first_format, table.columns)))
-        is_judged = kind in ("duplicate-rows", "near-duplicate-labels")
+        is_judged = kind in ("duplicate-rows", "near-duplicate-rows", "near-duplicate-labels")
         yield _Trap(
             kind=kind,
             says=says.format(values=values or "them"),
@@ -180,16 +208,27 @@ def _oddities(table: TableProfile) -> Iterator[_Trap]:
             is_on=is_judged,
         )
     if written := [each.column for each in table.oddities if each.kind in _WRITTEN]:
-        columns = [_as_written(each) if each.name in written else each for each in table.columns]
-        says = f"with the values of {', '.join(dict.fromkeys(written))} left out that are written otherwise than most"
-        naive = with_fields(table, columns=tuple(columns))
-        yield _Trap(kind="lost-rows", says=says, table=table, naive=naive, clean=table)
+        named = ", ".join(dict.fromkeys(written))
+        for misread, how in (
+            (_as_written, "left out"),
+            (_without_thousands, "left out"),
+            (_with_marks_swapped, "misread"),
+        ):
+            columns = tuple(misread(each) if each.name in written else each for each in table.columns)
+            if columns != table.columns:
+                says = f"with the values of {named} {how} that are written otherwise than most"
+                naive = with_fields(table, columns=columns)
+                yield _Trap(kind="lost-rows", says=says, table=table, naive=naive, clean=table)
+    dates = [each.name for each in table.columns if len(each.conversion.formats) > 1]
+    if dates and table.reading.format == "csv":
+        says = f"with {', '.join(dates)} read as if all were written month first"
+        yield _Trap(kind="mixed-date-formats", says=says, table=table, naive=table, clean=table, dates=tuple(dates))
 
 
 def _is_sure(oddity: Oddity, table: TableProfile) -> bool:
     """Whether nobody in their right mind would leave it so."""
     match oddity.kind:
-        case "duplicate-rows":
+        case "duplicate-rows" | "near-duplicate-rows":
             return _has_id(table) or bool(table.shared)
         case "near-duplicate-labels":
             return len({re.sub(r"[\W_]", "", value.casefold()) for value in oddity.values}) == 1
@@ -227,6 +266,19 @@ def _without_factors(column: ColumnProfile) -> ColumnProfile:
     """The same with every unit taken for the first."""
     others = tuple((unit, 1.0) for unit, _ in column.conversion.other_suffixes)
     return with_fields(column, conversion=with_fields(column.conversion, other_suffixes=others))
+
+
+def _without_thousands(column: ColumnProfile) -> ColumnProfile:
+    """As somebody reads it who thinks of the decimal mark only."""
+    return with_fields(column, conversion=with_fields(column.conversion, thousands=""))
+
+
+def _with_marks_swapped(column: ColumnProfile) -> ColumnProfile:
+    """With the decimal mark taken for that of thousands, and the other way round."""
+    known = column.conversion
+    if not known.thousands:
+        return column
+    return with_fields(column, conversion=with_fields(known, decimal=known.thousands, thousands=known.decimal))
 
 
 def _unit_columns(table: TableProfile, asked: Sequence[str]) -> Iterator[_Trap]:
@@ -310,14 +362,18 @@ def _program(
     names = name_tables(profile, paths)
     places = "\n".join(f"{variable} = folder / {literal(target)}" for target, variable in paths.items())
     lines: list[str] = []
-    for trap in traps:
+    for number, trap in enumerate(traps):
         if not names.is_read(trap.table.name):
             continue
         wanted = _wanted(f"{goal} {answer.text}", goal, trap, is_wide=all(map(_is_exact, figures)))
         wanted["figures"] = [[_value(each), _reach(each), each.half_unit] for each in figures]
-        naive = ([places, *_cells(trap.naive, names)],)
-        clean = ([places, *_cells(trap.clean, names)], trap.is_on, list(trap.scaled), trap.factors, trap.weight)
-        lines.append(f"    ({naive!r}, {clean!r}, {names.of(trap.table.name).table!r}, {wanted!r}),\n")
+        naive = ([places, *_cells(trap.naive, names)], list(trap.dates))
+        others = [each for each in trap.others if names.is_read(each.name)]
+        cells = [places, *_cells(trap.clean, names), *(code for each in others for code in _cells(each, names))]
+        more = [names.of(each.name).table for each in others]
+        clean = (cells, trap.is_on, list(trap.scaled), trap.factors, trap.weight, more)
+        own = names.of(trap.table.name)
+        lines.append(f"    ({number}, {naive!r}, {clean!r}, {(own.table, own.as_read)!r}, {wanted!r}),\n")
     source = Path(aggregate_search.__file__).read_text(encoding="utf-8")
     functions = source.partition("from typing import Any\n")[2]
     return f"from typing import Any\n{functions}\n{_PROGRAM.replace('CASES', ''.join(lines), 1)}"

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from cellwright.analyst.goal.question import Question
+from cellwright.analyst.goal.question_reader import read_question
 from cellwright.analyst.profile import Join, Oddity, OddityKind, Profile, TableProfile, one_line
 from cellwright.notebook.document import Cell, Document
-from cellwright.runs.review.findings import ReviewQuestion
+from cellwright.notebook.source_text import literal
+from cellwright.runs.review.answer_figures import AnswerText
+from cellwright.runs.review.findings import Finding, ReviewQuestion
 from cellwright.runs.review.merge_calls import merge_calls
+from cellwright.runs.review.question_words import question_words
 from cellwright.runs.review.spoken_names import is_spoken
 
 _KINDS: Final[dict[OddityKind, str]] = {
@@ -22,6 +27,12 @@ _KINDS: Final[dict[OddityKind, str]] = {
     "repeated-header": "doubled-headers",
     "duplicate-rows": "duplicate-rows",
 }
+_WORDS: Final[dict[OddityKind, tuple[str, ...]]] = {
+    "total-rows": ("total", "sum"), "sentinel": ("sentinel", "placeholder"), "mixed-units": ("unit",),
+    "repeated-header": ("header",), "ragged-rows": ("ragged", "line"), "impossible-dates": ("date", "impossible"),
+    "not-read": ("broken", "read"),
+}  # fmt: skip
+"""How an answer may speak of it."""
 _LONGEST: Final = 300
 _COMMON_NUMBERS: Final = frozenset({0.0, 1.0, -1.0})
 """They stand in code for many reasons."""
@@ -52,6 +63,24 @@ def questions_from_profile(goal: str, profile: Profile, document: Document) -> t
     joins = [join for join in profile.joins if join.left in names and join.right in names]
     asked += [question for join in joins for question in _of_join(join, names, cells, document)]
     return tuple(dict.fromkeys(asked))
+
+
+def quality_finding(goal: str, profile: Profile, answer: AnswerText) -> Finding | None:
+    """Of a goal that asks how far data can be trusted: an answer that names nothing of what is wrong with it."""
+    question = read_question(question_words(goal).words, profile)
+    if not isinstance(question, Question) or question.kind != "quality":
+        return None
+    wrong = [(table, each) for table in profile.tables for each in table.oddities if each.severity == "problem"]
+    words = {word.casefold() for _, each in wrong for word in (each.column, *each.values, *_WORDS.get(each.kind, ()))}
+    words = {word for word in words if word}
+    if not wrong or any(word in answer.text.casefold() for word in words):
+        return None
+    table, first = wrong[0]
+    says = one_line(f"{table.reading.path}: {first.says}", _LONGEST)
+    code = (
+        f"_said = {answer.code}\nassert any(_word in _said.casefold() for _word in {sorted(words)!r}), {literal(says)}"
+    )
+    return Finding(claim=f"The answer says: {answer.text.strip()}", found=says, shows=code, by="code", kind=first.kind)
 
 
 def _is_read(table: TableProfile, code: str) -> bool:

@@ -55,10 +55,14 @@ CASES]:
     for _cell in (_paths, *_cells):
         exec(_cell, _names)
     _result = _names["result"]
-    _found = {"figure": None, "labels": [], "p": None, "course": None}
+    _found = {"figure": None, "labels": [], "p": None, "course": None, "step": ""}
     if "is_certain" in _of:
-        _halves = [_names["first"], _names["second"]] if "first" in _names else [0.0, _result]
+        # Two columns of labels go together in no direction.
+        _of_labels = [0.0, 0.0] if hasattr(_result, "columns") else [0.0, _result]
+        _halves = [_names["first"], _names["second"]] if "first" in _names else _of_labels
         _found["course"] = [bool(_names["is_certain"]), *map(float, _halves)]
+        if _names.get("step_at") is not None and _names["_test"] is _names["_step"]:
+            _found["step"] = _names["step_at"].strftime("%Y-%m-%d")
     elif hasattr(_result, "items"):
         _found["labels"] = [[str(_label), float(_value)] for _label, _value in _result.items()][:MOST_LABELS]
         if _of:
@@ -87,7 +91,10 @@ class FigureReading:
     p: float | None = None
     """Of a difference between the groups; None: not tested."""
     course: tuple[bool, float, float] | None = None
-    """Of a trend: whether it is certain, and the means of the first and the second half of the time."""
+    """Of a trend: whether it is certain, and the means of the first and the second half of the time. Of a relation:
+    whether it is certain, 0, and which way it goes."""
+    step: str = ""
+    """Of a trend that is one step: the day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +110,8 @@ class SecondFigure:
     computed_as: str = ""
     """`the sum of revenue`."""
     files: tuple[str, ...] = ()
+    is_repeated: bool = False
+    """The rows are several of the same things, so that a plain test finds too much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +141,7 @@ async def compute_second_figure(
         unit=read.unit,
         computed_as=read.computed_as,
         files=read.files,
+        is_repeated=read.is_repeated,
     )
 
 
@@ -158,6 +168,7 @@ class ReadGoal:
     unit: str
     computed_as: str
     files: tuple[str, ...]
+    is_repeated: bool
 
 
 def read_for_second(goal: str, profile: Profile, data: Sequence[DataFile]) -> ReadGoal | NotComputed:
@@ -202,6 +213,9 @@ def read_for_second(goal: str, profile: Profile, data: Sequence[DataFile]) -> Re
         unit=unit if question.quantity.how not in ("count", "distinct") else "",
         computed_as=measure.how_words,
         files=tuple(table.reading.path for table in frame.tables),
+        is_repeated=any(
+            column.meaning == "id" and 1 < column.distinct < frame.table.looked_at / 2 for column in frame.table.columns
+        ),
     )
 
 
@@ -304,4 +318,5 @@ def _reading(case: _Case, found: Any) -> FigureReading:
         labels=labels,
         p=found["p"],
         course=(bool(course[0]), float(course[1]), float(course[2])) if course else None,
+        step=str(found["step"]),
     )

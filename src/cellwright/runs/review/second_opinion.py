@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from typing import Final, Literal
 
 from cellwright.notebook.source_text import literal
@@ -17,6 +19,10 @@ KIND: Final = "second-opinion"
 _CERTAIN: Final = 0.001
 """From here on groups that an answer does not even name are missed."""
 
+_PLAIN: Final = 1e-6
+"""From here on nobody may say that groups do not differ."""
+_STEP_DAYS: Final = 45
+"""So far off the day of a step may be told: a month's name stands for its first day."""
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -138,7 +144,9 @@ def _of_leader(answer: AnswerText, second: SecondFigure) -> SecondOpinion:
         return _not_computed("the answer names several of the groups")
     default = readings[0]
     is_certain = default.p is not None and default.p < _CERTAIN
-    is_missed = not named and (is_ranking or (is_certain and not _NONE.search(answer.text)))
+    is_denied = _NONE.search(answer.text) is not None
+    is_plain = default.p is not None and default.p < _PLAIN and not second.is_repeated
+    is_missed = not named and (is_ranking or (is_plain if is_denied else is_certain))
     if not (is_claimed or is_missed) or (is_turned and named):
         return _not_computed("the answer claims no leader")
     best = _leader(second, default)
@@ -214,6 +222,10 @@ def _forms(label: str) -> list[str]:
 def _of_course(answer: AnswerText, second: SecondFigure, course: tuple[bool, float, float]) -> SecondOpinion:
     """Whether it rises, falls or does neither: only plain contradictions count."""
     is_certain, first, last = course
+    if second.question.kind == "relation":
+        return _of_relation(answer, second, course)
+    if is_certain and (step := second.readings[0].step) and re.search(r"\bwhen\b", second.words.words, re.IGNORECASE):
+        return _of_step(answer, second, step)
     claims_none = _NONE.search(answer.text) is not None
     claims = [word for word, pattern in (("rises", _RISE), ("falls", _FALL)) if pattern.search(answer.text)]
     came = ("rises" if last > first else "falls") if is_certain else "has no certain trend"
@@ -232,6 +244,51 @@ def _of_course(answer: AnswerText, second: SecondFigure, course: tuple[bool, flo
     if (is_certain and came in claims) or (not is_certain and claims_none):
         return SecondOpinion(status="agrees", says=f"Computed twice, independently. {says}")
     return _not_computed("the answer claims no course that could be compared")
+
+
+def _of_step(answer: AnswerText, second: SecondFigure, step: str) -> SecondOpinion:
+    """The day on which something changed, where the answer tells one."""
+    told = list(_moments(answer.text))
+    says = f"Computed from {_files(second)}, {second.computed_as} changed in one step at {step}."
+    if not told:
+        return _not_computed("the answer tells no day")
+    day = date.fromisoformat(step)
+    if any(abs((moment - day).days) <= _STEP_DAYS for moment in told):
+        return SecondOpinion(status="agrees", says=f"Computed twice, independently. {says}")
+    month = f"{_MONTHS[day.month - 1]} {day.year}"
+    code = (
+        f"_said = {answer.code}\n"
+        f"assert any(_one in _said for _one in {[step, step[:7], month, _MONTHS[day.month - 1]]!r}), {literal(says)}"
+    )
+    return _differs(answer, second, f"a step at {step}", code)
+
+
+def _moments(text: str) -> Iterator[date]:
+    """Days and months that a text tells, a month by its first day."""
+    for year, month, day in re.findall(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b", text):
+        with suppress(ValueError):
+            yield date(int(year), int(month), int(day or 1))
+    names = "|".join(_MONTHS)
+    for day, month, year in re.findall(rf"(?:\b(\d{{1,2}})\.? )?\b({names})\b(?: \d{{1,2}},)? (\d{{4}})", text):
+        with suppress(ValueError):
+            yield date(int(year), _MONTHS.index(month) + 1, int(day or 1))
+
+
+def _of_relation(answer: AnswerText, second: SecondFigure, course: tuple[bool, float, float]) -> SecondOpinion:
+    """Whether two columns go together, and which way: only plain contradictions count."""
+    is_certain, _, way = course
+    is_denied = _NONE.search(answer.text) is not None
+    came = "go together" if is_certain else "do not go together by more than chance"
+    says = f"Computed from {_files(second)}, the two {came}{f' ({way:+.2f})' if way else ''}."
+    if is_certain and is_denied:
+        code = (
+            f"import re as _re\n\n_said = {answer.code}\n"
+            f"assert not _re.search({_NONE.pattern!r}, _said, _re.IGNORECASE), {literal(says)}"
+        )
+        return _differs(answer, second, f"that the two {came}", code)
+    if is_certain != is_denied:
+        return SecondOpinion(status="agrees", says=f"Computed twice, independently. {says}")
+    return _not_computed("the answer claims no relation that could be compared")
 
 
 # ── what is said ──

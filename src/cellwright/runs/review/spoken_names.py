@@ -22,6 +22,7 @@ _SHORTEST_STEM: Final = 4
 def aggregates_in(goal: str) -> list[str]:
     """How the goal wants figures made; sums and means where it does not say."""
     found = [how for how, pattern in _AGGREGATES if pattern.search(goal)]
+    found += ["count"] if re.search(r"\bhow many\b|\bnumber of\b", goal, re.IGNORECASE) else []
     return found or ["sum", "mean"]
 
 
