@@ -24,6 +24,8 @@ class Finding:
     by: FoundBy = "reviewer"
     kind: str = ""
     """Of what code finds: `second-opinion`, `total-rows` …"""
+    is_of_words: bool = False
+    """Its code holds the answer's own words, which no variable gives: of another answer it says nothing."""
 
     @property
     def says(self) -> str:
