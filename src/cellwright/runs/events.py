@@ -10,8 +10,7 @@ from cellwright.journal.events import EventTypes, FormerFact, RoomEvent, TaskCha
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
-from cellwright.runs.review.dispute import DisputeVerdict
-from cellwright.runs.review.findings import JudgedFinding, ReviewQuestion
+from cellwright.runs.review.findings import DisputeVerdict, JudgedFinding, ReviewQuestion
 from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 

@@ -137,17 +137,19 @@ def spec_problems(
         for name in names
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_")
     ]
-    found += [f"{name!r} is there twice." for name in dict.fromkeys([*names, *known]) if (names + known).count(name) > 1]
+    found += [
+        f"{name!r} is there twice." for name in dict.fromkeys([*names, *known]) if (names + known).count(name) > 1
+    ]
     found += [f"The notebook has a test {name!r} already." for name in known if name in taken]
     for each in tests:
-        if problem := test_problem(each.test, each.code):
+        if problem := why_no_test(each.test, each.code):
             found.append(problem)
         elif not each.reads:
             found.append(f"{each.test} reads none of the variables.")
     return found
 
 
-def test_problem(test: str, code: str) -> str:
+def why_no_test(test: str, code: str) -> str:
     """Why this code is no acceptance test of this name; empty: it is one."""
     tree = syntax_tree(code)
     if tree is None:

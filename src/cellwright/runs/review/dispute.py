@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -19,18 +19,18 @@ from cellwright.journal.flow import Flow
 from cellwright.journal.names import stream_of
 from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
+from cellwright.runs.review.findings import DisputeVerdict
 from cellwright.runs.review.reviewer import REVIEWER
 from cellwright.tools.tool import Done, Tool, ToolResult, tool
 
 DISPUTED: Final = "check-dispute"
 """The topic of the question what becomes of a test."""
-DisputeVerdict = Literal["keep", "drop", "replace"]
 _FINISH: Final = "finish"
 _LONG: Final = 600
 _CONTEXT_TOKENS: Final = 6_000
 _PROMPT: Final = """\
 You decide a dispute about an acceptance test of a marimo notebook. It was written from goal and data before anybody \
-built; a builder says that it is wrong. You see the goal, what is known of the data, the test, and what the builder says.
+built; a builder says that it is wrong. You see goal, data, test, and what the builder says.
 
 - keep: the test follows from goal and data. That it is hard to pass is no reason against it.
 - replace: the goal or the data contradict it, and what the builder would put in its place asks for what they do.
