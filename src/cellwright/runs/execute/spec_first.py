@@ -21,6 +21,7 @@ from cellwright.journal.names import stream_of
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import CreateCell, DeleteCell, Edit, EditCell
 from cellwright.notebook.marimo_check import tests_in
+from cellwright.notebook.source_text import numbered
 from cellwright.policy.budgets import Limit
 from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import CheckDisputed
@@ -311,6 +312,13 @@ def _tests_of(document: Document) -> set[str]:
     return {test for cell in document.cells for test in tests_in(cell.code)}
 
 
+def _cell_name(test: AcceptanceTest, taken: set[str]) -> str:
+    """One by which people and agents know the cell."""
+    name = numbered(f"accept_{test.test.removeprefix('test_')}", lambda free: free not in taken)
+    taken.add(name)
+    return name
+
+
 async def _write(
     editor: NotebookEditor, before: Sequence[CellId], tests: Sequence[AcceptanceTest], key: str
 ) -> _Written:
@@ -320,7 +328,8 @@ async def _write(
     def edits(document: Document) -> list[Edit]:
         known = [found for cell in before if (found := document.find(cell)) is not None]
         gone = [DeleteCell(cell=each.id, base_version=each.version) for each in known]
-        return [*gone, *(CreateCell(code=each.code) for each in tests)]
+        taken = {cell.name for cell in document.cells}
+        return [*gone, *(CreateCell(code=each.code, name=_cell_name(each, taken)) for each in tests)]
 
     if editor.done(key) is None:
         await editor.apply(edits, key=key, run="none")
