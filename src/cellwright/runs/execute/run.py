@@ -360,6 +360,7 @@ class Run:
                 async with anyio.create_task_group() as beside:
                     # The report needs them in a moment; meanwhile one of two processors would have nothing to do.
                     beside.start_soon(draw_charts, workspace.editor.notebook.outcomes, workspace.draw)
+                    await self._spec.put_last(f"{key} tests")
                     await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
                     checked = await self._resources.check(self._flow.run, goal)
             return with_plan_checks(checked, promised)

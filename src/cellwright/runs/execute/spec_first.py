@@ -19,7 +19,7 @@ from cellwright.ids import CellId
 from cellwright.journal.flow import Flow
 from cellwright.journal.names import stream_of
 from cellwright.notebook.document import Document
-from cellwright.notebook.edits import CreateCell, DeleteCell, Edit, EditCell
+from cellwright.notebook.edits import AtEnd, CreateCell, DeleteCell, Edit, EditCell, MoveCell
 from cellwright.notebook.marimo_check import tests_in
 from cellwright.notebook.source_text import numbered
 from cellwright.policy.budgets import Limit
@@ -188,11 +188,22 @@ class SpecFirst:
 
     # ── the check and the delivery ──
 
+    async def put_last(self, key: str) -> None:
+        """The tests behind what they test, as people read a notebook."""
+        editor = self._workspace.editor
+        await editor.sync()
+        document = editor.notebook.document
+        cells = [found for cell in self._cells.values() if (found := document.find(cell)) is not None]
+        if cells and document.cells[-len(cells) :] != tuple(cells):
+            moves = [MoveCell(cell=each.id, base_version=each.version, place=AtEnd()) for each in cells]
+            await editor.apply(moves, key=key, run="none")
+
     def in_plan(self, plan: Plan) -> Plan:
         """The plan with these tests among its checks."""
         checks = tuple(each.check for each in self.tests)
         task = Task(id=_SPEC_TASK, title="Acceptance tests", checks=checks, role=TESTER, status="done")
-        return replace(plan, tasks=(task, *plan.tasks)) if checks else plan
+        # Last: where a builder's plan names the same test, what the tester says of it counts.
+        return replace(plan, tasks=(*plan.tasks, task)) if checks else plan
 
     def in_delivery(self, delivery: Delivery) -> Delivery:
         """With how the tester read the goal, what was disputed, and why there are no tests where there are none."""
