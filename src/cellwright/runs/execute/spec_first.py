@@ -102,8 +102,9 @@ class SpecFirst:
     # ── the tester ──
 
     def is_due(self, goal: Goal) -> bool:
-        """Whether tests are to be written now; in a run that takes up another, somebody has built already."""
-        return goal.effort == "thorough" and not goal.continues and goal.words != self._goal
+        """Whether tests are to be written now; where a run takes up another, somebody has built already."""
+        is_built_here = goal.wants == "answer" and not goal.continues
+        return goal.effort == "thorough" and is_built_here and goal.words != self._goal
 
     def tester(self, context: AgentContext) -> AgentContext:
         """The context in which the tester works: goal and data, and no code of anybody."""
