@@ -122,9 +122,10 @@ async def run_notebook_tests(editor: NotebookEditor) -> tuple[NotebookTest, ...]
 
 def _waiting(editor: NotebookEditor) -> set[CellId]:
     """Cells of tests that were written first and read what somebody is still to define."""
-    owner, nodes = editor.owner, graph(editor.notebook.document).nodes
+    owner = editor.owner
     if owner is None or not owner.may_wait:
         return set()
+    nodes = graph(editor.notebook.document).nodes
     known = {name for node in nodes.values() for name in node.defs} | set(dir(builtins))
     return {cell for cell in owner.cells if cell in nodes and nodes[cell].refs - known}
 

@@ -221,6 +221,33 @@ async def test_a_run_whose_tester_hands_in_nothing_goes_on_and_says_so(
         assert "test_total asserts nothing." in str(factory.prompts())
 
 
+@pytest.mark.slow
+async def test_a_builder_in_a_branch_of_its_own_disputes_a_test_and_what_was_decided_is_joined(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        summed = finish("The amounts sum to {total}.")
+        count = apply(create("row_count = len(rows)\nrow_count", "count"))
+        easier = {"op": "edit", "cell": "accept_rows", "base_version": 1, "code": "def test_rows():\n    assert 1"}
+        testbed.provider.when(TESTER, spec(WRONG, COUNT))
+        testbed.provider.when(DECIDER, decision("replace"))
+        testbed.provider.when(REVIEWER, REVIEW, for_ever=True)
+        testbed.provider.when(of("You write the words of a marimo notebook"), summed)
+        testbed.provider.when(of("Your task: Do sum"), dispute(), at_once(apply(create(TOTAL, "total")), summed))
+        testbed.provider.when(of("Your task: Do count"), apply(easier), at_once(count, finish(summary="Counted.")))
+        factory.script(
+            plan(task("read"), task("sum", after=["read"]), task("count", after=["read"])),
+            at_once(apply(create(READ, "read")), finish(summary="Read.")),
+        )
+        delivery = await _deliver(factory)
+        assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "The amounts sum to 290.")
+        assert [(each.name, each.has_passed) for each in delivery.checks] == [("test_total", True), ("test_rows", True)]
+        assert [(each.way, each.is_kept) for each in (await factory.view()).branches.values()] != []
+        assert sum("test_rows is the tester's" in each for each in factory.prompts()) == 1
+        text = factory.notebook()
+        assert [text.count(part) for part in ("total == 120 + 90 + 80", "total == 210", "row_count == 3")] == [1, 0, 1]
+
+
 # ── kill -9 ──
 
 ASKED = (CrashPoint.QUESTION_OPENED, 1)
