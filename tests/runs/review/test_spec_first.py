@@ -114,7 +114,8 @@ async def test_a_test_that_waits_for_a_later_task_holds_nobody_up_and_one_that_f
     async with open_factory(testbed, project, kernels) as factory:
         testbed.provider.when(TESTER, spec(RIGHT, COUNT))
         testbed.provider.when(REVIEWER, REVIEW)
-        wrong = {"op": "edit", "cell": "accept_total", "base_version": 1, "code": "def test_total():\n    assert True"}
+        # Moving it to the end made a version of its own.
+        wrong = {"op": "edit", "cell": "accept_total", "base_version": 2, "code": "def test_total():\n    assert True"}
         mended = {"op": "edit", "cell": "total", "base_version": 1, "code": TOTAL}
         testbed.provider.when(FIXER, apply(wrong), at_once(apply(mended), finish(summary="Mended.")))
         late = TOTAL.replace("int(", "2 * int(")
@@ -242,7 +243,7 @@ async def test_a_builder_in_a_branch_of_its_own_disputes_a_test_and_what_was_dec
         delivery = await _deliver(factory)
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", "The amounts sum to 290.")
         assert [(each.name, each.has_passed) for each in delivery.checks] == [("test_total", True), ("test_rows", True)]
-        assert [(each.way, each.is_kept) for each in (await factory.view()).branches.values()] != []
+        assert len((await factory.view()).branches) == 2
         assert sum("test_rows is the tester's" in each for each in factory.prompts()) == 1
         text = factory.notebook()
         assert [text.count(part) for part in ("total == 120 + 90 + 80", "total == 210", "row_count == 3")] == [1, 0, 1]
