@@ -37,7 +37,9 @@ async def main(
     elsewhere: Any = None
     testbed = ModelTestbed(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with open_factory(testbed, Path(project), Path(cache), at_crash_point=at) as factory:
-        more = {name: tuple(each) if isinstance(each, list) else each for name, each in json.loads(goal).items()}
+        more: dict[str, Any] = {
+            name: tuple(each) if isinstance(each, list) else each for name, each in json.loads(goal).items()
+        }
         await factory.start(factory.goal(**more), connection=json.loads(connection))
         async with anyio.create_task_group() as beside:
             if answer:
