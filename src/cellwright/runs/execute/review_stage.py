@@ -124,6 +124,10 @@ class ReviewStage:
         )
         return None if role is None else reviewing(context, role)
 
+    def count(self, tokens: int) -> None:
+        """A reviewer used so many for something else: they are part of the review's share."""
+        self._tokens += tokens
+
     def notes(self, answer: str) -> tuple[Note, ...]:
         """What a reviewer is given besides goal, notebook and data."""
         return notes_for(answer, self._questions, [each.finding for each in self.shown])

@@ -9,6 +9,8 @@ FoundBy = Literal["reviewer", "code"]
 Standing = Literal["shown", "not shown", "mended"]
 """shown: its code fails in the notebook as it is. not shown: it does not, so nobody is bothered with it. mended: it
 failed, and does not any more."""
+DisputeVerdict = Literal["keep", "drop", "replace"]
+"""What becomes of an acceptance test that a builder says is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

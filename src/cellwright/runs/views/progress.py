@@ -24,7 +24,15 @@ from cellwright.policy.display_text import shown
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
-from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, PlanAdopted, RunWaiting, StageEntered
+from cellwright.runs.events import (
+    CellReported,
+    CheckDisputed,
+    FilesNotKept,
+    GoalSet,
+    PlanAdopted,
+    RunWaiting,
+    StageEntered,
+)
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import plan_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
@@ -46,7 +54,7 @@ def progress_line(before: RunView, event: Event) -> str:
             return short_line(f"new {event.line()}")
         case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord():
             return short_line(event.line())
-        case FilesNotKept():
+        case CheckDisputed() | FilesNotKept():
             return shown(event.line())
         case TaskChanged(state=state, title=title, note=note) if state != "planned":
             return f"{MARKS[state]} {short_line(title)}: {state}{f': {short_line(note)}' if note else ''}"
