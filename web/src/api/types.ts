@@ -182,6 +182,6 @@ export type Rules = Schemas["RulesShape"];
 export type Saying = Rules["rules"][number]["says"];
 export type Why = Schemas["Why"];
 export type Findings = Schemas["Findings"];
-export type Finding = Schemas["Finding"];
+export type DoctorFinding = Schemas["DoctorFinding"];
 export type Tier = Findings["tier"];
 export type HouseSettings = Schemas["SettingsShape"];
