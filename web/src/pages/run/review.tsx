@@ -57,6 +57,7 @@ function FindingCard({ run, finding, task, isOver, isLive }: FindingCardProps) {
   const { isBusy, shown, problem, show } = useShow(run, finding.number);
   const by = finding.by === "code" ? "Found by code" : "Found by a reviewer";
   const label = `finding ${finding.number}`;
+  const codeWords = isOpen ? "Hide the code" : "The code that shows it";
   return (
     <li className={css.finding} data-standing={finding.standing}>
       <header className={css.head}>
@@ -71,7 +72,7 @@ function FindingCard({ run, finding, task, isOver, isLive }: FindingCardProps) {
       <div className={css.acts}>
         <Button
           size="small"
-          aria-label={`Show me ${label}`}
+          aria-label={`Show me: ${label}`}
           isBusy={isBusy}
           onClick={() => {
             setIsOpen(true);
@@ -83,11 +84,11 @@ function FindingCard({ run, finding, task, isOver, isLive }: FindingCardProps) {
         <Button
           look="quiet"
           size="small"
-          aria-label={`Code of ${label}`}
+          aria-label={`${codeWords}: ${label}`}
           aria-expanded={isOpen}
           onClick={() => setIsOpen(!isOpen)}
         >
-          {isOpen ? "Hide the code" : "The code that shows it"}
+          {codeWords}
         </Button>
       </div>
       {isOpen && <Python code={finding.shows.trimEnd()} />}

@@ -32,18 +32,19 @@ Number = Annotated[int, InPath(ge=1, le=1_000_000, description="A finding, as th
 class FindingTrials:
     """Tries findings, a few at a time and of each run one."""
 
-    def __init__(self, resources: ApiResources) -> None:
+    def __init__(self, resources: ApiResources, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
         self._resources = resources
+        self._timeout_seconds = timeout_seconds
         self._busy = set[str]()
 
     async def show(self, status: RunStatus, known: JudgedFinding) -> JudgedFinding:
         """The finding as it stands in the run's notebook now. Raises `Conflict` while that cannot be seen."""
         try:
-            with self._turn(status.run), anyio.fail_after(_TIMEOUT_SECONDS):
+            with self._turn(status.run), anyio.fail_after(self._timeout_seconds):
                 async with self._notebook(status) as editor:
                     return await try_finding(editor, known)
         except TimeoutError as problem:
-            message = f"The notebook and this finding took longer than {_TIMEOUT_SECONDS:.0f} s; both were stopped."
+            message = f"The notebook and this finding took longer than {self._timeout_seconds:g} s; both were stopped."
             raise Conflict(message, hint="Open the notebook and run the code there.") from problem
 
     @contextmanager
