@@ -1809,6 +1809,12 @@ export interface components {
              * @enum {string}
              */
             python: "header" | "ours";
+            /**
+             * Wants
+             * @default answer
+             * @enum {string}
+             */
+            wants: "answer" | "review" | "document";
             /** Words */
             words: string;
         };
