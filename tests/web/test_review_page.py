@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,7 +49,7 @@ async def test_what_a_review_shows_and_nobody_mends_is_said_first_and_fails_befo
 ) -> None:
     run = await begin(room, "wrong.py", finish(summary="It is fine."))
     assert (await room.until_delivered(run))["status"] == "partial"
-    before = Path(room.folder / "wrong.py").read_bytes()
+    before = (room.folder / "wrong.py").read_bytes()
     async with room.person(chromium) as page:
         await see_run(page, run)
         await expect(result(page)).to_contain_text("580 instead of 290")
@@ -80,7 +79,7 @@ async def test_what_a_review_shows_and_nobody_mends_is_said_first_and_fails_befo
         await expect(finding(page, "The total is 580").get_by_role("button", name="Show me")).to_be_visible()
         assert (await result(page).inner_text()).startswith(WRONG_WORDS)
         assert await page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert Path(room.folder / "wrong.py").read_bytes() == before
+    assert (room.folder / "wrong.py").read_bytes() == before
 
 
 async def test_what_a_review_shows_and_somebody_mends_is_told_as_mended_and_holds(
