@@ -620,6 +620,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/findings/{number}/show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run the code of a finding in a branch of the notebook */
+        post: operations["show_finding"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/fork": {
         parameters: {
             query?: never;
@@ -1521,6 +1538,11 @@ export interface components {
              */
             proof: string;
             /**
+             * Questions
+             * @default []
+             */
+            questions: components["schemas"]["ReviewQuestion"][];
+            /**
              * Readings
              * @default []
              */
@@ -1535,6 +1557,16 @@ export interface components {
              * @default
              */
             report: string;
+            /**
+             * Reviewed
+             * @default []
+             */
+            reviewed: components["schemas"]["JudgedFinding"][];
+            /**
+             * Second Opinion
+             * @default
+             */
+            second_opinion: string;
             /**
              * Seconds
              * @default 0
@@ -1577,6 +1609,20 @@ export interface components {
             why: string;
         };
         /**
+         * DoctorFinding
+         * @description One thing that was looked at.
+         */
+        DoctorFinding: {
+            /** Consequence */
+            consequence: string;
+            /** Detail */
+            detail: string;
+            /** Name */
+            name: string;
+            /** Ok */
+            ok: boolean;
+        };
+        /**
          * DropTaskBody
          * @description Do without it.
          */
@@ -1615,17 +1661,56 @@ export interface components {
         };
         /**
          * Finding
-         * @description One thing that was looked at.
+         * @description Something that does not hold in a notebook.
          */
         Finding: {
-            /** Consequence */
-            consequence: string;
-            /** Detail */
-            detail: string;
-            /** Name */
-            name: string;
-            /** Ok */
-            ok: boolean;
+            /**
+             * By
+             * @default reviewer
+             * @enum {string}
+             */
+            by: "reviewer" | "code";
+            /** Claim */
+            claim: string;
+            /** Found */
+            found: string;
+            /**
+             * Kind
+             * @default
+             */
+            kind: string;
+            /** Shows */
+            shows: string;
+        };
+        /**
+         * FindingShape
+         * @description Something that does not hold in a run's notebook, as its review told of it last.
+         */
+        FindingShape: {
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "reviewer" | "code";
+            /** Claim */
+            claim: string;
+            /** Error */
+            error: string;
+            /** Found */
+            found: string;
+            /** Kind */
+            kind: string;
+            /** Number */
+            number: number;
+            /** Shows */
+            shows: string;
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "shown" | "not shown" | "mended";
+            /** Task */
+            task: string;
         };
         /**
          * Findings
@@ -1633,7 +1718,7 @@ export interface components {
          */
         Findings: {
             /** Findings */
-            findings: components["schemas"]["Finding"][];
+            findings: components["schemas"]["DoctorFinding"][];
             /** Ok */
             ok: boolean;
             /**
@@ -1686,6 +1771,12 @@ export interface components {
              */
             depth: "answer" | "full";
             /**
+             * Effort
+             * @default normal
+             * @enum {string}
+             */
+            effort: "quick" | "normal" | "thorough";
+            /**
              * Is Private
              * @default false
              */
@@ -1718,6 +1809,12 @@ export interface components {
              * @enum {string}
              */
             python: "header" | "ours";
+            /**
+             * Wants
+             * @default answer
+             * @enum {string}
+             */
+            wants: "answer" | "review" | "document";
             /** Words */
             words: string;
         };
@@ -1782,6 +1879,23 @@ export interface components {
             status: "ok";
             /** Version */
             version: string;
+        };
+        /**
+         * JudgedFinding
+         * @description A finding, and what became of the code that is to show it.
+         */
+        JudgedFinding: {
+            /**
+             * Error
+             * @default
+             */
+            error: string;
+            finding: components["schemas"]["Finding"];
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "shown" | "not shown" | "mended";
         };
         /**
          * KeptFile
@@ -1988,6 +2102,12 @@ export interface components {
              * @enum {string}
              */
             depth: "answer" | "full";
+            /**
+             * Effort
+             * @default normal
+             * @enum {string}
+             */
+            effort: "quick" | "normal" | "thorough";
             /** Goal */
             goal: string;
             /**
@@ -2358,6 +2478,21 @@ export interface components {
             task: string;
         };
         /**
+         * ReviewQuestion
+         * @description Something in the data that makes figures wrong in silence, and whether the notebook settles it.
+         */
+        ReviewQuestion: {
+            /** Kind */
+            kind: string;
+            /** Says */
+            says: string;
+            /**
+             * Settled
+             * @default
+             */
+            settled: string;
+        };
+        /**
          * RevokedToken
          * @description A token that does not count any more.
          */
@@ -2453,9 +2588,13 @@ export interface components {
             cell: string;
             /** Cost */
             cost: string;
+            /** Data Questions */
+            data_questions: components["schemas"]["ReviewQuestion"][];
             delivery: components["schemas"]["Delivery"] | null;
             /** Files */
             files: string;
+            /** Findings */
+            findings: components["schemas"]["FindingShape"][];
             goal: components["schemas"]["Goal"] | null;
             /** Microdollars */
             microdollars: number;
@@ -2479,7 +2618,7 @@ export interface components {
              * Stage
              * @enum {string}
              */
-            stage: "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over";
+            stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
             /** Status */
@@ -2518,7 +2657,7 @@ export interface components {
              * Stage
              * @enum {string}
              */
-            stage: "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over";
+            stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
             /** Status */
@@ -2607,6 +2746,21 @@ export interface components {
             tier: "A" | "B" | "C" | "D";
             /** Version */
             version: string;
+        };
+        /**
+         * ShownFinding
+         * @description What came of a finding's code just now.
+         */
+        ShownFinding: {
+            /** Error */
+            error: string;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "shown" | "not shown" | "mended";
         };
         /**
          * SkillShape
@@ -4165,7 +4319,7 @@ export interface operations {
                 /** @description In the goal, the names of run and notebook, the person. */
                 search?: string;
                 /** @description Empty: any. A word that `status` may be (`done`, `partial`, `paused`, `build` …) gives the runs of exactly this status. `running`, `cancelled` and `dead`, which it never is, give those of this `standing`. */
-                status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over" | "running" | "cancelled" | "dead";
+                status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over" | "running" | "cancelled" | "dead";
                 limit?: number;
                 /** @description `next` of the page before. */
                 before?: string | null;
@@ -4664,6 +4818,49 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    show_finding: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A finding, as the run numbers it. */
+                number: number;
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShownFinding"];
                 };
             };
             /** @description Something this needs is not there now */

@@ -38,6 +38,13 @@ export type PlanEdit =
   | Schemas["DropTaskBody"]
   | Schemas["RetryTaskBody"];
 export type Delivery = Schemas["Delivery"];
+/** What its review found, as it told of it last. */
+export type RunFinding = Schemas["FindingShape"];
+export type FindingStanding = RunFinding["standing"];
+/** What came of a finding's code just now. */
+export type ShownFinding = Schemas["ShownFinding"];
+/** What its data raises. */
+export type DataQuestion = Schemas["ReviewQuestion"];
 export type DeliveredCheck = Schemas["DeliveredCheck"];
 export type Question = Schemas["AskedQuestion"];
 export type Answer = Required<Schemas["AnswerBody"]>;
@@ -106,6 +113,8 @@ export interface EventBodies {
   "run-waiting": { why: string };
   "files-not-kept": { text: string };
   "alternatives-compared": { comparison: Delivery["comparisons"][number] };
+  "finding-judged": { number: number; judged: Delivery["reviewed"][number]; task: string };
+  "questions-raised": { questions: DataQuestion[] };
   "run-delivered": { delivery: Delivery };
   "change-reviewed": { change: string; cell: string; verdict: "accepted" | "rejected"; comment: string; by: string };
   "host-visited": { host: string; verdict: string; bytes_in: number; bytes_out: number; milliseconds: number };
@@ -182,6 +191,6 @@ export type Rules = Schemas["RulesShape"];
 export type Saying = Rules["rules"][number]["says"];
 export type Why = Schemas["Why"];
 export type Findings = Schemas["Findings"];
-export type Finding = Schemas["Finding"];
+export type DoctorFinding = Schemas["DoctorFinding"];
 export type Tier = Findings["tier"];
 export type HouseSettings = Schemas["SettingsShape"];

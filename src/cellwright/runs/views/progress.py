@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from cellwright.journal.events import (
@@ -28,8 +28,10 @@ from cellwright.runs.events import (
     CellReported,
     CheckDisputed,
     FilesNotKept,
+    FindingJudged,
     GoalSet,
     PlanAdopted,
+    QuestionsRaised,
     RunWaiting,
     StageEntered,
 )
@@ -53,6 +55,8 @@ def progress_line(before: RunView, event: Event) -> str:
         case GoalSet() if before.goal is not None:
             return short_line(f"new {event.line()}")
         case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord():
+            return short_line(event.line())
+        case FindingJudged() | QuestionsRaised():
             return short_line(event.line())
         case CheckDisputed() | FilesNotKept():
             return shown(event.line())
@@ -167,4 +171,18 @@ def run_json_of(records: Records, masker: Masker, status: RunStatus, view: RunVi
         "agents": [each.workflow for each in status.children],
         "cost": view.cost,
         "delivery": None if delivery is None else delivery_json(delivery),
+        "findings": [_finding_json(view.findings[number]) for number in sorted(view.findings)],
+        "data_questions": [asdict(each) for each in view.questions],
+    }
+
+
+def _finding_json(told: FindingJudged) -> dict[str, Any]:
+    """Something that was found, and how it stands."""
+    judged = told.judged
+    return {
+        "number": told.number,
+        **asdict(judged.finding),
+        "standing": judged.standing,
+        "error": judged.error,
+        "task": told.task,
     }
