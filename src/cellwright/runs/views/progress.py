@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from cellwright.journal.events import (
@@ -24,11 +24,12 @@ from cellwright.policy.display_text import shown
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
-from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, PlanAdopted, RunWaiting, StageEntered
+from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, HandedOff, PlanAdopted, RunWaiting, StageEntered
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import plan_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import RunView, check_is_run, read_view, short_line
+from cellwright.runs.views.team import team_of
 from cellwright.tools.notebook.trial_records import TrialRecord
 
 MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
@@ -44,7 +45,7 @@ def progress_line(before: RunView, event: Event) -> str:
             return ""
         case GoalSet() if before.goal is not None:
             return short_line(f"new {event.line()}")
-        case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord():
+        case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord() | HandedOff():
             return short_line(event.line())
         case FilesNotKept():
             return shown(event.line())
@@ -157,6 +158,7 @@ def run_json_of(records: Records, masker: Masker, status: RunStatus, view: RunVi
         "questions": [open_question_view(item) for item in run_inbox(records, masker).read(status.questions)],
         "steps": len(status.steps),
         "agents": [each.workflow for each in status.children],
+        "team": [asdict(each) for each in team_of(view)],
         "cost": view.cost,
         "delivery": None if delivery is None else delivery_json(delivery),
     }
