@@ -119,8 +119,13 @@ async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person
 async def wake(records: Records, run: str, person: Person) -> None:
     """Let a run that waits until a person has done a task look at its orders; one that is about to wait, too."""
     with anyio.move_on_after(_WAKE_TIMEOUT_SECONDS):
-        while not await _answer_taken(records, run, person) and await _is_about_to_wait(records, run):
-            await anyio.sleep(_WAKE_INTERVAL_SECONDS)
+        while True:
+            grown = records.log.growth.next()
+            if await _answer_taken(records, run, person) or not await _is_about_to_wait(records, run):
+                return
+            with anyio.move_on_after(_WAKE_INTERVAL_SECONDS):
+                # What another process tells is not always heard of here.
+                await grown.wait()
 
 
 async def _answer_taken(records: Records, run: str, person: Person) -> bool:
