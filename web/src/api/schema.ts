@@ -680,7 +680,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One task more, one less, or another one */
+        /** One task more, one less, or another one; or a person takes one, and hands it back */
         post: operations["change_plan"];
         delete?: never;
         options?: never;
@@ -1521,6 +1521,11 @@ export interface components {
              */
             proof: string;
             /**
+             * Questions
+             * @default []
+             */
+            questions: components["schemas"]["ReviewQuestion"][];
+            /**
              * Readings
              * @default []
              */
@@ -1535,6 +1540,16 @@ export interface components {
              * @default
              */
             report: string;
+            /**
+             * Reviewed
+             * @default []
+             */
+            reviewed: components["schemas"]["JudgedFinding"][];
+            /**
+             * Second Opinion
+             * @default
+             */
+            second_opinion: string;
             /**
              * Seconds
              * @default 0
@@ -1614,26 +1629,12 @@ export interface components {
             path: string;
         };
         /**
-         * Finding
-         * @description One thing that was looked at.
-         */
-        Finding: {
-            /** Consequence */
-            consequence: string;
-            /** Detail */
-            detail: string;
-            /** Name */
-            name: string;
-            /** Ok */
-            ok: boolean;
-        };
-        /**
          * Findings
          * @description Everything that was looked at.
          */
         Findings: {
             /** Findings */
-            findings: components["schemas"]["Finding"][];
+            findings: components["schemas"]["cellwright__server__http__routes__health__Finding"][];
             /** Ok */
             ok: boolean;
             /**
@@ -1685,6 +1686,12 @@ export interface components {
              * @enum {string}
              */
             depth: "answer" | "full";
+            /**
+             * Effort
+             * @default normal
+             * @enum {string}
+             */
+            effort: "quick" | "normal" | "thorough";
             /**
              * Is Private
              * @default false
@@ -1765,6 +1772,93 @@ export interface components {
             run: string;
         };
         /**
+         * HandBackTaskBody
+         * @description A task that a person took is done, or an agent is to do it after all.
+         */
+        HandBackTaskBody: {
+            /** Is Done */
+            is_done: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op: "hand-back";
+            /** Task */
+            task: string;
+            /**
+             * Words
+             * @default
+             */
+            words: string;
+        };
+        /**
+         * HandOff
+         * @description What a task that is done leaves to others.
+         */
+        HandOff: {
+            /** By */
+            by: string;
+            /**
+             * Readings
+             * @default []
+             */
+            readings: string[];
+            /** Task */
+            task: string;
+            /**
+             * Tests
+             * @default []
+             */
+            tests: components["schemas"]["HandedTest"][];
+            /** Title */
+            title: string;
+            /**
+             * Variables
+             * @default []
+             */
+            variables: components["schemas"]["HandedVariable"][];
+            /**
+             * Words
+             * @default
+             */
+            words: string;
+        };
+        /**
+         * HandedTest
+         * @description One test that a task's cells hold.
+         */
+        HandedTest: {
+            /** Name */
+            name: string;
+            /** Verdict */
+            verdict: string;
+        };
+        /**
+         * HandedVariable
+         * @description One variable that a task's cells define.
+         */
+        HandedVariable: {
+            /**
+             * Cell
+             * @default
+             */
+            cell: string;
+            /**
+             * Digest
+             * @default
+             */
+            digest: string;
+            /** Name */
+            name: string;
+            /**
+             * Size
+             * @default
+             */
+            size: string;
+            /** Type */
+            type: string;
+        };
+        /**
          * Health
          * @description How the web door is.
          */
@@ -1782,6 +1876,23 @@ export interface components {
             status: "ok";
             /** Version */
             version: string;
+        };
+        /**
+         * JudgedFinding
+         * @description A finding, and what became of the code that is to show it.
+         */
+        JudgedFinding: {
+            /**
+             * Error
+             * @default
+             */
+            error: string;
+            finding: components["schemas"]["cellwright__runs__review__findings__Finding"];
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "shown" | "not shown" | "mended";
         };
         /**
          * KeptFile
@@ -1988,6 +2099,12 @@ export interface components {
              * @enum {string}
              */
             depth: "answer" | "full";
+            /**
+             * Effort
+             * @default normal
+             * @enum {string}
+             */
+            effort: "quick" | "normal" | "thorough";
             /** Goal */
             goal: string;
             /**
@@ -2358,6 +2475,21 @@ export interface components {
             task: string;
         };
         /**
+         * ReviewQuestion
+         * @description Something in the data that makes figures wrong in silence, and whether the notebook settles it.
+         */
+        ReviewQuestion: {
+            /** Kind */
+            kind: string;
+            /** Says */
+            says: string;
+            /**
+             * Settled
+             * @default
+             */
+            settled: string;
+        };
+        /**
          * RevokedToken
          * @description A token that does not count any more.
          */
@@ -2479,13 +2611,15 @@ export interface components {
              * Stage
              * @enum {string}
              */
-            stage: "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over";
+            stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
             /** Status */
             status: string;
             /** Steps */
             steps: number;
+            /** Team */
+            team: components["schemas"]["TaskWork"][];
             /** Tokens */
             tokens: number;
             /** Unpriced Tokens */
@@ -2518,7 +2652,7 @@ export interface components {
              * Stage
              * @enum {string}
              */
-            stage: "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over";
+            stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
             /** Status */
@@ -2717,6 +2851,19 @@ export interface components {
             one_time: string;
         };
         /**
+         * TakeTaskBody
+         * @description The person who asks does it themselves; no agent does.
+         */
+        TakeTaskBody: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op: "take";
+            /** Task */
+            task: string;
+        };
+        /**
          * Task
          * @description One piece of work with one result.
          */
@@ -2759,6 +2906,11 @@ export interface components {
              * @enum {string}
              */
             status: "planned" | "running" | "done" | "failed" | "dropped";
+            /**
+             * Taken By
+             * @default
+             */
+            taken_by: string;
             /** Title */
             title: string;
             /**
@@ -2810,6 +2962,11 @@ export interface components {
              * @enum {string}
              */
             status: "planned" | "running" | "done" | "failed" | "dropped";
+            /**
+             * Taken By
+             * @default
+             */
+            taken_by: string;
             /** Title */
             title: string;
             /**
@@ -2817,6 +2974,29 @@ export interface components {
              * @default
              */
             todo: string;
+        };
+        /**
+         * TaskWork
+         * @description One task, and who worked on it.
+         */
+        TaskWork: {
+            /** Agents */
+            agents: string[];
+            /** Gets From */
+            gets_from: string[];
+            hands_over: components["schemas"]["HandOff"] | null;
+            /** Hands To */
+            hands_to: string[];
+            /** Microdollars */
+            microdollars: number;
+            /** Role */
+            role: string;
+            /** Taken By */
+            taken_by: string;
+            /** Task */
+            task: string;
+            /** Tokens */
+            tokens: number;
         };
         /**
          * Timeline
@@ -3030,6 +3210,43 @@ export interface components {
              * @enum {string}
              */
             verdict: "allow" | "ask" | "deny";
+        };
+        /**
+         * Finding
+         * @description Something that does not hold in a notebook.
+         */
+        cellwright__runs__review__findings__Finding: {
+            /**
+             * By
+             * @default reviewer
+             * @enum {string}
+             */
+            by: "reviewer" | "code";
+            /** Claim */
+            claim: string;
+            /** Found */
+            found: string;
+            /**
+             * Kind
+             * @default
+             */
+            kind: string;
+            /** Shows */
+            shows: string;
+        };
+        /**
+         * Finding
+         * @description One thing that was looked at.
+         */
+        cellwright__server__http__routes__health__Finding: {
+            /** Consequence */
+            consequence: string;
+            /** Detail */
+            detail: string;
+            /** Name */
+            name: string;
+            /** Ok */
+            ok: boolean;
         };
     };
     responses: never;
@@ -4165,7 +4382,7 @@ export interface operations {
                 /** @description In the goal, the names of run and notebook, the person. */
                 search?: string;
                 /** @description Empty: any. A word that `status` may be (`done`, `partial`, `paused`, `build` …) gives the runs of exactly this status. `running`, `cancelled` and `dead`, which it never is, give those of this `standing`. */
-                status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "deliver" | "over" | "running" | "cancelled" | "dead";
+                status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over" | "running" | "cancelled" | "dead";
                 limit?: number;
                 /** @description `next` of the page before. */
                 before?: string | null;
@@ -4833,7 +5050,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AddTaskBody"] | components["schemas"]["ChangeTaskBody"] | components["schemas"]["DropTaskBody"] | components["schemas"]["RetryTaskBody"];
+                "application/json": components["schemas"]["AddTaskBody"] | components["schemas"]["ChangeTaskBody"] | components["schemas"]["DropTaskBody"] | components["schemas"]["RetryTaskBody"] | components["schemas"]["TakeTaskBody"] | components["schemas"]["HandBackTaskBody"];
             };
         };
         responses: {

@@ -36,7 +36,12 @@ export type PlanEdit =
   | Schemas["AddTaskBody"]
   | (Pick<Schemas["ChangeTaskBody"], "op" | "task"> & Partial<Schemas["ChangeTaskBody"]>)
   | Schemas["DropTaskBody"]
-  | Schemas["RetryTaskBody"];
+  | Schemas["RetryTaskBody"]
+  | Schemas["TakeTaskBody"]
+  | Schemas["HandBackTaskBody"];
+/** Who worked on a task, what it cost, and what was handed over. */
+export type TaskWork = Schemas["TaskWork"];
+export type HandOff = Schemas["HandOff"];
 export type Delivery = Schemas["Delivery"];
 export type DeliveredCheck = Schemas["DeliveredCheck"];
 export type Question = Schemas["AskedQuestion"];
@@ -74,7 +79,7 @@ export interface EventBodies {
   "question-asked": { workflow: string; question: string; topic: string; text: string };
   "question-answered": { question: string; answer: string; by: string };
   "question-withdrawn": { question: string; reason: string };
-  "task-changed": { task: string; title: string; state: TaskStatus; note: string };
+  "task-changed": { task: string; title: string; state: TaskStatus; note: string; agent: string };
   "cost-recorded": {
     what: string;
     microdollars: number;
@@ -104,6 +109,7 @@ export interface EventBodies {
   "plan-adopted": { plan: Plan };
   "cell-reported": { name: string; status: string; seconds: number };
   "run-waiting": { why: string };
+  "handed-off": { handed: HandOff; to: string[] };
   "files-not-kept": { text: string };
   "alternatives-compared": { comparison: Delivery["comparisons"][number] };
   "run-delivered": { delivery: Delivery };
