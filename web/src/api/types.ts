@@ -188,6 +188,6 @@ export type Rules = Schemas["RulesShape"];
 export type Saying = Rules["rules"][number]["says"];
 export type Why = Schemas["Why"];
 export type Findings = Schemas["Findings"];
-export type Finding = Schemas["Finding"];
+export type Finding = Findings["findings"][number];
 export type Tier = Findings["tier"];
 export type HouseSettings = Schemas["SettingsShape"];
