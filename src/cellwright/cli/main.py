@@ -27,6 +27,8 @@ _COMPLETION = "_CELLWRIGHT_COMPLETE"
 _COMMANDS = {
     "run": "Turn a goal into a notebook: planned, built, checked from scratch, delivered.",
     "runs": "Runs at work and what came of others: watch, steer, answer, undo.",
+    "review": "Look over a marimo notebook, whoever made it: what is shown to be wrong, by code that fails.",
+    "document": "Put names and words into a marimo notebook; nothing that computes is changed.",
     "report": "Show what a run found: as markdown, as its page, or as JSON.",
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",

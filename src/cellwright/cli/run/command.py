@@ -126,7 +126,7 @@ def run(
     if detach:
         console.result(anyio.run(_detach, typed), as_json, _show_detached)
         return
-    ended, name, is_daemon = anyio.run(_run, typed, as_json)
+    ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
 
 
@@ -146,7 +146,8 @@ async def _detach(typed: GoalRequest) -> dict[str, Any]:
     return {"run": name, "notebook": goal.notebook}
 
 
-async def _run(typed: GoalRequest, as_json: bool) -> tuple[WatchOutcome, str, bool]:
+async def run_goal(typed: GoalRequest, as_json: bool) -> tuple[WatchOutcome, str, bool]:
+    """Start it and watch it: how that ended, its name, and whether it lives in the daemon."""
     goal, masker = await _read(typed), terminal_masker()
     async with open_run_client() as client:
         name = await client.start(goal, run=new_run_id())

@@ -73,6 +73,14 @@ async def tidy_up(workspace: Workspace, plan: Plan, key: str, *, is_new: bool, r
         await editor.set_header(wanted.header)
 
 
+async def name_cells(workspace: Workspace, key: str) -> None:
+    """Names for cells that nobody named, once for this key."""
+    editor = workspace.editor
+    await editor.sync()
+    if editor.done(key) is None and (edits := tidy(editor.notebook.document, title=None)):
+        await editor.apply(edits, key=key, run="none")
+
+
 async def fill_answer(workspace: Workspace, template: str) -> str:
     """The answer with the notebook's values as they are now; empty where they cannot be had."""
     try:
@@ -102,6 +110,8 @@ async def deliver(
     delivery = replace(
         delivery, seconds=round(time.time() - seen.began_ms / 1_000, 1), is_price_known=seen.is_price_known
     )
+    if goal.wants != "answer":
+        return delivery
     if delivery.status == "partial" and not editor.timeline.standing and not delivery.answer:
         delivery = replace(delivery, status="failed", proof="")
     if delivery.status in {"refused", "failed", "stopped"} and not editor.timeline.standing:

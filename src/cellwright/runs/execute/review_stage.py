@@ -71,10 +71,13 @@ class ReviewStage:
         """The context in which a reviewer is asked now; None: nobody is."""
         rounds = 2 if goal.effort == "thorough" else 1
         tasks = sum(task.role not in {FIXER, _WRITER} for task in plan.tasks)
-        if self._asked >= rounds or not is_asked(
-            goal.effort, tasks=tasks, questions=self._questions, findings=len(self.shown)
-        ):
+        reasons = {"tasks": tasks, "questions": self._questions, "findings": len(self.shown)}
+        is_wanted = goal.effort != "quick" if goal.wants == "review" else is_asked(goal.effort, **reasons)
+        if self._asked >= rounds or not is_wanted:
             return None
+        if not used.turns:
+            # Nobody built anything: it is all the work there is.
+            return reviewing(context, role_named(context.roles, REVIEWER))
         built = used.tokens - self._tokens
         role = bounded(
             role_named(context.roles, REVIEWER), tokens=built, turns=used.turns - self._asked, used=self._tokens

@@ -42,7 +42,7 @@ from cellwright.runs.execute.agent_results import (
 )
 from cellwright.runs.execute.agreement import AgreedPlan, agree
 from cellwright.runs.execute.analyst import Analyst
-from cellwright.runs.execute.files import deliver, fill_answer, tidy_up
+from cellwright.runs.execute.files import deliver, fill_answer, name_cells, tidy_up
 from cellwright.runs.execute.parallel_tasks import ParallelTask, ParallelTasks, independent_tasks, parallel_note
 from cellwright.runs.execute.review_stage import FIXER, ReviewStage
 from cellwright.runs.execute.steering_commands import SteeringCommand, hear
@@ -55,6 +55,8 @@ from cellwright.runs.plan.plan import HandBackTask, Plan, PlanEdit, Task, TaskSt
 from cellwright.runs.plan.taken_tasks import answered_edit, taken_question
 from cellwright.runs.review.reviewer import REVIEWER
 from cellwright.runs.views.branches import branches_of, compare_alternatives
+from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.notebook.words_only import words_only
 
 AGENT: Final = "agent"
 """The workflow that does one assignment."""
@@ -62,6 +64,10 @@ _REPAIR_ROUNDS: Final = 2
 """So often what the check found goes back to be repaired."""
 _REVIEW_ROUNDS: Final = 2
 """So often what a review shows goes back."""
+
+
+async def _run_all(editor: NotebookEditor) -> None:
+    await editor.run("all")
 
 
 class Run:
@@ -99,6 +105,11 @@ class Run:
     async def make_brief(self) -> RunEnd | None:
         """A plan for the goal, unless there is one."""
         worker = self._worker = self._worker or await self._find_worker()
+        if self._goal.wants != "answer":
+            if not self._has_plan:
+                self._has_plan = True
+                await self._adopt(brief.of_notebook(self._goal, has_model=worker.who == "models"))
+            return None
         if worker.who == "analyst":
             return await self._make_analysts_brief(worker)
         is_planned_first = self._goal.begins == "planner"
@@ -272,6 +283,8 @@ class Run:
         context = self._team.context(self._plan, task, agent, self._context())
         if task.id == brief.WHOLE:
             context = replace(context, tools=with_tool(context.tools, brief.plan_tool(context.roles)))
+        if task.role == brief.DOCUMENTER:
+            context = replace(context, tools=words_only(context.tools, self._workspace.editor))
         report = await self._work(context, self._task_assignment(task))
         if report.plan is not None:
             await self._adopt(brief.handed_in(report.plan, self._goal.words))
@@ -360,7 +373,10 @@ class Run:
                 async with anyio.create_task_group() as beside:
                     # The report needs them in a moment; meanwhile one of two processors would have nothing to do.
                     beside.start_soon(draw_charts, workspace.editor.notebook.outcomes, workspace.draw)
-                    await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
+                    if goal.wants == "answer":
+                        await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
+                    elif goal.wants == "document":
+                        await name_cells(workspace, key)
                     checked = await self._resources.check(self._flow.run, goal)
             return with_plan_checks(checked, plan)
 
@@ -370,14 +386,19 @@ class Run:
         """What failed for want of model, money or network is not repaired by asking again; the analyst asks none."""
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
+        if self._goal.wants == "review":
+            return False
         return not self._is_analysts and not any(task.status == "failed" for task in self._plan.tasks)
 
     # ── review ──
 
     async def review(self) -> RunEnd | None:
         """Whether it is right, as far as can be shown; what is shown not to be goes back. None when that is settled."""
-        if self._checked is None or self._checked.ran != "whole" or self._is_analysts:
+        if self._checked is None or self._checked.ran != "whole" or self._goal.wants == "document":
             return None
+        if self._goal.wants == "review":
+            editor = self._workspace.editor
+            await self._flow.step("run the notebook", partial(_run_all, editor))
         for number in range(1, _REVIEW_ROUNDS + 1):
             if (over := await self._look_over()) is not None or not self._has_plan:
                 return over

@@ -37,6 +37,11 @@ Effort = Literal["quick", "normal", "thorough"]
 reason to. thorough: tests are written before anything is built, and a reviewer looks, twice if need be."""
 
 
+GoalKind = Literal["answer", "review", "document"]
+"""answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
+document: names and words are put into it, and no code that computes is changed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
     """One goal, as an interface took it."""
@@ -67,6 +72,7 @@ class Goal:
     """The run this one takes up."""
     depth: AnalysisDepth = "answer"
     """How far the analyst goes, where it works."""
+    wants: GoalKind = "answer"
     effort: Effort = "normal"
     """What is done to find out whether it is right."""
     begins: Literal["planner", "agent"] = "agent"

@@ -16,7 +16,7 @@ from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
-from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal
+from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal, GoalKind
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
 
@@ -48,6 +48,7 @@ class GoalRequest:
     limits: Sequence[str] = ()
     depth: str = "answer"
     effort: str = "normal"
+    wants: GoalKind = "answer"
 
 
 HasData = Callable[[Path], bool]
@@ -71,6 +72,8 @@ def read_goal(
     project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
     data = tuple(file.words for file in parse_data(typed.data, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
+    if typed.wants != "answer" and not notebook.is_file():
+        raise UserError(f"No notebook at {str(notebook)!r}.", hint="Name a marimo notebook that is there.")
     # Raises for a mistake in them.
     Limits.parse(typed.limits)
     approve = next((each for each in APPROVE_WORDS if each == typed.approve), None)
@@ -82,7 +85,7 @@ def read_goal(
     effort = next((each for each in EFFORT_WORDS if each == typed.effort), None)
     if effort is None:
         raise UserError(f"Unknown effort: {typed.effort!r}.", hint=f"{', '.join(EFFORT_WORDS)}.")
-    if models == (ANALYST,) and not data and not has_data(project):
+    if models == (ANALYST,) and typed.wants == "answer" and not data and not has_data(project):
         raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     return Goal(
         words=words,
@@ -99,6 +102,7 @@ def read_goal(
         limits=tuple(typed.limits),
         depth=depth,
         effort=effort,
+        wants=typed.wants,
     )
 
 

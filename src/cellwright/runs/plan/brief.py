@@ -17,6 +17,7 @@ from cellwright.agents.assignment import AgentReport, Note
 from cellwright.agents.role import Role, built_in_roles
 from cellwright.errors import UserError
 from cellwright.notebook.prompt_summary import clip
+from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import (
     MOST_ALTERNATIVES,
     MOST_TASKS,
@@ -38,6 +39,13 @@ _STORY: Final = (
     "Make the notebook one that people want to read: a title and the answer first, then reasoning as markdown, one "
     "idea per cell, every cell named, plots with titles and units, caveats last. Change no code that computes. "
     "Finish with the answer in one paragraph."
+)
+
+
+DOCUMENTER: Final = "documenter"
+_DOCUMENT: Final = (
+    "Make this notebook one that people can read: names for cells, a title, markdown that says what each part does and "
+    "what its results say, docstrings. Code that computes stays as it is."
 )
 
 
@@ -156,6 +164,14 @@ def whole_goal(words: str) -> Plan:
     """The goal as one task; and a writer's, where a report is asked for."""
     plan = Plan(title=words[:120], tasks=(Task(id=WHOLE, title="Answer"),))
     return with_story(plan) if _REPORT.search(words) else plan
+
+
+def of_notebook(goal: Goal, *, has_model: bool) -> Plan:
+    """The plan for a notebook that is there: nothing to build for one that is looked over, or documented by code."""
+    if goal.wants == "document" and has_model:
+        task = Task(id="document", title="Document it", todo=_DOCUMENT, role=DOCUMENTER)
+        return Plan(title=goal.words[:120], tasks=(task,))
+    return Plan(title=goal.words[:120])
 
 
 def handed_in(plan: object, words: str) -> Plan:
