@@ -264,7 +264,8 @@ class Run:
                         self._alone.add(part.task.id)
                     elif end.status == "done":
                         self._used.take_answer(report)
-                    became = await self._became(self._plan.find(part.task.id) or part.task, end.status, end.note)
+                    built = replace(self._plan.find(part.task.id) or part.task, taken_by="")
+                    became = await self._became(built, end.status, end.note)
                     if end.status == "done":
                         await self._team.hand_off(self._plan, became, part.agent, report.readings)
         if is_stopped and not is_overruled:

@@ -39,8 +39,9 @@ class Teamwork:
         """By the task that hands over."""
 
     def begins(self, task: Task, agent: str) -> None:
-        """This agent does this task."""
-        self._tasks[agent] = task
+        """This agent does this task; empty: no agent does."""
+        if agent:
+            self._tasks[agent] = task
 
     # ── what an agent gets ──
 
