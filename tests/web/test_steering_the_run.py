@@ -191,7 +191,7 @@ async def test_a_person_does_a_task_and_hands_it_back_and_sees_what_was_handed_o
         await expect(page.get_by_role("list", name="Handed over")).to_contain_text("total")
         await expect(page.get_by_text("agent 2 · ")).to_be_visible()
     assert done["delivery"]["status"] == "done"
-    assert "The shop says 42 as well." in str(room.provider.requests[-1].body["messages"])
+    assert "The shop says 42 as well." in prompts(room)
     assert [each["agents"] for each in done["team"] if each["task"] == "ask"] == [[]]
 
 
