@@ -10,12 +10,12 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from cellwright.cli.runs.steering import read_edit
+from cellwright.cli.runs.steering import TypedEdit, read_edit
 from cellwright.errors import UserError
 from cellwright.journal.journal import Journal
 from cellwright.runs.events import NewGoal, PlanChanged
 from cellwright.runs.execute.steering_commands import read_commands
-from cellwright.runs.plan.plan import ChangeTask, DropTask
+from cellwright.runs.plan.plan import ChangeTask, DropTask, HandBackTask, TakeTask
 from tests.cli.in_process import Said, run_here
 from tests.cli.told_runs import has_ended, is_asking, open_told, started
 
@@ -96,6 +96,8 @@ async def test_a_plan_is_shown_without_changing_it(tmp_path: Path) -> None:
         (["--title", "x"], "--change"),
         (["--change", "compare"], "Nothing to change"),
         (["--change", "read-sales", "--todo", "x"], "is done already"),
+        (["--take", "read-sales"], "is done already"),
+        (["--done", "compare"], "Nobody has taken the task 'compare'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -109,12 +111,16 @@ async def test_a_change_that_cannot_be_made_is_said(tmp_path: Path, words: list[
 
 
 def test_what_was_typed_becomes_one_change() -> None:
-    nothing: dict[str, str | None] = dict.fromkeys(("add", "drop", "change", "title", "todo"))
-    assert read_edit(**nothing) is None
-    assert read_edit(**nothing | {"drop": "a"}) == DropTask(task="a")
-    assert read_edit(**nothing | {"change": "a", "todo": "b"}) == ChangeTask(task="a", todo="b")
+    assert read_edit(TypedEdit()) is None
+    assert read_edit(TypedEdit(drop="a")) == DropTask(task="a")
+    assert read_edit(TypedEdit(change="a", todo="b")) == ChangeTask(task="a", todo="b")
+    assert read_edit(TypedEdit(take="a")) == TakeTask(task="a")
+    assert read_edit(TypedEdit(done="a", words="By hand.")) == HandBackTask(task="a", is_done=True, words="By hand.")
+    assert read_edit(TypedEdit(hand_back="a")) == HandBackTask(task="a", is_done=False)
     with pytest.raises(UserError, match="One change"):
-        read_edit(**nothing | {"add": "{}", "drop": "a"})
+        read_edit(TypedEdit(add="{}", drop="a"))
+    with pytest.raises(UserError, match="--words"):
+        read_edit(TypedEdit(take="a", words="Mine."))
 
 
 async def test_an_approval_is_shown_and_answered_with_what_was_shown(tmp_path: Path) -> None:

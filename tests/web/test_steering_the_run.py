@@ -164,6 +164,37 @@ async def test_a_task_that_is_changed_in_the_tree_is_done_as_it_says_now(room: C
     assert "Work on story." not in str(room.provider.requests[-1].body["messages"])
 
 
+async def test_a_person_does_a_task_and_hands_it_back_and_sees_what_was_handed_over(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    held = Fault("slow-first-byte", answer=finish("It is {total}."))
+    room.provider.script(
+        plan(task("sum"), task("ask", after=["sum"]), task("tell", after=["ask", "sum"])),
+        CREATED,
+        held,
+        finish("Told."),
+    )
+    run = await room.start(notebook="taken.py")
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await room.until_silent()
+        await open_task(page, "Do ask")
+        await page.get_by_role("button", name="I do this").click()
+        room.provider.release()
+        await expect(page.get_by_role("button", name="Do ask")).to_contain_text("does it")
+        await page.get_by_role("button", name="Hand it back…").click()
+        await page.get_by_label("What came of it").fill("The shop says 42 as well.")
+        await page.get_by_role("button", name="It is done").click()
+        done = await room.until_delivered(run)
+        await expect(page.get_by_role("button", name="Do ask")).to_contain_text("done")
+        await open_task(page, "Do sum")
+        await expect(page.get_by_role("list", name="Handed over")).to_contain_text("total")
+        await expect(page.get_by_text("agent 2 · ")).to_be_visible()
+    assert done["delivery"]["status"] == "done"
+    assert "The shop says 42 as well." in prompts(room)
+    assert [each["agents"] for each in done["team"] if each["task"] == "ask"] == [[]]
+
+
 # ── its pause and its end ──
 
 

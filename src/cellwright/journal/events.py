@@ -174,6 +174,8 @@ class TaskChanged(Event):
     title: str
     state: Literal["planned", "running", "done", "failed", "dropped"]
     note: str = ""
+    agent: str = ""
+    """The workflow that begins it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from cellwright.agents.events import AGENT_EVENT_TYPES
 from cellwright.journal.events import EventTypes, FormerFact, RoomEvent, TaskChanged
 from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
+from cellwright.runs.plan.handoffs import HandOff
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
 from cellwright.runs.review.findings import DisputeVerdict, JudgedFinding, ReviewQuestion
 from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
@@ -149,6 +150,20 @@ class CheckDisputed(RoomEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandedOff(RoomEvent):
+    """What a task left to those that need it, as the notebook had it then."""
+
+    handed: HandOff
+    to: tuple[str, ...]
+    """Tasks, by their ids."""
+
+    def line(self) -> str:
+        """In words."""
+        names = ", ".join(variable.name for variable in self.handed.variables) or "nothing by name"
+        return f"{self.handed.task} hands over to {', '.join(self.to)}: {names}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDelivered(RoomEvent):
     """What was handed over in the end."""
 
@@ -213,9 +228,9 @@ class RunCarriedOver(RoomEvent):
     text: str
 
 
-def task_event(task: Task) -> TaskChanged:
-    """How one task stands."""
-    return TaskChanged(task=task.id, title=task.title, state=task.status, note=task.note)
+def task_event(task: Task, agent: str = "") -> TaskChanged:
+    """How one task stands; with the agent that begins it."""
+    return TaskChanged(task=task.id, title=task.title, state=task.status, note=task.note, agent=agent)
 
 
 RUN_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = tuple(

@@ -697,7 +697,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One task more, one less, or another one */
+        /** One task more, one less, or another one; or a person takes one, and hands it back */
         post: operations["change_plan"];
         delete?: never;
         options?: never;
@@ -1862,6 +1862,93 @@ export interface components {
             run: string;
         };
         /**
+         * HandBackTaskBody
+         * @description A task that a person took is done, or an agent is to do it after all.
+         */
+        HandBackTaskBody: {
+            /** Is Done */
+            is_done: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op: "hand-back";
+            /** Task */
+            task: string;
+            /**
+             * Words
+             * @default
+             */
+            words: string;
+        };
+        /**
+         * HandOff
+         * @description What a task that is done leaves to others.
+         */
+        HandOff: {
+            /** By */
+            by: string;
+            /**
+             * Readings
+             * @default []
+             */
+            readings: string[];
+            /** Task */
+            task: string;
+            /**
+             * Tests
+             * @default []
+             */
+            tests: components["schemas"]["HandedTest"][];
+            /** Title */
+            title: string;
+            /**
+             * Variables
+             * @default []
+             */
+            variables: components["schemas"]["HandedVariable"][];
+            /**
+             * Words
+             * @default
+             */
+            words: string;
+        };
+        /**
+         * HandedTest
+         * @description One test that a task's cells hold.
+         */
+        HandedTest: {
+            /** Name */
+            name: string;
+            /** Verdict */
+            verdict: string;
+        };
+        /**
+         * HandedVariable
+         * @description One variable that a task's cells define.
+         */
+        HandedVariable: {
+            /**
+             * Cell
+             * @default
+             */
+            cell: string;
+            /**
+             * Digest
+             * @default
+             */
+            digest: string;
+            /** Name */
+            name: string;
+            /**
+             * Size
+             * @default
+             */
+            size: string;
+            /** Type */
+            type: string;
+        };
+        /**
          * Health
          * @description How the web door is.
          */
@@ -2625,6 +2712,8 @@ export interface components {
             status: string;
             /** Steps */
             steps: number;
+            /** Team */
+            team: components["schemas"]["TaskWork"][];
             /** Tokens */
             tokens: number;
             /** Unpriced Tokens */
@@ -2871,6 +2960,19 @@ export interface components {
             one_time: string;
         };
         /**
+         * TakeTaskBody
+         * @description The person who asks does it themselves; no agent does.
+         */
+        TakeTaskBody: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op: "take";
+            /** Task */
+            task: string;
+        };
+        /**
          * Task
          * @description One piece of work with one result.
          */
@@ -2913,6 +3015,11 @@ export interface components {
              * @enum {string}
              */
             status: "planned" | "running" | "done" | "failed" | "dropped";
+            /**
+             * Taken By
+             * @default
+             */
+            taken_by: string;
             /** Title */
             title: string;
             /**
@@ -2964,6 +3071,11 @@ export interface components {
              * @enum {string}
              */
             status: "planned" | "running" | "done" | "failed" | "dropped";
+            /**
+             * Taken By
+             * @default
+             */
+            taken_by: string;
             /** Title */
             title: string;
             /**
@@ -2971,6 +3083,29 @@ export interface components {
              * @default
              */
             todo: string;
+        };
+        /**
+         * TaskWork
+         * @description One task, and who worked on it.
+         */
+        TaskWork: {
+            /** Agents */
+            agents: string[];
+            /** Gets From */
+            gets_from: string[];
+            hands_over: components["schemas"]["HandOff"] | null;
+            /** Hands To */
+            hands_to: string[];
+            /** Microdollars */
+            microdollars: number;
+            /** Role */
+            role: string;
+            /** Taken By */
+            taken_by: string;
+            /** Task */
+            task: string;
+            /** Tokens */
+            tokens: number;
         };
         /**
          * Timeline
@@ -3184,6 +3319,43 @@ export interface components {
              * @enum {string}
              */
             verdict: "allow" | "ask" | "deny";
+        };
+        /**
+         * Finding
+         * @description Something that does not hold in a notebook.
+         */
+        cellwright__runs__review__findings__Finding: {
+            /**
+             * By
+             * @default reviewer
+             * @enum {string}
+             */
+            by: "reviewer" | "code";
+            /** Claim */
+            claim: string;
+            /** Found */
+            found: string;
+            /**
+             * Kind
+             * @default
+             */
+            kind: string;
+            /** Shows */
+            shows: string;
+        };
+        /**
+         * Finding
+         * @description One thing that was looked at.
+         */
+        cellwright__server__http__routes__health__Finding: {
+            /** Consequence */
+            consequence: string;
+            /** Detail */
+            detail: string;
+            /** Name */
+            name: string;
+            /** Ok */
+            ok: boolean;
         };
     };
     responses: never;
@@ -5030,7 +5202,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AddTaskBody"] | components["schemas"]["ChangeTaskBody"] | components["schemas"]["DropTaskBody"] | components["schemas"]["RetryTaskBody"];
+                "application/json": components["schemas"]["AddTaskBody"] | components["schemas"]["ChangeTaskBody"] | components["schemas"]["DropTaskBody"] | components["schemas"]["RetryTaskBody"] | components["schemas"]["TakeTaskBody"] | components["schemas"]["HandBackTaskBody"];
             };
         };
         responses: {

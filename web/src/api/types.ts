@@ -36,7 +36,12 @@ export type PlanEdit =
   | Schemas["AddTaskBody"]
   | (Pick<Schemas["ChangeTaskBody"], "op" | "task"> & Partial<Schemas["ChangeTaskBody"]>)
   | Schemas["DropTaskBody"]
-  | Schemas["RetryTaskBody"];
+  | Schemas["RetryTaskBody"]
+  | Schemas["TakeTaskBody"]
+  | Schemas["HandBackTaskBody"];
+/** Who worked on a task, what it cost, and what was handed over. */
+export type TaskWork = Schemas["TaskWork"];
+export type HandOff = Schemas["HandOff"];
 export type Delivery = Schemas["Delivery"];
 /** What its review found, as it told of it last. */
 export type RunFinding = Schemas["FindingShape"];
@@ -81,7 +86,7 @@ export interface EventBodies {
   "question-asked": { workflow: string; question: string; topic: string; text: string };
   "question-answered": { question: string; answer: string; by: string };
   "question-withdrawn": { question: string; reason: string };
-  "task-changed": { task: string; title: string; state: TaskStatus; note: string };
+  "task-changed": { task: string; title: string; state: TaskStatus; note: string; agent: string };
   "cost-recorded": {
     what: string;
     microdollars: number;
@@ -111,6 +116,7 @@ export interface EventBodies {
   "plan-adopted": { plan: Plan };
   "cell-reported": { name: string; status: string; seconds: number };
   "run-waiting": { why: string };
+  "handed-off": { handed: HandOff; to: string[] };
   "files-not-kept": { text: string };
   "alternatives-compared": { comparison: Delivery["comparisons"][number] };
   "finding-judged": { number: number; judged: Delivery["reviewed"][number]; task: string };
@@ -192,5 +198,6 @@ export type Saying = Rules["rules"][number]["says"];
 export type Why = Schemas["Why"];
 export type Findings = Schemas["Findings"];
 export type DoctorFinding = Schemas["DoctorFinding"];
+export type Finding = Findings["findings"][number];
 export type Tier = Findings["tier"];
 export type HouseSettings = Schemas["SettingsShape"];

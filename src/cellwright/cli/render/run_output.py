@@ -158,7 +158,8 @@ def plan_tree(plan: Plan) -> Tree:
 def _task_line(task: Task) -> str:
     after = f" (after {', '.join(task.after)})" if task.after and task.status == "planned" else ""
     note = f": {shown(reworded(task.note, WRITTEN))}" if task.note else ""
-    return f"{MARKS[task.status]} {task.id}  {shown(task.title)}{after}{note}"
+    who = f" [{shown(task.taken_by)}]" if task.taken_by else "" if task.role == "coder" else f" [{shown(task.role)}]"
+    return f"{MARKS[task.status]} {task.id}  {shown(task.title)}{who}{after}{note}"
 
 
 def _ids(plan: Plan | None) -> tuple[str, ...]:

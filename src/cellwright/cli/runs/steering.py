@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -23,9 +24,19 @@ from cellwright.cli.runs.lookup import (
 )
 from cellwright.cli.terminal_input import person_here
 from cellwright.errors import UserError
-from cellwright.journal.names import RunId
+from cellwright.journal.names import RunId, run_of
 from cellwright.journal.records import Records, RunStatus
-from cellwright.runs.plan.plan import ChangeTask, DropTask, Plan, PlanEdit, edited, parse_edit, plan_json
+from cellwright.runs.plan.plan import (
+    ChangeTask,
+    DropTask,
+    HandBackTask,
+    Plan,
+    PlanEdit,
+    TakeTask,
+    edited_late,
+    parse_edit,
+    plan_json,
+)
 from cellwright.runs.views.run_view import read_view
 from cellwright.server import RunClient
 
@@ -47,9 +58,33 @@ def plan(
     ] = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="With --change.")] = None,
     todo: Annotated[str | None, typer.Option("--todo", metavar="TEXT", help="With --change: what to do.")] = None,
+    take: Annotated[
+        str | None, typer.Option("--take", metavar="TASK", help="Do it yourself.", autocompletion=complete_task)
+    ] = None,
+    done: Annotated[
+        str | None, typer.Option("--done", metavar="TASK", help="One you took.", autocompletion=complete_task)
+    ] = None,
+    hand_back: Annotated[
+        str | None,
+        typer.Option("--hand-back", metavar="TASK", help="Let an agent do it.", autocompletion=complete_task),
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option("--words", metavar="TEXT", help="With --done or --hand-back: what to know.")
+    ] = None,
 ) -> None:
-    """Show the plan of a run, or change it: one task more, one less, or another one."""
-    edit = read_edit(add=add, drop=drop, change=change, title=title, todo=todo)
+    """Show the plan of a run, or change it: one task more, one less, another one; or do one yourself."""
+    typed = TypedEdit(
+        add=add,
+        drop=drop,
+        change=change,
+        title=title,
+        todo=todo,
+        take=take,
+        done=done,
+        hand_back=hand_back,
+        words=words,
+    )
+    edit = read_edit(typed)
     name, now = journal.read(lambda records: _plan(records, run, edit))
     if journal.as_json:
         console.as_json({"run": name, "plan": plan_json(now), "changed": edit is not None})
@@ -59,21 +94,44 @@ def plan(
         console.note(f"{name} hears of it before its next task.")
 
 
-def read_edit(
-    *, add: str | None, drop: str | None, change: str | None, title: str | None, todo: str | None
-) -> PlanEdit | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedEdit:
+    """A change of a plan as it was typed."""
+
+    add: str | None = None
+    drop: str | None = None
+    change: str | None = None
+    title: str | None = None
+    todo: str | None = None
+    take: str | None = None
+    done: str | None = None
+    hand_back: str | None = None
+    words: str | None = None
+
+
+def read_edit(typed: TypedEdit) -> PlanEdit | None:
     """The one change that was typed; None: only look. Raises `UserError`."""
-    if sum(each is not None for each in (add, drop, change)) > 1:
-        raise UserError("One change at a time.", hint="One of --add, --drop, --change.")
-    if change is None and (title is not None or todo is not None):
+    back = typed.done or typed.hand_back
+    if (
+        sum(each is not None for each in (typed.add, typed.drop, typed.change, typed.take, typed.done, typed.hand_back))
+        > 1
+    ):
+        raise UserError("One change at a time.", hint="One of --add, --drop, --change, --take, --done, --hand-back.")
+    if typed.change is None and (typed.title is not None or typed.todo is not None):
         raise UserError("--title and --todo say what --change changes.", hint="Add --change TASK.")
-    if drop is not None:
-        return DropTask(task=drop)
-    if change is not None:
-        if not title and not todo:
-            raise UserError(f"Nothing to change about {change!r}.", hint="Add --title, --todo or both.")
-        return ChangeTask(task=change, title=title or "", todo=todo or "")
-    return None if add is None else parse_edit({"op": "add", "task": _json(add)})
+    if back is None and typed.words is not None:
+        raise UserError("--words say what came of a task.", hint="Add --done TASK or --hand-back TASK.")
+    if typed.drop is not None:
+        return DropTask(task=typed.drop)
+    if typed.take is not None:
+        return TakeTask(task=typed.take)
+    if back is not None:
+        return HandBackTask(task=back, is_done=typed.done is not None, words=typed.words or "")
+    if typed.change is not None:
+        if not typed.title and not typed.todo:
+            raise UserError(f"Nothing to change about {typed.change!r}.", hint="Add --title, --todo or both.")
+        return ChangeTask(task=typed.change, title=typed.title or "", todo=typed.todo or "")
+    return None if typed.add is None else parse_edit({"op": "add", "task": _json(typed.add)})
 
 
 def _json(text: str) -> Any:
@@ -93,7 +151,8 @@ async def _plan(records: Records, run: str, edit: PlanEdit | None) -> tuple[str,
     now = (await read_view(records.log.read_all, name)).plan
     if now is None:
         raise UserError(f"The run {name!r} has no plan yet.", hint=f"Wait for it: `cellwright runs watch {name}`.")
-    return name, now if edit is None else edited(now, edit)
+    # It may be at work on it already: then the change is in it.
+    return name, now if edit is None else edited_late(now, edit, person_here().name)
 
 
 # What agents need is loaded when it is used: looking at runs must not wait for it.
@@ -172,9 +231,11 @@ def say(
 def stop(journal: JournalOptions, run: AgentArgument, reason: ReasonOption = "") -> None:
     """Let an agent stop before its next step and hand over what it has."""
     from cellwright.agents import steering
+    from cellwright.runs.execute import steering_commands
 
-    def send(records: Records, name: str) -> Awaitable[object]:
-        return steering.stop(records.log, name, person_here(), reason)
+    async def send(records: Records, name: str) -> None:
+        await steering.stop(records.log, name, person_here(), reason)
+        await steering_commands.wake(records, run_of(name), person_here())
 
     name = _send(run, send, journal, find=find_workflow)
     console.result({"run": name, "stopped": True}, journal.as_json, f"{name} stops before its next step.")

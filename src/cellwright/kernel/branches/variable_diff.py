@@ -6,6 +6,7 @@ characters once more here.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
@@ -110,6 +111,15 @@ def variable_summary(facts: VariableFacts) -> str:
     if facts.text:
         parts.append(_clean(facts.text))
     return ", ".join(part for part in parts if part) or _clean(facts.type)
+
+
+def variable_digest(facts: VariableFacts) -> str:
+    """The same for the same content; empty where only a sample of it was read, or nothing."""
+    columns = [*facts.columns, *([facts.values] if facts.values is not None else [])]
+    if facts.problem or facts.columns_left or not all(each.digest and each.is_exact for each in columns):
+        return ""
+    told = [facts.type, facts.text, *(f"{each.name} {each.type} {each.digest}" for each in columns)]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16] if columns else ""
 
 
 # ── what differs ──

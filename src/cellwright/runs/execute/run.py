@@ -43,15 +43,17 @@ from cellwright.runs.execute.agent_results import (
 from cellwright.runs.execute.agreement import AgreedPlan, agree
 from cellwright.runs.execute.analyst import Analyst
 from cellwright.runs.execute.files import deliver, fill_answer, name_cells, tidy_up
-from cellwright.runs.execute.parallel_tasks import ParallelTasks, independent_tasks, parallel_note
+from cellwright.runs.execute.parallel_tasks import ParallelTask, ParallelTasks, independent_tasks, parallel_note
 from cellwright.runs.execute.review_stage import FIXER, ReviewStage
 from cellwright.runs.execute.spec_first import SpecFirst
 from cellwright.runs.execute.steering_commands import SteeringCommand, hear
+from cellwright.runs.execute.teamwork import Teamwork
 from cellwright.runs.execute.workspace import RunResources, Workspace, with_tool
 from cellwright.runs.goal.goal import Goal, Worker, found_worker, named_worker
 from cellwright.runs.history.history import backtrack
 from cellwright.runs.plan import brief
-from cellwright.runs.plan.plan import Plan, Task, TaskStatus, edited
+from cellwright.runs.plan.plan import HandBackTask, Plan, PlanEdit, Task, TaskStatus, edited_late
+from cellwright.runs.plan.taken_tasks import answered_edit, taken_question
 from cellwright.runs.review.acceptance import TESTER
 from cellwright.runs.review.reviewer import REVIEWER
 from cellwright.runs.views.branches import branches_of, compare_alternatives
@@ -98,6 +100,7 @@ class Run:
         """Tasks that are not built beside others: they could not be joined, or no branch can be had."""
         self._review = ReviewStage(flow, workspace)
         self._spec = SpecFirst(flow, workspace, resources.contexts)
+        self._team = Teamwork(flow, workspace)
         self._analyst = Analyst(flow, workspace, is_new=is_new, is_continued=bool(goal.continues))
 
     # ── brief ──
@@ -202,7 +205,13 @@ class Run:
             if self._steered.stop:
                 return RunEnd(status="stopped", why=self._steered.stop)
             task = self._plan.next_task() if self._has_plan else None
-            if task is None or self._agreed_for != self._touched:
+            taken = self._plan.next_taken() if self._has_plan and task is None else None
+            if self._agreed_for != self._touched:
+                return None
+            if taken is not None:
+                await self._wait_for(taken)
+                continue
+            if task is None:
                 return None
             if (over := await self._do_next(task)) is not None:
                 return over
@@ -229,6 +238,13 @@ class Run:
             self._used.microdollars += dispute.microdollars
             self._review.count(dispute.tokens)
 
+    async def _wait_for(self, task: Task) -> None:
+        """Until whoever took the task hands it back, or something else is to be done."""
+        answer = await self._flow.ask(taken_question(task))
+        await self._hear()
+        if (edit := answered_edit(task, answer)) is not None:
+            await self._change_plan(edit, task.taken_by)
+
     @property
     def _touched(self) -> tuple[tuple[str, ...], ...]:
         """What the plan needs leave for."""
@@ -236,7 +252,11 @@ class Run:
 
     async def _do_next(self, task: Task) -> RunEnd | None:
         """It, or it and others that need nothing of each other."""
+        if task.role not in (roles := self._workspace.context.roles):
+            await self._became(task, "failed", f"No role {task.role!r}. Known: {', '.join(sorted(roles))}.")
+            return None
         tasks = independent_tasks(self._plan, frozenset(self._alone))
+        tasks = tuple(each for each in tasks if each.role in roles)
         if self._is_analysts or task not in tasks or len(tasks) < 2:
             return await self._do(task)
         if why := await self._parts.why_not(tasks):
@@ -247,13 +267,14 @@ class Run:
 
     async def _do_side_by_side(self, tasks: tuple[Task, ...]) -> RunEnd | None:
         """Each in a branch of its own at the same time; joined in the order of the plan."""
-        tasks = tuple([await self._became(task, "running") for task in tasks])
+        agents = [self._flow.next_child(AGENT, number) for number in range(len(tasks))]
+        tasks = tuple([await self._began(task, agent) for task, agent in zip(tasks, agents, strict=True)])
         async with self._parts.open(tasks, AGENT) as parts:
             work: list[tuple[AgentContext, Assignment]] = []
             for part in parts:
-                envelope, approve = self._agreed.envelope, self._goal.approve
-                context = self._workspace.context_under(envelope, approve, part.workspace.context)
-                context = self._building(part.task, context, part.workspace.branch.editor)
+                editor = part.workspace.branch.editor
+                context = self._team.context(self._plan, part.task, part.agent, self._part_context(part), editor)
+                context = self._building(part.task, context, editor)
                 work.append((context, self._task_assignment(part.task, parallel_note(part.task, tasks))))
             given = self._used.limits
             reports = [self._used.add(done, given) for done in await self._parts.build(parts, AGENT, work)]
@@ -268,23 +289,26 @@ class Run:
                         self._alone.add(part.task.id)
                     elif end.status == "done":
                         self._used.take_answer(report)
-                    await self._became(self._plan.find(part.task.id) or part.task, end.status, end.note)
+                    built = replace(self._plan.find(part.task.id) or part.task, taken_by="")
+                    became = await self._became(built, end.status, end.note)
+                    if end.status == "done":
+                        await self._team.hand_off(self._plan, became, part.agent, report.readings)
         if is_stopped and not is_overruled:
             return RunEnd(status="stopped", why=next(each.why for each in reports if each.outcome in STOPPED))
         return None
 
     async def _do(self, task: Task) -> RunEnd | None:
-        task = await self._became(task, "running")
+        agent = self._flow.next_child(AGENT)
+        task = await self._began(task, "" if self._is_analysts else agent)
         if self._is_analysts:
             # Whatever came of it, the next one comes.
             came = await self._analyst.do(task, self._goal, self._context())
             self._used.answer = self._analyst.answer
             await self._became(replace(task, checks=came.checks or task.checks), came.status, came.note)
             return None
-        agent = self._flow.next_child(AGENT)
-        context = self._context()
+        context = self._team.context(self._plan, task, agent, self._context())
         if task.id == brief.WHOLE:
-            context = replace(context, tools=with_tool(context.tools, brief.plan_tool()))
+            context = replace(context, tools=with_tool(context.tools, brief.plan_tool(context.roles)))
         if task.role == brief.DOCUMENTER:
             context = replace(context, tools=words_only(context.tools, self._workspace.editor))
         context = self._building(task, context, self._workspace.editor)
@@ -298,7 +322,8 @@ class Run:
         match report.outcome:
             case "finished":
                 self._used.take_answer(report, is_repair=task.role == FIXER)
-                await self._became(task, "done", report.answer or report.summary)
+                task = await self._became(task, "done", report.answer or report.summary)
+                await self._team.hand_off(self._plan, task, agent, report.readings)
                 return None
             case "stopped" | "cancelled":
                 if await self._hear():
@@ -323,10 +348,15 @@ class Run:
         self._comparisons[task.id] = comparison
         await self._flow.tell(AlternativesCompared(comparison=comparison))
 
-    async def _became(self, task: Task, status: TaskStatus, note: str = "") -> Task:
+    async def _began(self, task: Task, agent: str) -> Task:
+        """This agent does it from now on."""
+        self._team.begins(task, agent)
+        return await self._became(task, "running", agent=agent)
+
+    async def _became(self, task: Task, status: TaskStatus, note: str = "", *, agent: str = "") -> Task:
         changed = replace(task, status=status, note=note)
         self._plan = self._plan.with_task(changed)
-        await self._flow.tell(task_event(changed))
+        await self._flow.tell(task_event(changed, agent))
         return changed
 
     # ── check ──
@@ -447,7 +477,7 @@ class Run:
     @property
     def is_built(self) -> bool:
         """Whether nothing of the plan is left to do; a plan that was handed in may need leave first."""
-        return self._has_plan and self._plan.next_task() is None
+        return self._has_plan and self._plan.next_task() is None and self._plan.next_taken() is None
 
     # ── deliver ──
 
@@ -484,15 +514,26 @@ class Run:
                 case NewGoal(words=words):
                     self._goal = replace(self._goal, words=words, plan=None)
                     self._has_plan = False
-                case PlanChanged(edit=edit):
-                    await self._adopt(edited(self._plan, edit))
+                case PlanChanged(edit=edit, by=by):
+                    await self._change_plan(edit, by)
         return said.heard.orders
+
+    async def _change_plan(self, edit: PlanEdit, by: str) -> None:
+        before, self._plan = self._plan, edited_late(self._plan, edit, by)
+        if self._plan == before:
+            return
+        await self._adopt(self._plan)
+        if isinstance(edit, HandBackTask) and (task := self._plan.find(edit.task)) and task.status == "done":
+            await self._team.hand_off(self._plan, task, task.taken_by)
 
     # ── agents ──
 
     def _context(self, *, before_agreement: bool = False) -> AgentContext:
         envelope = None if before_agreement else self._agreed.envelope
         return self._workspace.context_under(envelope, self._goal.approve)
+
+    def _part_context(self, part: ParallelTask) -> AgentContext:
+        return self._workspace.context_under(self._agreed.envelope, self._goal.approve, part.workspace.context)
 
     def _task_assignment(self, task: Task, *more: Note) -> Assignment:
         denied = self._agreed.denied
@@ -503,9 +544,9 @@ class Run:
         if task.role == FIXER and self._used.answer:
             notes.append(Note(name="the answer as it stands", text=self._used.template or self._used.answer))
         plan = "" if task.id == brief.WHOLE else brief.overview(self._plan, task)
-        notes += self._spec.notes(task)
+        notes += [*self._spec.notes(task), *self._team.notes(self._plan, task), *more]
         text = brief.work_text(self._goal.words, self._spec.unwritten(task))
-        return self._assignment(text, task.role, plan, (*notes, *more))
+        return self._assignment(text, task.role, plan, tuple(notes))
 
     def _assignment(self, text: str, role: str, plan: str, notes: tuple[Note, ...]) -> Assignment:
         limits, heard = self._used.limits, self._heard

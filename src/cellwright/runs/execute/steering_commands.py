@@ -10,6 +10,8 @@ from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+import anyio
+
 from cellwright.agents import steering
 from cellwright.agents.steering import SteeringInput
 from cellwright.errors import UserError
@@ -20,10 +22,14 @@ from cellwright.journal.records import Records
 from cellwright.policy.approvals import Person
 from cellwright.remedies import remedy
 from cellwright.runs.events import GoalSet, NewGoal, PlanChanged
-from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, edited
+from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, TakeTask, edited
+from cellwright.runs.plan.taken_tasks import LOOK_AGAIN, TAKEN
 from cellwright.runs.views.run_view import read_view
 
 LONGEST_GOAL: Final = 20_000
+_WAKE_TIMEOUT_SECONDS: Final = 5
+"""A run that hears its orders asks within milliseconds; one that nobody executes never does."""
+_WAKE_INTERVAL_SECONDS: Final = 0.1
 
 
 SteeringCommand = NewGoal | PlanChanged
@@ -85,6 +91,7 @@ async def change_goal(records: Records, run: str, words: str, person: Person) ->
     if goal is not None:
         # For whoever watches: the run itself goes by its orders.
         await records.log.append(stream_of(run), GoalSet(goal=replace(goal, words=words)))
+    await wake(records, run, person)
     # Whoever is at work hands over what there is, so that the new goal is planned for now and not after the old one.
     await steering.hand_over(records.log, run, person, "The goal was changed.", order=order)
 
@@ -97,11 +104,46 @@ async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person
         raise UserError(
             f"The run {run!r} has no plan yet.", hint=remedy("see_run", lead="Wait until it is made;", run=run)
         )
-    edited(plan, edit)
+    edited(plan, edit, person.name)
     order = await records.log.append(_stream(run), PlanChanged(edit=edit, by=person.name))
-    if isinstance(edit, DropTask | ChangeTask) and (task := plan.find(edit.task)) and task.status == "running":
+    await wake(records, run, person)
+    if (
+        isinstance(edit, DropTask | ChangeTask | TakeTask)
+        and (task := plan.find(edit.task))
+        and task.status == "running"
+    ):
         # Whoever does it stops first, with what there is.
         await steering.hand_over(records.log, run, person, "The task was changed.", order=order)
+
+
+async def wake(records: Records, run: str, person: Person) -> None:
+    """Let a run that waits until a person has done a task look at its orders; one that is about to wait, too."""
+    with anyio.move_on_after(_WAKE_TIMEOUT_SECONDS):
+        while True:
+            grown = records.log.growth.next()
+            if await _answer_taken(records, run, person) or not await _is_about_to_wait(records, run):
+                return
+            with anyio.move_on_after(_WAKE_INTERVAL_SECONDS):
+                # What another process tells is not always heard of here.
+                await grown.wait()
+
+
+async def _answer_taken(records: Records, run: str, person: Person) -> bool:
+    for question in await records.questions.pending(run):
+        if question.question.topic == TAKEN:
+            try:
+                await records.questions.answer(question.id, LOOK_AGAIN, by=person.name)
+            except UserError:
+                # Somebody else was quicker: it looks again anyway.
+                pass
+            return True
+    return False
+
+
+async def _is_about_to_wait(records: Records, run: str) -> bool:
+    """Whether it has heard its orders and not yet asked: then its question would come after all answers."""
+    plan = (await read_view(records.log.read_all, run)).plan
+    return plan is not None and plan.next_task() is None and plan.next_taken() is not None
 
 
 async def read_commands(read: Callable[[str], AsyncIterable[Recorded]], run: str, after: int) -> SteeringBatch:

@@ -79,9 +79,10 @@ OpenWorkspace = Callable[[str, Goal, Sequence[Addition]], AbstractAsyncContextMa
 """For a run of this name with this goal, with these roles and skills of its project."""
 
 
-def with_tool(tools: Sequence[Tool], other: Tool) -> list[Tool]:
-    """The tools, with the one of the same name replaced."""
-    return [*(each for each in tools if each.name != other.name), other]
+def with_tool(tools: Sequence[Tool], *others: Tool) -> list[Tool]:
+    """The tools, with those of the same names replaced where they stand."""
+    new = {other.name: other for other in others}
+    return [*(new.pop(each.name, each) for each in tools), *new.values()]
 
 
 @dataclass(slots=True)

@@ -4,16 +4,19 @@ agent may hand in a plan instead, of tasks that can be checked.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from cellwright.agents.assignment import AgentReport, Note
+from cellwright.agents.role import Role, built_in_roles
 from cellwright.errors import UserError
+from cellwright.notebook.prompt_summary import clip
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.plan import (
     MOST_ALTERNATIVES,
@@ -54,6 +57,10 @@ _REPORT: Final = re.compile(
 """A report that is wanted, not reports that are counted."""
 _STORY_TASKS: Final = 3
 """A plan of so many tasks gets a writer: several agents made it."""
+CODER: Final = "coder"
+_TASK_ROLES: Final = {CODER: "", "investigator": "finds out, leaves no cells", "writer": "words only"}
+"""Of ours, those that a task may have. Reviewers, testers and fixers come by themselves."""
+_ROLE_TOKENS: Final = 20
 _ASKED: Final = ' and keep="ask", for which of them is kept the person decides'
 
 
@@ -83,6 +90,7 @@ class _Task(_PlanPart):
         Field(max_length=MOST_ALTERNATIVES, description="2 to 5 ways to be tried and compared; or none."),
     ] = []
     person_decides: Annotated[bool, Field(description="Ask the person which alternative is kept.")] = False
+    role: str = CODER
 
 
 _TASKS: Final = TypeAdapter(tuple[Task, ...])
@@ -101,8 +109,16 @@ def plan_finish() -> Tool:
     return replace(made, name="finish", run=run)
 
 
-def plan_tool() -> Tool:
-    """The way to hand in a plan instead of doing all of it at once."""
+def task_roles(roles: Mapping[str, Role]) -> dict[str, str]:
+    """The roles a task of a plan may have, each with what it is for: some of ours, and all that a project brings."""
+    ours = built_in_roles()
+    own = {name: clip(role.description, _ROLE_TOKENS) for name, role in roles.items() if name not in ours}
+    return {name: words for name, words in _TASK_ROLES.items() if name in roles} | own
+
+
+def plan_tool(roles: Mapping[str, Role] | None = None) -> Tool:
+    """The way to hand in a plan instead of doing all of it at once; `roles` are those there are."""
+    known = task_roles(built_in_roles() if roles is None else roles)
 
     @tool()
     async def plan(
@@ -118,6 +134,10 @@ def plan_tool() -> Tool:
         Only for a goal with several results, with parts that can be built at the same time, or that needs hosts,
         packages or files beyond what was given. All else is done at once, with `apply`.
         """
+        for each in tasks:
+            if each.role not in known:
+                message = f"The task {each.id!r} has the role {each.role!r}, which there is not."
+                return ToolError(kind="bad-arguments", message=message, hint=f"Roles: {', '.join(known)}.")
         drafted = [each.model_dump() for each in tasks]
         for each in drafted:
             each["person_decides"] = each["person_decides"] and bool(each["alternatives"])
@@ -129,7 +149,15 @@ def plan_tool() -> Tool:
             return ToolError(kind="bad-arguments", message=problem.message, hint=problem.hint)
         return Done(text="Planned.", value={"summary": title, "answer": "", "plan": plan_json(made)}, ends=True)
 
-    return plan
+    return _with_roles(plan, known)
+
+
+def _with_roles(made: Tool, known: Mapping[str, str]) -> Tool:
+    """Its schema names the roles, and what those are for that do not speak for themselves."""
+    parameters = copy.deepcopy(made.parameters)
+    role = parameters["$defs"]["_Task"]["properties"]["role"]
+    role |= {"enum": [*known], "description": "; ".join(f"{name}: {words}" for name, words in known.items() if words)}
+    return replace(made, parameters=parameters)
 
 
 def whole_goal(words: str) -> Plan:

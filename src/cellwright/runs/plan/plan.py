@@ -55,6 +55,8 @@ class Task:
     person_decides: bool = False
     """Which of the alternatives is kept, a person says; else their checks do."""
     role: str = "coder"
+    taken_by: str = ""
+    """The person who does it themselves, or did; empty: an agent."""
     status: TaskStatus = "planned"
     note: str = ""
     """What came of it."""
@@ -63,6 +65,11 @@ class Task:
     def is_over(self) -> bool:
         """Whether nothing more is done about it."""
         return self.status in {"done", "failed", "dropped"}
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a person has it and has not handed it back."""
+        return bool(self.taken_by) and not self.is_over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +108,16 @@ class Plan:
         """All of those."""
         settled = {task.id for task in self.tasks if task.status in {"done", "dropped"}}
         return tuple(
-            task for task in self.tasks if task.status in {"planned", "running"} and set(task.after) <= settled
+            task
+            for task in self.tasks
+            if task.status in {"planned", "running"} and not task.taken_by and set(task.after) <= settled
         )
+
+    def next_taken(self) -> Task | None:
+        """The first that a person has and that needs nothing that is not over, or simply the first."""
+        taken = [task for task in self.tasks if task.is_waited_for]
+        over = {task.id for task in self.tasks if task.is_over}
+        return next((task for task in taken if set(task.after) <= over), taken[0] if taken else None)
 
     def checks(self) -> tuple[Check, ...]:
         """Of all tasks that were not dropped."""
@@ -152,18 +167,38 @@ class RetryTask:
     task: str
 
 
-PlanEdit = Annotated[AddTask | ChangeTask | DropTask | RetryTask, Field(discriminator="op")]
-_EDIT: Final[TypeAdapter[AddTask | ChangeTask | DropTask | RetryTask]] = TypeAdapter(PlanEdit)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeTask:
+    """Whoever says this does it themselves. An agent that is at it stops."""
+
+    op: Literal["take"] = "take"
+    task: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandBackTask:
+    """A task that a person took is done, or an agent is to do it after all."""
+
+    op: Literal["hand-back"] = "hand-back"
+    task: str
+    is_done: bool
+    words: str = ""
+    """What came of it; for an agent, what it should know."""
+
+
+PlanEdit = Annotated[AddTask | ChangeTask | DropTask | RetryTask | TakeTask | HandBackTask, Field(discriminator="op")]
+_EDIT: Final[TypeAdapter[PlanEdit]] = TypeAdapter(PlanEdit)
 _PLAN: Final = TypeAdapter(Plan)
+_OPS: Final = "add, change, drop, retry, take or hand-back."
 
 
-def edited(plan: Plan, edit: PlanEdit) -> Plan:
-    """The plan after a change. Raises `UserError` if it cannot be made."""
+def edited(plan: Plan, edit: PlanEdit, by: str = "") -> Plan:
+    """The plan after a change by this person. Raises `UserError` if it cannot be made."""
     match edit:
         case AddTask(task=task):
             if plan.find(task.id) is not None:
                 raise UserError(f"There is a task {task.id!r}.", hint="Give the new one another id.")
-            return checked(plan.with_task(replace(task, status="planned", note="")))
+            return checked(plan.with_task(replace(task, status="planned", note="", taken_by="")))
         case ChangeTask():
             task = _known(plan, edit.task)
             if task.is_over:
@@ -172,9 +207,41 @@ def edited(plan: Plan, edit: PlanEdit) -> Plan:
         case DropTask():
             return plan.with_task(replace(_known(plan, edit.task), status="dropped", note="dropped by a person"))
         case RetryTask():
-            return plan.with_task(replace(_known(plan, edit.task), status="planned", note=""))
+            return plan.with_task(replace(_known(plan, edit.task), status="planned", note="", taken_by=""))
+        case TakeTask():
+            return plan.with_task(_taken(_known(plan, edit.task), by or "a person"))
+        case HandBackTask():
+            return plan.with_task(_handed_back(_known(plan, edit.task), edit))
         case _:
             assert_never(edit)
+
+
+def edited_late(plan: Plan, edit: PlanEdit, by: str = "") -> Plan:
+    """The same for a change that was possible when it was asked for; if it no longer is, the plan as it was."""
+    try:
+        return edited(plan, edit, by)
+    except UserError:
+        return plan
+
+
+def _taken(task: Task, by: str) -> Task:
+    if task.is_over:
+        raise UserError(f"The task {task.id!r} is {task.status} already.", hint="Retry it, or add another.")
+    if task.taken_by and task.taken_by != by:
+        raise UserError(f"{task.taken_by} does the task {task.id!r} already.", hint="They can hand it back.")
+    return replace(task, status="planned", note="", taken_by=by)
+
+
+def _handed_back(task: Task, edit: HandBackTask) -> Task:
+    if not task.is_waited_for:
+        raise UserError(
+            f"Nobody has taken the task {task.id!r}.", hint="Only a task that a person took is handed back."
+        )
+    words = edit.words.strip()
+    if edit.is_done:
+        return replace(task, status="done", note=words or f"Done by {task.taken_by}.")
+    said = f"{task.taken_by}, who had taken it, says: {words}" if words else ""
+    return replace(task, status="planned", note="", taken_by="", todo="\n".join(filter(None, [task.todo, said])))
 
 
 def _known(plan: Plan, task: str) -> Task:
@@ -248,7 +315,7 @@ def parse_edit(value: Any) -> PlanEdit:
     try:
         return _EDIT.validate_python(value)
     except ValidationError as error:
-        raise UserError(f"No change of a plan: {first_mistake(error)}.", hint="add, change, drop or retry.") from error
+        raise UserError(f"No change of a plan: {first_mistake(error)}.", hint=_OPS) from error
 
 
 def first_mistake(error: ValidationError) -> str:

@@ -30,6 +30,7 @@ from cellwright.runs.events import (
     FilesNotKept,
     FindingJudged,
     GoalSet,
+    HandedOff,
     PlanAdopted,
     QuestionsRaised,
     RunWaiting,
@@ -39,6 +40,7 @@ from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import plan_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
 from cellwright.runs.views.run_view import RunView, check_is_run, read_view, short_line
+from cellwright.runs.views.team import team_of
 from cellwright.tools.notebook.trial_records import TrialRecord
 
 MARKS: Final = {"planned": "○", "running": "●", "done": "✓", "failed": "✗", "dropped": "–"}
@@ -54,7 +56,7 @@ def progress_line(before: RunView, event: Event) -> str:
             return ""
         case GoalSet() if before.goal is not None:
             return short_line(f"new {event.line()}")
-        case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord():
+        case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord() | HandedOff():
             return short_line(event.line())
         case FindingJudged() | QuestionsRaised():
             return short_line(event.line())
@@ -169,6 +171,7 @@ def run_json_of(records: Records, masker: Masker, status: RunStatus, view: RunVi
         "questions": [open_question_view(item) for item in run_inbox(records, masker).read(status.questions)],
         "steps": len(status.steps),
         "agents": [each.workflow for each in status.children],
+        "team": [asdict(each) for each in team_of(view)],
         "cost": view.cost,
         "delivery": None if delivery is None else delivery_json(delivery),
         "findings": [_finding_json(view.findings[number]) for number in sorted(view.findings)],

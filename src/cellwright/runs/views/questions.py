@@ -10,6 +10,7 @@ from cellwright.journal.questions import OpenQuestion
 from cellwright.journal.records import Records
 from cellwright.policy.approvals import AnswerRefused, Grant, No, Person, Yes
 from cellwright.policy.masking.masker import Masker
+from cellwright.runs.plan.taken_tasks import LOOK_AGAIN, TAKEN
 from cellwright.runs.views.branches import BranchKind
 from cellwright.tools.approval.budget_questions import LeaveUncounted, PutPrice, Raise
 from cellwright.tools.approval.inbox import (
@@ -42,6 +43,17 @@ class TrustKind(PlainKind):
         return super()._read(replace(row, question=replace(row.question, text=str(row.question.body))))
 
 
+class TakenKind(PlainKind):
+    """Whether a task that a person took is done."""
+
+    def __init__(self) -> None:
+        super().__init__(TAKEN)
+
+    def _read(self, row: OpenQuestion) -> tuple[InboxQuestion, RecordedAnswer | None]:
+        offers = tuple(choice for choice in row.question.choices if choice != LOOK_AGAIN)
+        return super()._read(replace(row, question=replace(row.question, choices=offers)))
+
+
 class PausedKind(PlainKind):
     """A run that waits until somebody lets it go on."""
 
@@ -61,7 +73,7 @@ class PausedKind(PlainKind):
 
 def run_inbox(records: Records, masker: Masker) -> Inbox:
     """The inbox with every kind of question there is."""
-    return Inbox(records, masker=masker, kinds=(BranchKind(), PausedKind(), TrustKind()))
+    return Inbox(records, masker=masker, kinds=(BranchKind(), PausedKind(), TrustKind(), TakenKind()))
 
 
 def open_question_view(item: InboxItem) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from cellwright.runs.events import (
     FilesNotKept,
     FindingJudged,
     GoalSet,
+    HandedOff,
     PlanAdopted,
     QuestionsRaised,
     RunDelivered,
@@ -91,6 +92,12 @@ class RunView:
     ended: str = ""
     """What was said about its end; empty while it goes on, and for one that is done."""
     delivery: Delivery | None = None
+    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Who has begun each task, by its id."""
+    spent_by: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
+    """What each workflow cost."""
+    handed: Mapping[str, HandedOff] = field(default_factory=dict[str, HandedOff])
+    """What each task left to others, by its id."""
     findings: Mapping[int, FindingJudged] = field(default_factory=dict[int, FindingJudged])
     """The last word about each thing that did not hold, by its number."""
     questions: tuple[ReviewQuestion, ...] = ()
@@ -164,6 +171,8 @@ def _work_changes(before: RunView, recorded: Recorded) -> _Changes:
             return {"delivery": delivery, "waits": ""}
         case CostRecorded() as event:
             return _cost_changes(before, recorded, event)
+        case HandedOff(handed=handed) as event:
+            return {"handed": {**before.handed, handed.task: event}}
         case FindingJudged(number=number) as event:
             return {"findings": {**before.findings, number: event}}
         case QuestionsRaised(questions=questions):
@@ -184,13 +193,20 @@ def _task_changes(before: RunView, event: TaskChanged) -> _Changes:
     plan, task = before.plan, None if before.plan is None else before.plan.find(event.task)
     if plan is not None and task is not None:
         plan = plan.with_task(replace(task, status=event.state, note=event.note))
-    return {"plan": plan, "tasks": {**before.tasks, event.task: event}}
+    agents = before.agents
+    if event.agent and event.agent not in (known := agents.get(event.task, ())):
+        agents = {**agents, event.task: (*known, event.agent)}
+    return {"plan": plan, "tasks": {**before.tasks, event.task: event}, "agents": agents}
 
 
 def _cost_changes(before: RunView, recorded: Recorded, event: CostRecorded) -> _Changes:
     unpriced = 0 if event.is_price_known else event.input_tokens + event.output_tokens
     return {
         "spent": cost(before.spent, recorded),
+        "spent_by": {
+            **before.spent_by,
+            event.workflow: cost(before.spent_by.get(event.workflow, Cost()), recorded),
+        },
         "is_price_known": before.is_price_known and event.is_price_known,
         "unpriced_tokens": before.unpriced_tokens + unpriced,
     }

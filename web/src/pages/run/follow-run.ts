@@ -115,9 +115,14 @@ export interface FollowedRun {
 
 export function useRun(run: string): FollowedRun {
   const { story, drafts, refused } = useStory(run);
-  const mark = [story.openQuestions.join(), story.stage, story.ended, story.delivery?.status, story.plan === null].join(
-    "|",
-  );
+  const mark = [
+    story.openQuestions.join(),
+    story.stage,
+    story.ended,
+    story.delivery?.status,
+    story.plan?.tasks.map((task) => task.status + task.taken_by).join(),
+    story.handed,
+  ].join("|");
   const path = `/runs/${encodeURIComponent(run)}`;
   const detail = useKeptFresh<RunDetail>(path, mark);
   const changes = useKeptFresh<Changes>(

@@ -2,7 +2,7 @@ import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 
 import type { Task } from "../../api/types";
 import { type Edge, GAP_X, NODE_HEIGHT, NODE_WIDTH, layout } from "./graph-layout";
-import { type PlanLookProps, TASK_MARKS, TaskDetail } from "./plan-tree";
+import { type PlanLookProps, TASK_MARKS, TaskDetail, stateOf } from "./plan-tree";
 import css from "./plan.module.css";
 
 const AROUND = 32;
@@ -28,7 +28,7 @@ export function PlanGraph({ plan, selected, shown, onSelect, ...actions }: PlanL
               className={css.node}
               data-status={task.status}
               aria-pressed={selected === task.id}
-              aria-label={`${task.title}, ${task.status}${task.after.length > 0 ? `, after ${task.after.join(", ")}` : ""}`}
+              aria-label={`${task.title}, ${stateOf(task)}${task.after.length > 0 ? `, after ${task.after.join(", ")}` : ""}`}
               style={{ left: x, top: y, width: NODE_WIDTH, height: NODE_HEIGHT }}
               onClick={() => onSelect(selected === task.id ? null : task.id)}
               title={task.title}

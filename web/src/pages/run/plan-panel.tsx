@@ -4,6 +4,7 @@ import { post } from "../../api/client";
 import type { Noted, Plan, PlanEdit, Task } from "../../api/types";
 import { Button, Choices, Dialog, Empty, tell, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
+import { HandBackDialog } from "./hand-back-dialog";
 import { PlanGraph } from "./plan-graph";
 import { PlanTree } from "./plan-tree";
 import { TaskDialog } from "./task-dialog";
@@ -21,6 +22,7 @@ export function PlanPanel({ followed, isOver }: { followed: FollowedRun; isOver:
   const [selected, setSelected] = useState<string | null>(null);
   const [edits, setEdits] = useState<Task | "new" | null>(null);
   const [drops, setDrops] = useState<Task | null>(null);
+  const [handsBack, setHandsBack] = useState<Task | null>(null);
   const [planned, setPlanned] = useState<Plan | null>(null);
   if (plan === null)
     return <Empty title="No plan yet">The plan appears once the data is read. You can change it then.</Empty>;
@@ -47,6 +49,9 @@ export function PlanPanel({ followed, isOver }: { followed: FollowedRun; isOver:
     onEdit: (task: Task) => setEdits(task),
     onDrop: (task: Task) => setDrops(task),
     onRetry: (task: Task) => void send({ op: "retry", task: task.id }, `${task.title} is done again.`),
+    onTake: (task: Task) => void send({ op: "take", task: task.id }, `You do “${task.title}”. Hand it back when done.`),
+    onHandBack: (task: Task) => setHandsBack(task),
+    team: followed.detail?.team ?? [],
   };
   return (
     <div className={css.panel}>
@@ -72,6 +77,13 @@ export function PlanPanel({ followed, isOver }: { followed: FollowedRun; isOver:
           task={edits === "new" ? null : edits}
           onClose={() => setEdits(null)}
           onSend={(edit) => void send(edit, "The plan is changed.")}
+        />
+      )}
+      {handsBack !== null && (
+        <HandBackDialog
+          task={handsBack}
+          onClose={() => setHandsBack(null)}
+          onSend={(edit) => void send(edit, `${handsBack.title} is handed back.`)}
         />
       )}
       {drops !== null && (

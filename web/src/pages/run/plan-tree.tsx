@@ -1,5 +1,6 @@
-import type { Plan, Task } from "../../api/types";
+import type { Plan, Task, TaskWork } from "../../api/types";
 import { Button, Markdown } from "../../parts";
+import { TaskTeam } from "./task-team";
 import css from "./plan.module.css";
 
 export interface TaskActions {
@@ -7,6 +8,10 @@ export interface TaskActions {
   onEdit: (task: Task) => void;
   onDrop: (task: Task) => void;
   onRetry: (task: Task) => void;
+  onTake: (task: Task) => void;
+  onHandBack: (task: Task) => void;
+  /** Who worked on each task, as far as that is known. */
+  team: readonly TaskWork[];
 }
 
 export interface PlanLookProps extends TaskActions {
@@ -36,7 +41,7 @@ export function PlanTree({ plan, selected, onSelect, ...actions }: PlanLookProps
                 {TASK_MARKS[task.status]}
               </span>
               <span className={css.taskTitle}>{task.title}</span>
-              <span className={css.taskState}>{task.status}</span>
+              <span className={css.taskState}>{stateOf(task)}</span>
             </button>
             {selected === task.id ? (
               <TaskDetail task={task} {...actions} />
@@ -67,8 +72,16 @@ function Listed({ title, lines }: { title: string; lines: readonly string[] }) {
   );
 }
 
-export function TaskDetail({ task, isOver, onEdit, onDrop, onRetry }: { task: Task } & TaskActions) {
-  const isSettled = task.status === "done" || task.status === "failed" || task.status === "dropped";
+/** How it stands; of one that a person took, who does it. */
+export function stateOf(task: Task): string {
+  return task.taken_by === "" || isSettled(task) ? task.status : `${task.taken_by} does it`;
+}
+
+function isSettled(task: Task): boolean {
+  return task.status === "done" || task.status === "failed" || task.status === "dropped";
+}
+
+export function TaskDetail({ task, team, ...actions }: { task: Task } & TaskActions) {
   return (
     <div className={css.detail}>
       {task.todo !== "" && <Markdown text={task.todo} />}
@@ -98,26 +111,44 @@ export function TaskDetail({ task, isOver, onEdit, onDrop, onRetry }: { task: Ta
         </>
       )}
       <p className={css.meta}>
-        {task.role} · <code>{task.id}</code>
+        {task.taken_by === "" ? task.role : task.taken_by} · <code>{task.id}</code>
         {task.after.length > 0 && ` · after ${task.after.join(", ")}`}
       </p>
+      <TaskTeam work={team.find((each) => each.task === task.id)} />
+      <TaskButtons task={task} {...actions} />
+    </div>
+  );
+}
+
+type TaskButtonsProps = { task: Task } & Omit<TaskActions, "team">;
+
+function TaskButtons({ task, isOver, onEdit, onDrop, onRetry, onTake, onHandBack }: TaskButtonsProps) {
+  if (isSettled(task))
+    return (
       <div className={css.taskActions}>
-        {!isSettled && !isOver && (
-          <>
-            <Button size="small" onClick={() => onEdit(task)}>
-              Change…
-            </Button>
-            <Button size="small" look="danger" onClick={() => onDrop(task)}>
-              Drop…
-            </Button>
-          </>
-        )}
-        {isSettled && (
-          <Button size="small" onClick={() => onRetry(task)}>
-            Do it again
-          </Button>
-        )}
+        <Button size="small" onClick={() => onRetry(task)}>
+          Do it again
+        </Button>
       </div>
+    );
+  if (isOver) return null;
+  return (
+    <div className={css.taskActions}>
+      {task.taken_by === "" ? (
+        <Button size="small" onClick={() => onTake(task)}>
+          I do this
+        </Button>
+      ) : (
+        <Button size="small" look="primary" onClick={() => onHandBack(task)}>
+          Hand it back…
+        </Button>
+      )}
+      <Button size="small" onClick={() => onEdit(task)}>
+        Change…
+      </Button>
+      <Button size="small" look="danger" onClick={() => onDrop(task)}>
+        Drop…
+      </Button>
     </div>
   );
 }

@@ -101,6 +101,8 @@ export interface Story {
   ran: number;
   /** Goes up with every branch that was tried. */
   branches: number;
+  /** Goes up with everything that a task leaves to others. */
+  handed: number;
 }
 
 export function emptyStory(run: string): Story {
@@ -132,6 +134,7 @@ export function emptyStory(run: string): Story {
     changes: 0,
     ran: 0,
     branches: 0,
+    handed: 0,
   };
 }
 
@@ -231,6 +234,12 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "run-waiting":
       draft.waits = recorded.event.why;
       return tellNote(draft, recorded, `Waits: ${recorded.event.why}`);
+    case "handed-off": {
+      const { handed, to } = recorded.event;
+      const names = handed.variables.map((each) => each.name).join(", ");
+      draft.handed += 1;
+      return tellNote(draft, recorded, `${handed.title} hands over to ${to.join(", ")}${names && `: ${names}`}`);
+    }
     case "agent-spoke": {
       const { workflow, text } = recorded.event;
       reach(draft, workflow, (steps) => ({ ...steps, spoken: steps.answered }));

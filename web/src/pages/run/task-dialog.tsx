@@ -87,6 +87,6 @@ function newTask(plan: Plan, title: string, todo: string, after: readonly string
   const base = words === "" ? "task" : words;
   let id = base;
   for (let number = 2; plan.tasks.some((task) => task.id === id); number += 1) id = `${base}-${number}`;
-  const empty = { checks: [], alternatives: [], person_decides: false, role: "coder", note: "" };
+  const empty = { checks: [], alternatives: [], person_decides: false, role: "coder", taken_by: "", note: "" };
   return { id, title, todo, after: [...after], status: "planned", ...empty };
 }

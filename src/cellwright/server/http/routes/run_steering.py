@@ -58,6 +58,7 @@ async def stop_run(
     """Hand over what there is, before the next step."""
     reason = said.reason if said is not None else ""
     await steering.stop(resources.records.log, run, caller.as_person, reason)
+    await steering_commands.wake(resources.records, run, caller.as_person)
     return shapes.RunNote(run=run, note="Its agents stop before their next step and hand over what there is.")
 
 
@@ -106,7 +107,7 @@ async def change_goal(caller: Steerer, resources: Resources, run: ActiveRun, sai
 async def change_plan(
     caller: Steerer, resources: Resources, run: ActiveRun, edit: Annotated[shapes.PlanEditBody, Body()]
 ) -> shapes.RunNote:
-    """One task more, one less, or another one."""
+    """One task more, one less, or another one; or a person takes one, and hands it back."""
     await steering_commands.change_plan(resources.records, run, parse_edit(edit.model_dump()), caller.as_person)
     return shapes.RunNote(run=run, note="It hears of it before its next task.")
 

@@ -16,6 +16,7 @@ from cellwright.runs.goal.request import LONGEST
 from cellwright.runs.plan.plan import Plan, Task
 from cellwright.runs.review.findings import FoundBy, ReviewQuestion
 from cellwright.runs.review.findings import Standing as FindingStanding
+from cellwright.runs.views.team import TaskWork
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 
@@ -196,6 +197,8 @@ class RunDetail(RunCommon):
     questions: list[AskedQuestion]
     steps: int
     agents: list[str]
+    team: list[TaskWork]
+    """Who does which task, what each cost, and what was handed over."""
     cost: str
     """In words."""
     delivery: Delivery | None
@@ -312,7 +315,27 @@ class RetryTaskBody(RequestModel):
     task: TaskName
 
 
-PlanEditBody = Annotated[AddTaskBody | ChangeTaskBody | DropTaskBody | RetryTaskBody, Field(discriminator="op")]
+class TakeTaskBody(RequestModel):
+    """The person who asks does it themselves; no agent does."""
+
+    op: Literal["take"]
+    task: TaskName
+
+
+class HandBackTaskBody(RequestModel):
+    """A task that a person took is done, or an agent is to do it after all."""
+
+    op: Literal["hand-back"]
+    task: TaskName
+    is_done: bool
+    words: TaskText = ""
+    """What came of it; for an agent, what it should know."""
+
+
+PlanEditBody = Annotated[
+    AddTaskBody | ChangeTaskBody | DropTaskBody | RetryTaskBody | TakeTaskBody | HandBackTaskBody,
+    Field(discriminator="op"),
+]
 
 
 class RecordedEvent(ResponseModel):
