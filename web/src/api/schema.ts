@@ -1675,6 +1675,11 @@ export interface components {
             /** Found */
             found: string;
             /**
+             * Is Of Words
+             * @default false
+             */
+            is_of_words: boolean;
+            /**
              * Kind
              * @default
              */
@@ -1781,6 +1786,11 @@ export interface components {
              * @default false
              */
             is_private: boolean;
+            /**
+             * Is Reviewed
+             * @default true
+             */
+            is_reviewed: boolean;
             /**
              * Limits
              * @default []
@@ -3319,43 +3329,6 @@ export interface components {
              * @enum {string}
              */
             verdict: "allow" | "ask" | "deny";
-        };
-        /**
-         * Finding
-         * @description Something that does not hold in a notebook.
-         */
-        cellwright__runs__review__findings__Finding: {
-            /**
-             * By
-             * @default reviewer
-             * @enum {string}
-             */
-            by: "reviewer" | "code";
-            /** Claim */
-            claim: string;
-            /** Found */
-            found: string;
-            /**
-             * Kind
-             * @default
-             */
-            kind: string;
-            /** Shows */
-            shows: string;
-        };
-        /**
-         * Finding
-         * @description One thing that was looked at.
-         */
-        cellwright__server__http__routes__health__Finding: {
-            /** Consequence */
-            consequence: string;
-            /** Detail */
-            detail: string;
-            /** Name */
-            name: string;
-            /** Ok */
-            ok: boolean;
         };
     };
     responses: never;
