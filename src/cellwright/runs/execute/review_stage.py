@@ -125,9 +125,11 @@ class ReviewStage:
             # Nobody built anything: it is all the work there is.
             return reviewing(context, role_named(context.roles, REVIEWER))
         built = used.tokens - self._tokens
-        role = bounded(
-            role_named(context.roles, REVIEWER), tokens=built, turns=used.turns - self._asked, used=self._tokens
-        )
+        known, turns = role_named(context.roles, REVIEWER), used.turns - self._asked
+        role = bounded(known, tokens=built, turns=turns, used=self._tokens)
+        if role is None and not self._asked:
+            # Deciding a dispute took the share: then it is looked over with one request, and not with none.
+            role = bounded(known, tokens=built // max(turns, 1), turns=1)
         return None if role is None else reviewing(context, role)
 
     def count(self, tokens: int) -> None:
