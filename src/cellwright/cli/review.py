@@ -30,6 +30,10 @@ def review(
     goal: Annotated[
         str | None, typer.Option("--goal", metavar="WORDS", help="What it is to answer; default: what it says itself.")
     ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option("--answer", metavar="WORDS", help="What was answered with it; `{total:.2f}` reads a variable."),
+    ] = None,
     data: Annotated[
         list[str] | None, typer.Option("--data", metavar="PATH", help="A file or folder it may read. Repeatable.")
     ] = None,
@@ -61,6 +65,7 @@ def review(
         project=project,
         effort=effort,
         wants="review",
+        answer=answer or "",
     )
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     if not isinstance(ended, WatchedDelivery) or ended.delivery.status not in {"done", "partial"}:

@@ -368,6 +368,8 @@ class Run:
             return None
         if self._goal.wants == "review":
             await self._flow.step("run the notebook", partial(_run_all, self._workspace.editor))
+            self._used.answer = self._used.template = self._goal.answer
+            await self._fill_again()
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check()

@@ -73,6 +73,8 @@ class Goal:
     depth: AnalysisDepth = "answer"
     """How far the analyst goes, where it works."""
     wants: GoalKind = "answer"
+    answer: str = ""
+    """What a notebook that is looked over was taken to say; its variables in braces are filled in."""
     is_reviewed: bool = True
     """Whether it is looked over before it is handed over: runs of the version before were not."""
     effort: Effort = "normal"

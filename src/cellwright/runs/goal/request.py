@@ -49,6 +49,7 @@ class GoalRequest:
     depth: str = "answer"
     effort: str = "normal"
     wants: GoalKind = "answer"
+    answer: str = ""
 
 
 HasData = Callable[[Path], bool]
@@ -103,6 +104,7 @@ def read_goal(
         depth=depth,
         effort=effort,
         wants=typed.wants,
+        answer=typed.answer[:LONGEST],
     )
 
 
