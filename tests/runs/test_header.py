@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.metadata import distributions, version
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -20,11 +20,12 @@ from cellwright.notebook.marimo_file import parse_notebook
 from cellwright.notebook.render import render
 from cellwright.runs.deliver.header import (
     distributions_used,
+    installed_packages,
     local_modules,
     with_header,
 )
 
-INSTALLED = {one.name: one.version for one in distributions()}
+INSTALLED = installed_packages()
 VERSIONS = {
     "altair": "6.3.0", "beautifulsoup4": "4.1", "duckdb": "2.0.0", "google-auth": "2.6", "google-genai": "3.1",
     "lxml": "5", "marimo": "0.25.2", "matplotlib": "3.11.2", "numpy": "2.4", "openpyxl": "3.1", "pandas": "3.1.1",

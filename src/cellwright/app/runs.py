@@ -314,7 +314,7 @@ class _RunHost:
         asked = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
         return self.settings if asked is None else await anyio.to_thread.run_sync(self.settings.for_command, asked)
 
-    async def check(self, run: str, goal: Goal) -> CheckOutcome:
+    async def check(self, run: str, goal: Goal, opinion: str = "") -> CheckOutcome:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
         verified = await verify_notebook(
             Path(goal.notebook),
@@ -324,6 +324,7 @@ class _RunHost:
             other=self.other,
             limits=Limits.parse(goal.limits),
             python=goal.python,
+            opinion=opinion,
         )
         return check_outcome(*verified)
 

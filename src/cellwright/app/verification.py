@@ -42,6 +42,7 @@ async def verify_notebook(
     python: PythonChoice = "header",
     seconds: float = 600,
     is_strict: bool = False,
+    opinion: str = "",
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Verified | NotVerified, Path | None]:
     """Verify a notebook on this machine, whatever becomes of files it changes; a proof is kept, at the path given back.
@@ -73,6 +74,7 @@ async def verify_notebook(
         masker=Masker.of(salt=secrets.token_bytes(16)),
         seconds=seconds,
         is_strict=is_strict,
+        opinion=opinion,
         on_progress=on_progress,
     )
     if isinstance(outcome, NotVerified):

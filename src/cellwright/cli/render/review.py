@@ -35,8 +35,9 @@ def _lines(delivery: Delivery) -> Iterator[str]:
         yield f"✓ {question.says} ({question.settled})" if question.settled else f"? {question.says}"
     passed = [check for check in delivery.checks if check.has_passed and not check.is_hollow]
     yield from (f"✓ {check.says or check.name}" for check in passed)
-    yield from (f"- {caveat}" for caveat in delivery.caveats)
-    if delivery.second_opinion:
+    open_questions = {question.unsettled for question in delivery.questions}
+    yield from (f"- {caveat}" for caveat in delivery.caveats if caveat not in open_questions)
+    if delivery.second_opinion.startswith("Computed twice"):
         yield delivery.second_opinion
 
 

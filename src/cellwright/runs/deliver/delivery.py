@@ -191,8 +191,8 @@ class RunEnd:
     why: str = ""
 
 
-CheckNotebook = Callable[[str, Goal], Awaitable[CheckOutcome]]
-"""Checks the notebook of this run and goal."""
+CheckNotebook = Callable[[str, Goal, str], Awaitable[CheckOutcome]]
+"""Checks the notebook of this run and goal; the last is what a second opinion said, for the proof."""
 
 
 _SOUND: Final = (

@@ -6,6 +6,7 @@ With packages a notebook needs without importing them: another package imports t
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -123,6 +124,11 @@ def distributions_used(
     found |= unseen({module.partition(".")[0] for module in modules}, calls, words)
     found.add("marimo")
     return {name for name in found if name in versions and name not in NEVER_INSTALLED}
+
+
+def installed_packages() -> dict[str, str]:
+    """Every distribution of this process, with its version. Blocking."""
+    return {one.name: one.version for one in importlib.metadata.distributions() if one.name}
 
 
 def local_modules(notebook: Path) -> frozenset[str]:

@@ -14,12 +14,13 @@ from cellwright.agents.assignment import AgentReport, Note
 from cellwright.agents.role import role_named
 from cellwright.journal.flow import Flow
 from cellwright.runs.deliver.delivery import DeliveredCheck, Delivery
-from cellwright.runs.events import FindingJudged
+from cellwright.runs.events import FindingJudged, QuestionsRaised
 from cellwright.runs.execute.agent_results import AgentResults
 from cellwright.runs.execute.workspace import Workspace
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.goal.new_notebook import goal_data
+from cellwright.runs.goal.new_notebook import goal_data, named_data
 from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.review.code_review import CodeReview, review_by_code
 from cellwright.runs.review.findings import Finding, JudgedFinding, ReviewQuestion
 from cellwright.runs.review.judging import holds, judge_again, judge_findings
 from cellwright.runs.review.reviewer import (
@@ -31,11 +32,12 @@ from cellwright.runs.review.reviewer import (
     parse_review,
     reviewing,
 )
+from cellwright.runs.review.second_opinion import SecondOpinion
 
 FIXER: Final = "fixer"
 _WRITER: Final = "writer"
-_AGREES: Final = "Its figure was computed twice, independently: the second time by a reviewer."
-_NOT_TWICE: Final = "Its figure was not computed twice."
+_AGREES: Final = "Computed twice, independently: the second time by a reviewer."
+_NOT_TWICE: Final = "Not computed twice."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,14 @@ class _Judged:
     findings: tuple[JudgedFinding, ...]
     agrees: bool | None = None
     """Whether the figure it worked out is the answer's; None: it worked out none that could be compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LookedOver:
+    """What code found, judged."""
+
+    review: CodeReview
+    findings: tuple[JudgedFinding, ...]
 
 
 class ReviewStage:
@@ -57,6 +67,7 @@ class ReviewStage:
         self._questions: tuple[ReviewQuestion, ...] = ()
         self._remarks: tuple[str, ...] = ()
         self._agrees = False
+        self._second: SecondOpinion | None = None
         self._tokens = 0
         self._asked = 0
 
@@ -64,6 +75,35 @@ class ReviewStage:
     def shown(self) -> tuple[JudgedFinding, ...]:
         """What fails in the notebook as it is."""
         return tuple(each for each in self._findings if each.standing == "shown")
+
+    @property
+    def opinion(self) -> str:
+        """That code has computed the answer's figure another way, for the proof; empty: it has not."""
+        return self._second.says if self._second is not None and self._second.status == "agrees" else ""
+
+    # ── code ──
+
+    async def look_by_code(self, goal: Goal, used: AgentResults, number: str) -> None:
+        """What code alone finds in the notebook as it is: wrong figures, open questions, a second opinion."""
+        editor, profiler = self._workspace.editor, self._workspace.profiler
+        answer, template = used.answer, used.template
+
+        async def look() -> _LookedOver:
+            await editor.sync()
+            document = editor.notebook.document
+            data = await anyio.to_thread.run_sync(lambda: goal_data(goal) or named_data(goal, document))
+            review = await review_by_code(
+                editor, goal=goal.words, data=data, answer=answer, template=template, profiler=profiler
+            )
+            return _LookedOver(review=review, findings=await judge_findings(editor, review.findings))
+
+        seen = await self._flow.step(f"look over by code {number}", look, returns=_LookedOver)
+        self._second = seen.review.second
+        if seen.review.questions != self._questions:
+            self._questions = seen.review.questions
+            await self._flow.tell(QuestionsRaised(questions=self._questions))
+        known = {each.finding.shows for each in self._findings}
+        await self._tell([each for each in seen.findings if each.finding.shows not in known])
 
     # ── a reviewer ──
 
@@ -151,7 +191,8 @@ class ReviewStage:
         fails = [each.fails for each in self.shown]
         doubts = [f"A reviewer says, but nothing shows: {_said(each)}" for each in reviewed if _is_doubt(each)]
         checks = tuple(_check(number, each) for number, each in enumerate(self._findings, 1) if not _is_doubt(each))
-        asked = _AGREES if self._agrees and not self.shown else _NOT_TWICE if self._asked else ""
+        second = self.opinion or (_AGREES if self._agrees and not self.shown else self._second and self._second.says)
+        unsettled = [each.unsettled for each in self._questions if not each.settled]
         status = "partial" if fails and delivery.status == "done" else delivery.status
         return replace(
             delivery,
@@ -161,10 +202,10 @@ class ReviewStage:
             # A proof is of a notebook that nothing is shown against.
             proof="" if fails else delivery.proof,
             checks=(*checks, *delivery.checks),
-            caveats=(*delivery.caveats, *doubts, *self._remarks),
+            caveats=(*delivery.caveats, *unsettled, *doubts, *self._remarks),
             reviewed=reviewed,
             questions=self._questions,
-            second_opinion=asked,
+            second_opinion=second or (_NOT_TWICE if self._asked else ""),
         )
 
 

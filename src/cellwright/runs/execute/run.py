@@ -134,7 +134,7 @@ class Run:
 
     @property
     def _is_analysts(self) -> bool:
-        return self._worker is not None and self._worker.who == "analyst"
+        return self._worker is not None and self._worker.who == "analyst" and self._goal.wants == "answer"
 
     async def _find_worker(self) -> Worker:
         """Who works on this run, from its first goal to its last."""
@@ -339,6 +339,8 @@ class Run:
         if self._plan.tasks and all(task.status == "failed" for task in self._plan.tasks):
             # What they did was gone back on: there is nothing to tidy up or to check.
             return None
+        if self._goal.wants == "review":
+            await self._flow.step("run the notebook", partial(_run_all, self._workspace.editor))
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check()
@@ -367,6 +369,9 @@ class Run:
         workspace, goal, plan = self._workspace, self._goal, self._plan
         self._checks += 1
         name = f"check {self._round}.{self._checks}"
+        if self._is_looked_over:
+            await self._review.look_by_code(goal, self._used, f"{self._round}.{self._checks}")
+        opinion = self._review.opinion
 
         async def work() -> CheckOutcome:
             key, readings = f"{self._flow.id}/{name}", self._used.readings
@@ -378,7 +383,7 @@ class Run:
                         await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
                     elif goal.wants == "document":
                         await name_cells(workspace, key)
-                    checked = await self._resources.check(self._flow.run, goal)
+                    checked = await self._resources.check(self._flow.run, goal, opinion)
             return with_plan_checks(checked, plan)
 
         return await self._flow.step(name, work, returns=CheckOutcome)
@@ -387,9 +392,14 @@ class Run:
         """What failed for want of model, money or network is not repaired by asking again; the analyst asks none."""
         if self._checked is not None and self._checked.ran == "unavailable":
             return False
-        if self._goal.wants == "review":
+        if self._goal.wants != "answer":
             return False
         return not self._is_analysts and not any(task.status == "failed" for task in self._plan.tasks)
+
+    @property
+    def _is_looked_over(self) -> bool:
+        """By code, before every check; the analyst is the code that would look."""
+        return self._goal.is_reviewed and self._goal.wants != "document" and not self._is_analysts
 
     # ── review ──
 
@@ -397,9 +407,6 @@ class Run:
         """Whether it is right, as far as can be shown; what is shown not to be goes back. None when that is settled."""
         if self._checked is None or self._checked.ran != "whole" or self._goal.wants == "document":
             return None
-        if self._goal.wants == "review":
-            editor = self._workspace.editor
-            await self._flow.step("run the notebook", partial(_run_all, editor))
         for number in range(1, _REVIEW_ROUNDS + 1):
             if (over := await self._look_over()) is not None or not self._has_plan:
                 return over
@@ -415,6 +422,8 @@ class Run:
         return None
 
     async def _look_over(self) -> RunEnd | None:
+        if self._worker is None or self._worker.who != "models":
+            return None
         context = self._review.reviewer(self._goal, self._plan, self._used, self._context())
         if context is None:
             return None

@@ -73,6 +73,8 @@ class Goal:
     depth: AnalysisDepth = "answer"
     """How far the analyst goes, where it works."""
     wants: GoalKind = "answer"
+    is_reviewed: bool = True
+    """Whether it is looked over before it is handed over: runs of the version before were not."""
     effort: Effort = "normal"
     """What is done to find out whether it is right."""
     begins: Literal["planner", "agent"] = "agent"
@@ -95,7 +97,11 @@ def goal_json(goal: Goal) -> Any:
 def parse_goal(value: Any) -> Goal:
     """The goal of such an argument. Raises `UserError`."""
     # One that does not say who reads it, how far the analyst goes or who looks it over is of a version before.
-    given = {"begins": "planner", "depth": "full", "effort": "quick"} | value if isinstance(value, dict) else value
+    given = (
+        {"begins": "planner", "depth": "full", "effort": "quick", "is_reviewed": False} | value
+        if isinstance(value, dict)
+        else value
+    )
     try:
         return _GOAL.validate_python(given)
     except ValidationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
@@ -13,18 +14,41 @@ from cellwright.notebook.document import CellConfig, Document
 from cellwright.notebook.edits import CreateCell, Edit, EditRefused, apply_edits
 from cellwright.notebook.render import render
 from cellwright.notebook.source_text import literal, markdown_text, variable_name
+from cellwright.notebook.syntax_trees import walk_syntax
 from cellwright.runs.goal.goal import Goal
 
 DATA_CELL: Final = "data_files"
 """The name of the cell that knows where the data lies."""
 COMMENT: Final = "# Every data file is reached through this cell: when files move, only this cell changes."
 _LONGEST_TITLE: Final = 150
+_LONGEST_PATH: Final = 300
 
 
 def goal_data(goal: Goal) -> tuple[DataFile, ...]:
     """The data a goal names. Raises `UserError` for what is not there any more. Blocking."""
     project = Path(goal.project)
     return parse_data(goal.data, here=project, notebook=Path(goal.notebook), project=project)
+
+
+def named_data(goal: Goal, document: Document) -> tuple[DataFile, ...]:
+    """The files beside its notebook that the notebook's code names, for a goal that names none. Blocking."""
+    project, notebook = Path(goal.project), Path(goal.notebook)
+    words = [
+        node.value
+        for cell in document.cells
+        for node in walk_syntax(cell.code)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= _LONGEST_PATH
+    ]
+    found = [str(path) for word in dict.fromkeys(words) if (path := _file_in(project, notebook.parent, word))]
+    return parse_data(found, here=project, notebook=notebook, project=project)
+
+
+def _file_in(project: Path, folder: Path, word: str) -> Path | None:
+    try:
+        path = (folder / word).resolve()
+        return path if path.is_file() and path.is_relative_to(project.resolve()) else None
+    except (OSError, ValueError):
+        return None
 
 
 # ── its text ──

@@ -56,3 +56,8 @@ class ReviewQuestion:
     """In a sentence, with file and column."""
     settled: str = ""
     """By which cell and how; empty: it is open, and told."""
+
+    @property
+    def unsettled(self) -> str:
+        """As a delivery tells it."""
+        return f"Not settled: {self.says}"

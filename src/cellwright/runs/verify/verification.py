@@ -104,12 +104,14 @@ async def verify(
     masker: Masker,
     seconds: float = 600,
     is_strict: bool = False,
+    opinion: str = "",
     on_progress: OnProgress = lambda _: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verified | NotVerified:
     """Run a notebook twice in fresh kernels, compare, check, look for leaks; a proof if all is well.
 
-    `seconds` bounds each run. Warnings of marimo's linter fail only when `is_strict`. Raises `UserError` for a file
+    `seconds` bounds each run. Warnings of marimo's linter fail only when `is_strict`. `opinion` is what a
+    second opinion on its answer said, which the proof tells too. Raises `UserError` for a file
     that is no notebook.
     """
     file = await anyio.to_thread.run_sync(read, path)
@@ -158,7 +160,7 @@ async def verify(
     )
     if judge.reasons:
         return NotVerified(reasons=tuple(judge.reasons), report=report)
-    proof = _proof(file, runs, report, environment, now())
+    proof = _proof(file, runs, report, environment, now(), opinion)
     signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
     return Verified(signed=signed, report=report)
 
@@ -261,6 +263,7 @@ def _proof(
     report: VerificationReport,
     environment: FreshEnvironment,
     made_at: datetime,
+    opinion: str,
 ) -> Proof:
     outcomes = {outcome.id: comparable_output(outcome) for outcome in runs[0].outcomes}
     cells = tuple(
@@ -276,6 +279,7 @@ def _proof(
         for seen in [outcomes.get(cell.id)]
     )
     rules = ", ".join(NORMALISATIONS)
+    same = f"{len(outcomes)} of {len(outcomes)} cells showed the same in {RUNS} runs; normalised: {rules}"
     return Proof(
         notebook=file.path.relative_to(environment.options.project).as_posix(),
         notebook_sha256=sha256(file.content or b""),
@@ -294,7 +298,7 @@ def _proof(
         tools=tools_here(environment.python),
         tier=environment.options.tier,
         made_at=made_at.isoformat(timespec="seconds"),
-        determinism=f"{len(outcomes)} of {len(outcomes)} cells showed the same in {RUNS} runs; normalised: {rules}",
+        determinism=f"{same}. {opinion}" if opinion else same,
     )
 
 
