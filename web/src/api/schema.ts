@@ -1698,6 +1698,11 @@ export interface components {
              */
             is_private: boolean;
             /**
+             * Is Reviewed
+             * @default true
+             */
+            is_reviewed: boolean;
+            /**
              * Limits
              * @default []
              */
@@ -1725,6 +1730,12 @@ export interface components {
              * @enum {string}
              */
             python: "header" | "ours";
+            /**
+             * Wants
+             * @default answer
+             * @enum {string}
+             */
+            wants: "answer" | "review" | "document";
             /** Words */
             words: string;
         };
