@@ -22,7 +22,9 @@ from cellwright.errors import UserError
 from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
+from cellwright.runs.execute.spec_first import dispute_tool
 from cellwright.runs.plan.brief import plan_tool
+from cellwright.runs.review.dispute import ask_person
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
@@ -46,7 +48,16 @@ HEAD = "---\nname: counter\ndescription: Counts.\n"
 
 def test_our_roles_are_there_and_short() -> None:
     roles = built_in_roles()
-    assert sorted(roles) == ["coder", "fixer", "investigator", "planner", "tester", "writer"]
+    assert sorted(roles) == [
+        "coder",
+        "documenter",
+        "fixer",
+        "investigator",
+        "planner",
+        "reviewer",
+        "tester",
+        "writer",
+    ]
     assert {name for name, role in roles.items() if len(role.prompt) > LONGEST_PROMPT} == set()
     assert all("finish" in role.tools and role.description for role in roles.values())
 
@@ -172,7 +183,7 @@ def test_a_projects_role_replaces_ours_and_others_are_added(tmp_path: Path) -> N
 def test_an_unknown_role_is_told_with_those_there_are() -> None:
     with pytest.raises(UserError) as caught:
         role_named(built_in_roles(), "wizard")
-    assert "coder, fixer, investigator, planner, tester, writer" in caught.value.hint
+    assert "coder, documenter, fixer, investigator, planner, reviewer, tester, writer" in caught.value.hint
 
 
 # ── skills ──
@@ -255,6 +266,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
         tools = [
             *notebook_tools(editor),
             plan_tool(),
+            dispute_tool({}, {}, editor, ask_person),
             *cell_tools(notebook),
             *package_tools(editor),
             *file_tools(ProjectFiles(project)),

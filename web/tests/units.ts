@@ -2,6 +2,7 @@
 
 export { parseBlock } from "../src/api/server-event";
 export { countRows, diffRows, unifiedRows } from "../src/parts/diff-lines";
+export { failingOf } from "../src/parts/failing";
 export { pythonLines } from "../src/parts/python";
 export { amounts, cost } from "../src/parts/words";
 export { isToReview, rowsOf } from "../src/pages/run/change-rows";
@@ -12,4 +13,5 @@ export { layoutOf } from "../src/pages/run/places";
 export { answerOf, choicesOf } from "../src/pages/run/question-choices";
 export { NO_DRAFTS, draftsAfter, unrecorded } from "../src/pages/run/drafts";
 export { trustBlocks } from "../src/pages/run/trust-lines";
+export { countWords, inOrder, shownWords } from "../src/pages/run/review-words";
 export { emptyStory, tellAll } from "../src/pages/run/story";

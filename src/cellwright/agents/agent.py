@@ -343,6 +343,7 @@ def _finished(ending: Done) -> AgentReport:
         template=str(value.get("template", "")),
         plan=value.get("plan"),
         review=value.get("review"),
+        tests=value.get("tests"),
     )
 
 

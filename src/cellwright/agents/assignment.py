@@ -57,6 +57,8 @@ class AgentReport:
     """A plan it handed in instead of an answer, as plain values."""
     review: Any = None
     """What a reviewer found, as plain values."""
+    tests: Any = None
+    """The acceptance tests it wrote, as plain values."""
     why: str = ""
     """What ended it, unless it finished."""
     turns: int = 0

@@ -290,13 +290,13 @@ class _RunHost:
                     await workspace.editor.close()
 
     async def _workspace_options(self, run: str, goal: Goal) -> WorkspaceOptions:
-        settings = await self.settings_of(run)
+        settings = await run_settings(self.settings, run)
         common = self.options.workspace or WorkspaceOptions(settings=settings)
         return replace(
             common,
             limits=Limits.parse(goal.limits) if goal.limits else common.limits,
             settings=settings,
-            files=await self._files(goal),
+            files=await run_files(goal),
             named=await anyio.to_thread.run_sync(goal_data, goal),
             launch=self.options.launch or common.launch,
             pool=self.pool,
@@ -305,21 +305,12 @@ class _RunHost:
             python=goal.python,
         )
 
-    async def _files(self, goal: Goal) -> Files:
-        data = await anyio.to_thread.run_sync(mounts_of, goal)
-        return Files(project=Path(goal.project), data=data)
-
-    async def settings_of(self, run: str) -> Settings:
-        """Ours, with the connection of the command that started this run."""
-        asked = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
-        return self.settings if asked is None else await anyio.to_thread.run_sync(self.settings.for_command, asked)
-
     async def check(self, run: str, goal: Goal, opinion: str = "") -> CheckOutcome:
         """Verify the notebook as anybody could with `cellwright notebook verify`."""
         verified = await verify_notebook(
             Path(goal.notebook),
-            files=await self._files(goal),
-            settings=await self.settings_of(run),
+            files=await run_files(goal),
+            settings=await run_settings(self.settings, run),
             pool=self.pool,
             other=self.other,
             limits=Limits.parse(goal.limits),
@@ -353,6 +344,17 @@ def _observed_branches(opening: OpenBranchWorkspace, records: Records, run: str)
 def run_folder(settings: Settings, run: str) -> Path:
     """What a run keeps besides its journal: the history of its notebook."""
     return settings.home / "runs" / run
+
+
+async def run_files(goal: Goal) -> Files:
+    """The files that the notebook of a run sees."""
+    return Files(project=Path(goal.project), data=await anyio.to_thread.run_sync(mounts_of, goal))
+
+
+async def run_settings(settings: Settings, run: str) -> Settings:
+    """These, with the connection of the command that started this run."""
+    asked = await anyio.to_thread.run_sync(stored_network_variables, run_folder(settings, run))
+    return settings if asked is None else await anyio.to_thread.run_sync(settings.for_command, asked)
 
 
 def _copy_state(settings: Settings, run: str, forked: str) -> None:

@@ -103,7 +103,8 @@ class ConfigureCell:
 
 Edit = CreateCell | EditCell | DeleteCell | MoveCell | RenameCell | ConfigureCell
 
-EditRefusalReason = Literal["stale", "unknown-cell", "taken-id", "bad-name", "bad-code", "setup", "bad-place"]
+EditRefusalReason = Literal["stale", "unknown-cell", "taken-id", "bad-name", "bad-code", "setup", "bad-place", "owned"]
+"""owned: the cell is another agent's, and not this one's to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

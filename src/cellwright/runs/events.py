@@ -11,7 +11,7 @@ from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.handoffs import HandOff
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
-from cellwright.runs.review.findings import JudgedFinding, ReviewQuestion
+from cellwright.runs.review.findings import DisputeVerdict, JudgedFinding, ReviewQuestion
 from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
@@ -123,6 +123,30 @@ class QuestionsRaised(RoomEvent):
         """In words."""
         left = [each.says for each in self.questions if not each.settled]
         return f"the data raises: {'; '.join(left)}" if left else "all that the data raises is settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckDisputed(RoomEvent):
+    """A builder said that an acceptance test is wrong, and somebody decided what becomes of it."""
+
+    test: str
+    why: str
+    instead: str
+    """The test that was to take its place; empty: none."""
+    decided: DisputeVerdict
+    by: str
+    """A person's name, or `reviewer`; empty: nobody could decide, so it was kept."""
+    words: str = ""
+    """Why it was decided so."""
+    tokens: int = 0
+    microdollars: int = 0
+    """What deciding took."""
+
+    def line(self) -> str:
+        """In words."""
+        done = {"keep": "kept", "drop": "dropped", "replace": "replaced"}[self.decided]
+        said = f" ({self.words.rstrip('.')})" if self.words else ""
+        return f"acceptance test {self.test} disputed ({self.why.rstrip('.')}): {done} by {self.by or 'nobody'}{said}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ The answer is computed, not typed. What speaks against it is told once; whoever 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
@@ -114,9 +115,19 @@ async def _finish(editor: NotebookEditor, answer: str, summary: str) -> ToolResu
 async def run_notebook_tests(editor: NotebookEditor) -> tuple[NotebookTest, ...]:
     """How the notebook's tests go with its variables as they are now; those whose cell has not run are not called."""
     notebook = editor.notebook
-    stale = set(notebook.stale)
+    stale = set(notebook.stale) | _waiting(editor)
     names = [name for cell, tests in _tests_of(notebook.document) if cell not in stale for name in tests]
     return await notebook.side_calls.run_tests(names) if names else ()
+
+
+def _waiting(editor: NotebookEditor) -> set[CellId]:
+    """Cells of tests that were written first and read what somebody is still to define."""
+    owner = editor.owner
+    if owner is None or not owner.may_wait:
+        return set()
+    nodes = graph(editor.notebook.document).nodes
+    known = {name for node in nodes.values() for name in node.defs} | set(dir(builtins))
+    return {cell for cell in owner.cells if cell in nodes and nodes[cell].refs - known}
 
 
 def tests_text(tests: Sequence[NotebookTest]) -> str:

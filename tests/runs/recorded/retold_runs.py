@@ -100,7 +100,7 @@ async def open_retold_runs(settings: Settings, launch: GatewayLaunch, tell: Tell
                 studio = replace(workplace.context, models=tell(workplace.context.models))
                 yield Workspace(editor=workplace.editor, context=studio, rules=workplace.rules)
 
-        async def check(_run: str, goal: Goal) -> CheckOutcome:
+        async def check(_run: str, goal: Goal, _opinion: str) -> CheckOutcome:
             files = await files_of(goal)
             verified = await verify_notebook(
                 Path(goal.notebook), files=files, pool=pool, other=other, settings=settings

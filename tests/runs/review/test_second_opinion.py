@@ -143,3 +143,12 @@ def test_a_certain_relation_must_not_be_denied() -> None:
     assert denied.finding is not None
     assert _fails(denied.finding.shows, said="They are not related.")
     assert not _fails(denied.finding.shows, said="They go together.")
+
+
+def test_a_finding_on_an_answer_without_variables_is_told_from_one_that_lasts() -> None:
+    second = _second("figure", FigureReading(figure=100.0))
+    plain = second_opinion(read_answer("It is 95.0."), second).finding
+    lasting = second_opinion(read_answer("It is 95.0.", "It is {total:.1f}."), second).finding
+    assert plain is not None
+    assert lasting is not None
+    assert (plain.is_of_words, lasting.is_of_words) == (True, False)

@@ -620,6 +620,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/findings/{number}/show": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run the code of a finding in a branch of the notebook */
+        post: operations["show_finding"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/fork": {
         parameters: {
             query?: never;
@@ -1592,6 +1609,20 @@ export interface components {
             why: string;
         };
         /**
+         * DoctorFinding
+         * @description One thing that was looked at.
+         */
+        DoctorFinding: {
+            /** Consequence */
+            consequence: string;
+            /** Detail */
+            detail: string;
+            /** Name */
+            name: string;
+            /** Ok */
+            ok: boolean;
+        };
+        /**
          * DropTaskBody
          * @description Do without it.
          */
@@ -1629,12 +1660,70 @@ export interface components {
             path: string;
         };
         /**
+         * Finding
+         * @description Something that does not hold in a notebook.
+         */
+        Finding: {
+            /**
+             * By
+             * @default reviewer
+             * @enum {string}
+             */
+            by: "reviewer" | "code";
+            /** Claim */
+            claim: string;
+            /** Found */
+            found: string;
+            /**
+             * Is Of Words
+             * @default false
+             */
+            is_of_words: boolean;
+            /**
+             * Kind
+             * @default
+             */
+            kind: string;
+            /** Shows */
+            shows: string;
+        };
+        /**
+         * FindingShape
+         * @description Something that does not hold in a run's notebook, as its review told of it last.
+         */
+        FindingShape: {
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "reviewer" | "code";
+            /** Claim */
+            claim: string;
+            /** Error */
+            error: string;
+            /** Found */
+            found: string;
+            /** Kind */
+            kind: string;
+            /** Number */
+            number: number;
+            /** Shows */
+            shows: string;
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "shown" | "not shown" | "mended";
+            /** Task */
+            task: string;
+        };
+        /**
          * Findings
          * @description Everything that was looked at.
          */
         Findings: {
             /** Findings */
-            findings: components["schemas"]["cellwright__server__http__routes__health__Finding"][];
+            findings: components["schemas"]["DoctorFinding"][];
             /** Ok */
             ok: boolean;
             /**
@@ -1898,7 +1987,7 @@ export interface components {
              * @default
              */
             error: string;
-            finding: components["schemas"]["cellwright__runs__review__findings__Finding"];
+            finding: components["schemas"]["Finding"];
             /**
              * Standing
              * @enum {string}
@@ -2596,9 +2685,13 @@ export interface components {
             cell: string;
             /** Cost */
             cost: string;
+            /** Data Questions */
+            data_questions: components["schemas"]["ReviewQuestion"][];
             delivery: components["schemas"]["Delivery"] | null;
             /** Files */
             files: string;
+            /** Findings */
+            findings: components["schemas"]["FindingShape"][];
             goal: components["schemas"]["Goal"] | null;
             /** Microdollars */
             microdollars: number;
@@ -2752,6 +2845,21 @@ export interface components {
             tier: "A" | "B" | "C" | "D";
             /** Version */
             version: string;
+        };
+        /**
+         * ShownFinding
+         * @description What came of a finding's code just now.
+         */
+        ShownFinding: {
+            /** Error */
+            error: string;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "shown" | "not shown" | "mended";
         };
         /**
          * SkillShape
@@ -3221,43 +3329,6 @@ export interface components {
              * @enum {string}
              */
             verdict: "allow" | "ask" | "deny";
-        };
-        /**
-         * Finding
-         * @description Something that does not hold in a notebook.
-         */
-        cellwright__runs__review__findings__Finding: {
-            /**
-             * By
-             * @default reviewer
-             * @enum {string}
-             */
-            by: "reviewer" | "code";
-            /** Claim */
-            claim: string;
-            /** Found */
-            found: string;
-            /**
-             * Kind
-             * @default
-             */
-            kind: string;
-            /** Shows */
-            shows: string;
-        };
-        /**
-         * Finding
-         * @description One thing that was looked at.
-         */
-        cellwright__server__http__routes__health__Finding: {
-            /** Consequence */
-            consequence: string;
-            /** Detail */
-            detail: string;
-            /** Name */
-            name: string;
-            /** Ok */
-            ok: boolean;
         };
     };
     responses: never;
@@ -4892,6 +4963,49 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    show_finding: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A finding, as the run numbers it. */
+                number: number;
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShownFinding"];
                 };
             };
             /** @description Something this needs is not there now */

@@ -43,6 +43,13 @@ export type PlanEdit =
 export type TaskWork = Schemas["TaskWork"];
 export type HandOff = Schemas["HandOff"];
 export type Delivery = Schemas["Delivery"];
+/** What its review found, as it told of it last. */
+export type RunFinding = Schemas["FindingShape"];
+export type FindingStanding = RunFinding["standing"];
+/** What came of a finding's code just now. */
+export type ShownFinding = Schemas["ShownFinding"];
+/** What its data raises. */
+export type DataQuestion = Schemas["ReviewQuestion"];
 export type DeliveredCheck = Schemas["DeliveredCheck"];
 export type Question = Schemas["AskedQuestion"];
 export type Answer = Required<Schemas["AnswerBody"]>;
@@ -112,6 +119,8 @@ export interface EventBodies {
   "handed-off": { handed: HandOff; to: string[] };
   "files-not-kept": { text: string };
   "alternatives-compared": { comparison: Delivery["comparisons"][number] };
+  "finding-judged": { number: number; judged: Delivery["reviewed"][number]; task: string };
+  "questions-raised": { questions: DataQuestion[] };
   "run-delivered": { delivery: Delivery };
   "change-reviewed": { change: string; cell: string; verdict: "accepted" | "rejected"; comment: string; by: string };
   "host-visited": { host: string; verdict: string; bytes_in: number; bytes_out: number; milliseconds: number };
@@ -188,6 +197,7 @@ export type Rules = Schemas["RulesShape"];
 export type Saying = Rules["rules"][number]["says"];
 export type Why = Schemas["Why"];
 export type Findings = Schemas["Findings"];
+export type DoctorFinding = Schemas["DoctorFinding"];
 export type Finding = Findings["findings"][number];
 export type Tier = Findings["tier"];
 export type HouseSettings = Schemas["SettingsShape"];

@@ -8,6 +8,7 @@ export { Diff } from "./diff";
 export { countRows, diffRows, unifiedRows, type DiffRow } from "./diff-lines";
 export { Dialog } from "./dialog";
 export { Empty } from "./empty";
+export { failingOf, findingWords } from "./failing";
 export { Kbd } from "./kbd";
 export { useKeys, type KeyBinding } from "./keys";
 export { Markdown } from "./markdown";

@@ -13,6 +13,7 @@ const TONES: Record<string, Tone> = {
   agree: "work",
   build: "work",
   check: "work",
+  review: "work",
   deliver: "work",
   running: "work",
   done: "good",
@@ -24,6 +25,9 @@ const TONES: Record<string, Tone> = {
   failed: "bad",
   refused: "bad",
   rejected: "bad",
+  shown: "bad",
+  mended: "good",
+  "not shown": "idle",
 };
 
 const WORDS: Record<string, string> = {
@@ -32,6 +36,7 @@ const WORDS: Record<string, string> = {
   agree: "agreeing",
   build: "building",
   check: "checking",
+  review: "reviewing",
   deliver: "delivering",
   waiting: "waits for you",
 };

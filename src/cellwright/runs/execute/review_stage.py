@@ -102,6 +102,12 @@ class ReviewStage:
         if seen.review.questions != self._questions:
             self._questions = seen.review.questions
             await self._flow.tell(QuestionsRaised(questions=self._questions))
+        again = {each.finding.shows for each in seen.findings}
+        # Such code holds the words of an answer that may have become another: it is made anew each time.
+        for place, each in enumerate(self._findings):
+            if each.finding.is_of_words and each.standing == "shown" and each.finding.shows not in again:
+                self._findings[place] = mended = replace(each, standing="mended", error="")
+                await self._flow.tell(FindingJudged(number=place + 1, judged=mended))
         known = {each.finding.shows for each in self._findings}
         await self._tell([each for each in seen.findings if each.finding.shows not in known])
 
@@ -119,10 +125,16 @@ class ReviewStage:
             # Nobody built anything: it is all the work there is.
             return reviewing(context, role_named(context.roles, REVIEWER))
         built = used.tokens - self._tokens
-        role = bounded(
-            role_named(context.roles, REVIEWER), tokens=built, turns=used.turns - self._asked, used=self._tokens
-        )
+        known, turns = role_named(context.roles, REVIEWER), used.turns - self._asked
+        role = bounded(known, tokens=built, turns=turns, used=self._tokens)
+        if role is None and not self._asked:
+            # Deciding a dispute took the share: then it is looked over with one request, and not with none.
+            role = bounded(known, tokens=built // max(turns, 1), turns=1)
         return None if role is None else reviewing(context, role)
+
+    def count(self, tokens: int) -> None:
+        """A reviewer used so many for something else: they are part of the review's share."""
+        self._tokens += tokens
 
     def notes(self, answer: str) -> tuple[Note, ...]:
         """What a reviewer is given besides goal, notebook and data."""
@@ -191,7 +203,8 @@ class ReviewStage:
         fails = [each.fails for each in self.shown]
         doubts = [f"A reviewer says, but nothing shows: {_said(each)}" for each in reviewed if _is_doubt(each)]
         checks = tuple(_check(number, each) for number, each in enumerate(self._findings, 1) if not _is_doubt(each))
-        second = self.opinion or (_AGREES if self._agrees and not self.shown else self._second and self._second.says)
+        by_code = self._second.says if self._second is not None else ""
+        second = self.opinion or (_AGREES if self._agrees and not self.shown else by_code)
         unsettled = [each.unsettled for each in self._questions if not each.settled]
         status = "partial" if fails and delivery.status == "done" else delivery.status
         return replace(

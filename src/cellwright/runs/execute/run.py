@@ -45,6 +45,7 @@ from cellwright.runs.execute.analyst import Analyst
 from cellwright.runs.execute.files import deliver, fill_answer, name_cells, tidy_up
 from cellwright.runs.execute.parallel_tasks import ParallelTask, ParallelTasks, independent_tasks, parallel_note
 from cellwright.runs.execute.review_stage import FIXER, ReviewStage
+from cellwright.runs.execute.spec_first import SpecFirst
 from cellwright.runs.execute.steering_commands import SteeringCommand, hear
 from cellwright.runs.execute.teamwork import Teamwork
 from cellwright.runs.execute.workspace import RunResources, Workspace, with_tool
@@ -53,6 +54,7 @@ from cellwright.runs.history.history import backtrack
 from cellwright.runs.plan import brief
 from cellwright.runs.plan.plan import HandBackTask, Plan, PlanEdit, Task, TaskStatus, edited_late
 from cellwright.runs.plan.taken_tasks import answered_edit, taken_question
+from cellwright.runs.review.acceptance import TESTER
 from cellwright.runs.review.reviewer import REVIEWER
 from cellwright.runs.views.branches import branches_of, compare_alternatives
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -97,6 +99,7 @@ class Run:
         self._alone = set[str]()
         """Tasks that are not built beside others: they could not be joined, or no branch can be had."""
         self._review = ReviewStage(flow, workspace)
+        self._spec = SpecFirst(flow, workspace, resources.contexts)
         self._team = Teamwork(flow, workspace)
         self._analyst = Analyst(flow, workspace, is_new=is_new, is_continued=bool(goal.continues))
 
@@ -195,6 +198,8 @@ class Run:
     async def build(self) -> RunEnd | None:
         """Every task of the plan, one after another; None when nothing is left that can be done."""
         await self._stage("build")
+        if (over := await self._write_tests()) is not None:
+            return over
         while True:
             await self._hear()
             if self._steered.stop:
@@ -210,6 +215,28 @@ class Run:
                 return None
             if (over := await self._do_next(task)) is not None:
                 return over
+
+    async def _write_tests(self) -> RunEnd | None:
+        """At `thorough`, what must hold is written as tests before anybody builds."""
+        if self._is_analysts or not self._has_plan or not self._spec.is_due(self._goal):
+            return None
+        await self._stage("build", "acceptance tests first")
+        words = self._goal.words
+        report = await self._work(self._spec.tester(self._context()), self._assignment(words, TESTER, "", ()))
+        if report.outcome in STOPPED and not await self._hear():
+            return RunEnd(status="stopped", why=report.why)
+        await self._spec.take(report, words)
+        return None
+
+    def _building(self, task: Task, context: AgentContext, editor: NotebookEditor) -> AgentContext:
+        decide = self._spec.decider(self._goal, context, self._used.limits, self._heard)
+        return self._spec.building(context, editor, task, self._plan, decide)
+
+    async def _hear_disputes(self) -> None:
+        for dispute in await self._spec.hear():
+            self._used.tokens += dispute.tokens
+            self._used.microdollars += dispute.microdollars
+            self._review.count(dispute.tokens)
 
     async def _wait_for(self, task: Task) -> None:
         """Until whoever took the task hands it back, or something else is to be done."""
@@ -243,17 +270,15 @@ class Run:
         agents = [self._flow.next_child(AGENT, number) for number in range(len(tasks))]
         tasks = tuple([await self._began(task, agent) for task, agent in zip(tasks, agents, strict=True)])
         async with self._parts.open(tasks, AGENT) as parts:
-            work = [
-                (
-                    self._team.context(
-                        self._plan, part.task, part.agent, self._part_context(part), part.workspace.branch.editor
-                    ),
-                    self._task_assignment(part.task, parallel_note(part.task, tasks)),
-                )
-                for part in parts
-            ]
+            work: list[tuple[AgentContext, Assignment]] = []
+            for part in parts:
+                editor = part.workspace.branch.editor
+                context = self._team.context(self._plan, part.task, part.agent, self._part_context(part), editor)
+                context = self._building(part.task, context, editor)
+                work.append((context, self._task_assignment(part.task, parallel_note(part.task, tasks))))
             given = self._used.limits
             reports = [self._used.add(done, given) for done in await self._parts.build(parts, AGENT, work)]
+            await self._hear_disputes()
             is_stopped = any(report.outcome in STOPPED for report in reports)
             is_overruled = is_stopped and bool(await self._hear())
             for part, report in zip(parts, reports, strict=True):
@@ -286,7 +311,9 @@ class Run:
             context = replace(context, tools=with_tool(context.tools, brief.plan_tool(context.roles)))
         if task.role == brief.DOCUMENTER:
             context = replace(context, tools=words_only(context.tools, self._workspace.editor))
+        context = self._building(task, context, self._workspace.editor)
         report = await self._work(context, self._task_assignment(task))
+        await self._hear_disputes()
         if report.plan is not None:
             await self._adopt(brief.handed_in(report.plan, self._goal.words))
             return None
@@ -367,6 +394,7 @@ class Run:
 
     async def _check(self) -> CheckOutcome:
         workspace, goal, plan = self._workspace, self._goal, self._plan
+        promised = self._spec.in_plan(plan)
         self._checks += 1
         name = f"check {self._round}.{self._checks}"
         if self._is_looked_over:
@@ -380,11 +408,12 @@ class Run:
                     # The report needs them in a moment; meanwhile one of two processors would have nothing to do.
                     beside.start_soon(draw_charts, workspace.editor.notebook.outcomes, workspace.draw)
                     if goal.wants == "answer":
+                        await self._spec.put_last(f"{key} tests")
                         await tidy_up(workspace, plan, key, is_new=self._is_new, readings=readings)
                     elif goal.wants == "document":
                         await name_cells(workspace, key)
                     checked = await self._resources.check(self._flow.run, goal, opinion)
-            return with_plan_checks(checked, plan)
+            return with_plan_checks(checked, promised)
 
         return await self._flow.step(name, work, returns=CheckOutcome)
 
@@ -468,7 +497,7 @@ class Run:
             comparisons=tuple(self._comparisons.values()),
             told=self._analyst.told,
         )
-        delivery = self._review.in_delivery(delivery)
+        delivery = self._review.in_delivery(self._spec.in_delivery(delivery))
         hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
@@ -515,8 +544,9 @@ class Run:
         if task.role == FIXER and self._used.answer:
             notes.append(Note(name="the answer as it stands", text=self._used.template or self._used.answer))
         plan = "" if task.id == brief.WHOLE else brief.overview(self._plan, task)
-        notes += [*self._team.notes(self._plan, task), *more]
-        return self._assignment(brief.work_text(self._goal.words, task), task.role, plan, tuple(notes))
+        notes += [*self._spec.notes(task), *self._team.notes(self._plan, task), *more]
+        text = brief.work_text(self._goal.words, self._spec.unwritten(task))
+        return self._assignment(text, task.role, plan, tuple(notes))
 
     def _assignment(self, text: str, role: str, plan: str, notes: tuple[Note, ...]) -> Assignment:
         limits, heard = self._used.limits, self._heard

@@ -113,6 +113,7 @@ def _finding(trap: FigureTrap, figure: AnswerFigure, found: Any, answer: AnswerT
         shows=comparing_code([figure], clean, says, answer),
         by="code",
         kind=trap.kind,
+        is_of_words=not answer.is_of_notebook,
     )
 
 

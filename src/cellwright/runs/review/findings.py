@@ -9,6 +9,8 @@ FoundBy = Literal["reviewer", "code"]
 Standing = Literal["shown", "not shown", "mended"]
 """shown: its code fails in the notebook as it is. not shown: it does not, so nobody is bothered with it. mended: it
 failed, and does not any more."""
+DisputeVerdict = Literal["keep", "drop", "replace"]
+"""What becomes of an acceptance test that a builder says is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class Finding:
     by: FoundBy = "reviewer"
     kind: str = ""
     """Of what code finds: `second-opinion`, `total-rows` …"""
+    is_of_words: bool = False
+    """Its code holds the answer's own words, which no variable gives: of another answer it says nothing."""
 
     @property
     def says(self) -> str:

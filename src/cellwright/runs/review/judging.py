@@ -28,7 +28,7 @@ async def judge_again(editor: NotebookEditor, known: Sequence[JudgedFinding]) ->
     """What was shown, in the notebook as it is now: what does not fail any more is mended."""
     again: list[JudgedFinding] = []
     for each in known:
-        if each.standing == "not shown":
+        if each.standing == "not shown" or each.finding.is_of_words:
             again.append(each)
             continue
         now = await _judged(editor, each.finding, otherwise="mended")

@@ -80,7 +80,14 @@ def quality_finding(goal: str, profile: Profile, answer: AnswerText) -> Finding 
     code = (
         f"_said = {answer.code}\nassert any(_word in _said.casefold() for _word in {sorted(words)!r}), {literal(says)}"
     )
-    return Finding(claim=f"The answer says: {answer.text.strip()}", found=says, shows=code, by="code", kind=first.kind)
+    return Finding(
+        claim=f"The answer says: {answer.text.strip()}",
+        found=says,
+        shows=code,
+        by="code",
+        kind=first.kind,
+        is_of_words=not answer.is_of_notebook,
+    )
 
 
 def _is_read(table: TableProfile, code: str) -> bool:

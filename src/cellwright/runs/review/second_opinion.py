@@ -307,7 +307,14 @@ def _agrees(second: SecondFigure, reading: FigureReading, shown: str) -> SecondO
 
 def _differs(answer: AnswerText, second: SecondFigure, shown: str, code: str) -> SecondOpinion:
     found = f"Computed another way, as {second.computed_as} from {_files(second)}, it is {shown}."
-    finding = Finding(claim=f"The answer says: {answer.text.strip()}", found=found, shows=code, by="code", kind=KIND)
+    finding = Finding(
+        claim=f"The answer says: {answer.text.strip()}",
+        found=found,
+        shows=code,
+        by="code",
+        kind=KIND,
+        is_of_words=not answer.is_of_notebook,
+    )
     return SecondOpinion(status="differs", says=f"Computed twice, and it differs. {found}", finding=finding)
 
 

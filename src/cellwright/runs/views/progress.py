@@ -24,7 +24,18 @@ from cellwright.policy.display_text import shown
 from cellwright.policy.masking.masker import Masker
 from cellwright.remedies import remedy
 from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_json
-from cellwright.runs.events import CellReported, FilesNotKept, GoalSet, HandedOff, PlanAdopted, RunWaiting, StageEntered
+from cellwright.runs.events import (
+    CellReported,
+    CheckDisputed,
+    FilesNotKept,
+    FindingJudged,
+    GoalSet,
+    HandedOff,
+    PlanAdopted,
+    QuestionsRaised,
+    RunWaiting,
+    StageEntered,
+)
 from cellwright.runs.goal.goal import goal_json
 from cellwright.runs.plan.plan import plan_json
 from cellwright.runs.views.questions import PAUSED, open_question_view, run_inbox
@@ -47,7 +58,9 @@ def progress_line(before: RunView, event: Event) -> str:
             return short_line(f"new {event.line()}")
         case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord() | HandedOff():
             return short_line(event.line())
-        case FilesNotKept():
+        case FindingJudged() | QuestionsRaised():
+            return short_line(event.line())
+        case CheckDisputed() | FilesNotKept():
             return shown(event.line())
         case TaskChanged(state=state, title=title, note=note) if state != "planned":
             return f"{MARKS[state]} {short_line(title)}: {state}{f': {short_line(note)}' if note else ''}"
@@ -161,4 +174,18 @@ def run_json_of(records: Records, masker: Masker, status: RunStatus, view: RunVi
         "team": [asdict(each) for each in team_of(view)],
         "cost": view.cost,
         "delivery": None if delivery is None else delivery_json(delivery),
+        "findings": [_finding_json(view.findings[number]) for number in sorted(view.findings)],
+        "data_questions": [asdict(each) for each in view.questions],
+    }
+
+
+def _finding_json(told: FindingJudged) -> dict[str, Any]:
+    """Something that was found, and how it stands."""
+    judged = told.judged
+    return {
+        "number": told.number,
+        **asdict(judged.finding),
+        "standing": judged.standing,
+        "error": judged.error,
+        "task": told.task,
     }

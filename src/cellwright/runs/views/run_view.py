@@ -38,6 +38,7 @@ from cellwright.runs.deliver.delivery import Delivery
 from cellwright.runs.events import (
     CellReported,
     ChangeReviewed,
+    CheckDisputed,
     FilesNotKept,
     FindingJudged,
     GoalSet,
@@ -101,6 +102,8 @@ class RunView:
     """The last word about each thing that did not hold, by its number."""
     questions: tuple[ReviewQuestion, ...] = ()
     """What the data raises."""
+    disputes: tuple[CheckDisputed, ...] = ()
+    """What builders said against acceptance tests, and what was decided."""
     branches: BranchViews = field(default_factory=dict[str, BranchView])
     reviews: Mapping[tuple[str, str], ChangeReviewed] = field(default_factory=dict[tuple[str, str], ChangeReviewed])
     """By the call that made the change, and the cell. The last word counts."""
@@ -174,6 +177,8 @@ def _work_changes(before: RunView, recorded: Recorded) -> _Changes:
             return {"findings": {**before.findings, number: event}}
         case QuestionsRaised(questions=questions):
             return {"questions": questions}
+        case CheckDisputed() as event:
+            return {"disputes": (*before.disputes, event)}
         case ChangeReviewed(change=key, cell=cell) as event:
             return {"reviews": {**before.reviews, (key, cell): event}}
         case TrialRecord() | BranchDropped() | QuestionAsked() | QuestionAnswered():

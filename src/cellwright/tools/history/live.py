@@ -125,10 +125,15 @@ class LiveHistory:
                 return self._saved.outcomes_of(revision)
 
             made = await self._saved.make(
-                revision, after, act, lambda: fingerprint(self._notebook.document) == revision.left
+                revision,
+                after,
+                act,
+                lambda: fingerprint(self._notebook.document) == revision.left,
+                is_persons=is_persons,
             )
             if not made.is_kept:
-                return MoveRefused(why=made.news)
+                refused = made.observation.refused
+                return MoveRefused(why=made.news if refused is None else refused.message)
             stale = replace(made.observation, stale=self._notebook.stale)
             return replace(made, observation=stale, back_by="checkpoint")
 

@@ -212,7 +212,12 @@ class NotebookEditor(SavedNotebook):
             return came.observation
 
         applied = await self.make(revision, after, act, lambda: was_saved(revision, self.notebook.document))
-        return applied if applied.is_kept else replace(applied, observation=tried.observation)
+        if applied.is_kept:
+            return applied
+        refused = applied.observation.refused
+        return replace(
+            applied, observation=tried.observation, news=applied.news if refused is None else refused.message
+        )
 
 
 def _resolved(run: CellSelection, before: Document, after: Document) -> tuple[CellId, ...]:

@@ -76,6 +76,8 @@ def outcome_json(outcome: CellOutcome) -> Json:
 
 def refused_edit(refused: EditRefused) -> ToolError:
     """Why edits were not made; a stale one with the text that is there now."""
+    if refused.reason == "owned":
+        return ToolError(kind="conflict", message=f"Nothing was changed. {refused.message}")
     message = f"Nothing was changed. Edit {refused.index + 1}: {refused.message}"
     if refused.reason != "stale" or refused.current is None:
         return ToolError(kind="bad-arguments", message=message)

@@ -26,6 +26,7 @@ from cellwright.notebook.prompt_summary import clip
 from cellwright.tools.history.moves import RestoreMethod
 from cellwright.tools.history.timeline import Revision, RevisionTimeline, read_timeline, write_timeline
 from cellwright.tools.notebook.cell_changes import CellDiff, changes_between, merge, with_known_ids
+from cellwright.tools.notebook.owned_cells import CellOwner
 from cellwright.tools.notebook.trial_records import TrialRecord
 from cellwright.tools.notebook.trials import NotCommitted
 
@@ -74,6 +75,8 @@ class SavedNotebook:
     def __init__(self, notebook: OpenNotebook, path: Path, timeline: RevisionTimeline, reached: OnPoint) -> None:
         self.notebook: Final = notebook
         self.timeline = timeline
+        self.owner: CellOwner | None = None
+        """Whose cells no other agent may change; set by its run, in each process anew."""
         self._path = path
         self._reached = reached
         self._base = notebook.document
@@ -154,9 +157,20 @@ class SavedNotebook:
     # ── one revision ──
 
     async def make(
-        self, revision: Revision, after: Document, act: Act, is_made: Callable[[], bool] = lambda: True
+        self,
+        revision: Revision,
+        after: Document,
+        act: Act,
+        is_made: Callable[[], bool] = lambda: True,
+        *,
+        is_persons: bool = False,
     ) -> EditOutcome:
-        """Begin the revision, act, save, and remember it. `is_made`: whether it counts, should it be cancelled."""
+        """Begin the revision, act, save, and remember it. `is_made`: whether it counts, should it be cancelled.
+
+        Refused where an agent would change a cell of another owner.
+        """
+        if self.owner is not None and not is_persons and (refused := self.owner.refusal(revision)) is not None:
+            return EditOutcome(observation=Observation(refused=refused), is_kept=False, news=self.pop_news())
         await self._write(replace(self.timeline, pending=revision, is_unsaved=False))
         self._reached(EditorPoint.BEGUN)
         try:

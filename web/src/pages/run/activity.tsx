@@ -27,6 +27,7 @@ const GUESSES: Record<Entry["body"]["kind"], number> = {
   step: 28,
   question: 56,
   said: 56,
+  finding: 46,
   note: 36,
   delivery: 90,
 };

@@ -1,8 +1,10 @@
 import { memo } from "react";
 
-import { Button, Markdown, clock, dollars, elapsed, thousands } from "../../parts";
+import type { RunFinding } from "../../api/types";
+import { Button, Markdown, clock, dollars, elapsed, findingWords, thousands } from "../../parts";
 import { Action, Cells } from "./entry-code";
 import type { DraftSection } from "./drafts";
+import { standingWord } from "./review-words";
 import { STAGE_WORDS } from "./standing";
 import { WrittenDraft } from "./written-draft";
 import { type Entry, type EntryBody, assertNever } from "./story";
@@ -65,6 +67,7 @@ export const EntryRow = memo(function EntryRow({
   );
 });
 
+const FINDING_MARKS = { shown: "✗", mended: "✓", "not shown": "·" } as const;
 const TASK_MARKS = { planned: "○", running: "●", done: "✓", failed: "✗", dropped: "–" } as const;
 
 function markOf(body: EntryBody): string {
@@ -87,6 +90,8 @@ function markOf(body: EntryBody): string {
       return "☰";
     case "delivery":
       return "★";
+    case "finding":
+      return FINDING_MARKS[body.finding.standing];
     case "note":
       return body.isTrouble ? "!" : "·";
     case "step":
@@ -162,6 +167,8 @@ function Body({
           {body.cell !== null && <code> {cellNames[body.cell] ?? body.cell}</code>}
         </p>
       );
+    case "finding":
+      return <FindingLine finding={body.finding} />;
     case "note":
       return <p className={body.isTrouble ? css.trouble : css.soft}>{body.text}</p>;
     case "delivery":
@@ -178,6 +185,15 @@ function Body({
     default:
       return assertNever(body);
   }
+}
+
+function FindingLine({ finding }: { finding: RunFinding }) {
+  const { standing } = finding;
+  return (
+    <p className={standing === "not shown" ? css.soft : css[`task-${standing === "shown" ? "failed" : "done"}`]}>
+      <strong>{standingWord(standing, false)}</strong>: {findingWords(finding)}
+    </p>
+  );
 }
 
 function Thought({ thought }: { thought: Extract<EntryBody, { kind: "thought" }> }) {

@@ -15,9 +15,9 @@ const MODES: { id: Approve; title: string; means: string }[] = [
 ];
 
 const EFFORTS: { id: Effort; title: string; means: string }[] = [
-  { id: "quick", title: "Quick", means: "Checked and looked over by code alone." },
-  { id: "normal", title: "Normal", means: "A reviewer too, where there is reason to: at most a quarter more." },
-  { id: "thorough", title: "Thorough", means: "Tests first, then up to two reviews: about half as much again." },
+  { id: "quick", title: "Quick", means: "looked over by code alone; costs nothing." },
+  { id: "normal", title: "Normal", means: "by a reviewer too where there is reason to; at most a quarter more tokens." },
+  { id: "thorough", title: "Thorough", means: "tests are written first, and up to two reviews; about half as much again." },
 ];
 
 /** The box for a new goal, and what ran lately. */
@@ -117,9 +117,17 @@ export function NewGoal() {
                 />
               </span>
             </label>
-            <label title={EFFORTS.find((each) => each.id === effort)?.means}>
+            <label className={css.grow}>
+              <span>Notebook</span>
+              <input value={notebook} onChange={(event) => setNotebook(event.target.value)} placeholder="a new one" />
+            </label>
+            <label className={css.effort}>
               <span>Effort</span>
-              <select value={effort} onChange={(event) => setEffort(event.target.value as Effort)}>
+              <select
+                value={effort}
+                aria-describedby="effort-means"
+                onChange={({ target }) => setEffort(EFFORTS.find((each) => each.id === target.value)?.id ?? "normal")}
+              >
                 {EFFORTS.map((each) => (
                   <option key={each.id} value={each.id}>
                     {each.title}
@@ -127,12 +135,10 @@ export function NewGoal() {
                 ))}
               </select>
             </label>
-            <label className={css.grow}>
-              <span>Notebook</span>
-              <input value={notebook} onChange={(event) => setNotebook(event.target.value)} placeholder="a new one" />
-            </label>
           </div>
-          <p className={css.hint}>{EFFORTS.find((each) => each.id === effort)?.means}</p>
+          <p id="effort-means" className={css.means}>
+            {EFFORTS.filter((each) => each.id === effort).map((each) => `${each.title}: ${each.means}`)}
+          </p>
           <fieldset className={css.modes}>
             <legend className="visually-hidden">Approvals</legend>
             {MODES.map((mode) => (

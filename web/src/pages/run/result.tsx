@@ -5,6 +5,7 @@ import type { Artifact, Goal } from "../../api/types";
 import { Banner, Button, Delivered, Empty, bytes, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { goOn } from "./go-on";
+import { Review } from "./review";
 import { STAGE_WORDS, type Standing } from "./standing";
 import css from "./result.module.css";
 
@@ -23,21 +24,28 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
   const path = `/runs/${encodeURIComponent(run)}/artifacts`;
   if (delivery === null)
     return (
-      <Empty title={standing.isOver ? "It ended without a result" : "Not there yet"}>
-        {standing.isOver
-          ? "What went wrong stands at the end of the activity. Resume the run, or start another."
-          : `${STAGE_WORDS[story.stage]}.`}
-      </Empty>
+      <div className={css.result}>
+        <Empty title={standing.isOver ? "It ended without a result" : "Not there yet"}>
+          {standing.isOver
+            ? "What went wrong stands at the end of the activity. Resume the run, or start another."
+            : `${STAGE_WORDS[story.stage]}.`}
+        </Empty>
+        <Review followed={followed} isOver={standing.isOver} />
+      </div>
     );
   return (
     <div className={css.result}>
-      {delivery.title !== "" && delivery.title !== story.goal?.words && <h2>{delivery.title}</h2>}
-      <Delivered delivery={delivery} isAnswerBeside={isAnswerBeside}>
+      <Delivered
+        delivery={delivery}
+        title={delivery.title === story.goal?.words ? "" : delivery.title}
+        isAnswerBeside={isAnswerBeside}
+      >
         {detail?.proof != null && (
           <Banner tone={detail.proof.is_valid ? "good" : "bad"}>
             <strong>{detail.proof.is_valid ? "Proven." : "The proof does not hold."}</strong> {detail.proof.says}
           </Banner>
         )}
+        <Review followed={followed} isOver={standing.isOver} />
       </Delivered>
       {/* Only what no model was asked for is made by code alone, and can be made at length. */}
       {story.goal?.depth === "answer" && delivery.tokens === 0 && delivery.headline !== "" && (

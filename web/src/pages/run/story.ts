@@ -1,6 +1,16 @@
 /** A run as its journal tells it: one pure fold over the events, and what of it is worth a line. */
 
-import type { Delivery, EventBodies, Goal, Plan, Recorded, Stage, TaskStatus } from "../../api/types";
+import type {
+  DataQuestion,
+  Delivery,
+  EventBodies,
+  Goal,
+  Plan,
+  Recorded,
+  RunFinding,
+  Stage,
+  TaskStatus,
+} from "../../api/types";
 import { answerWords, replyOf } from "../../parts/answer-words";
 
 export interface CellRan {
@@ -29,6 +39,7 @@ export type EntryBody =
   | { kind: "step"; name: string; milliseconds: number | null }
   | { kind: "question"; question: string; topic: string; text: string; answer: string; by: string; isOpen: boolean }
   | { kind: "said"; by: string; text: string; cell: string | null }
+  | { kind: "finding"; finding: RunFinding }
   | { kind: "note"; text: string; isTrouble: boolean }
   | { kind: "delivery"; delivery: Delivery };
 
@@ -71,6 +82,9 @@ export interface Story {
   tokens: number;
   unpricedTokens: number;
   delivery: Delivery | null;
+  /** Of its review, each as it was told last; by its number. */
+  findings: Readonly<Record<number, RunFinding>>;
+  dataQuestions: readonly DataQuestion[];
   /** "": still going, or taken up again. */
   ended: "" | EventBodies["run-ended"]["outcome"];
   entries: readonly Entry[];
@@ -109,6 +123,8 @@ export function emptyStory(run: string): Story {
     tokens: 0,
     unpricedTokens: 0,
     delivery: null,
+    findings: {},
+    dataQuestions: [],
     ended: "",
     entries: [],
     roles: {},
@@ -122,12 +138,13 @@ export function emptyStory(run: string): Story {
   };
 }
 
-type Draft = Omit<Story, "entries" | "roles" | "busy" | "steps" | "openQuestions"> & {
+type Draft = Omit<Story, "entries" | "roles" | "busy" | "steps" | "openQuestions" | "findings"> & {
   entries: Entry[];
   roles: Record<string, string>;
   busy: Record<string, string>;
   steps: Record<string, RecordedSteps>;
   openQuestions: string[];
+  findings: Record<number, RunFinding>;
 };
 
 /** Steps that are told better by what comes of them. */
@@ -144,6 +161,7 @@ const MACHINERY = new Set([
   "budget",
   "find",
   "arrange",
+  "show",
 ]);
 const TOLD_BY_ACTIONS = new Set(["tool apply", "tool finish"]);
 
@@ -158,6 +176,7 @@ export function tellAll(before: Story, events: readonly Recorded[]): Story {
     busy: { ...before.busy },
     steps: { ...before.steps },
     openQuestions: [...before.openQuestions],
+    findings: { ...before.findings },
   };
   for (const recorded of news) {
     if (recorded.sequence <= draft.last) continue;
@@ -207,6 +226,9 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "plan-adopted":
     case "run-delivered":
       return tellWork(draft, recorded);
+    case "finding-judged":
+    case "questions-raised":
+      return tellReview(draft, recorded);
     case "cell-reported":
       return tellCell(draft, recorded.event, recorded);
     case "run-waiting":
@@ -291,6 +313,24 @@ function tellWork(draft: Draft, recorded: WorkRecorded): void {
     default:
       return assertNever(recorded);
   }
+}
+
+type ReviewRecorded = Extract<Recorded, { kind: "finding-judged" | "questions-raised" }>;
+
+/** What was found when it was looked over. */
+function tellReview(draft: Draft, recorded: ReviewRecorded): void {
+  if (recorded.kind === "questions-raised") {
+    draft.dataQuestions = recorded.event.questions;
+    const open = draft.dataQuestions.filter((each) => each.settled === "");
+    if (open.length > 0) tellNote(draft, recorded, `The data raises: ${open.map((each) => each.says).join(" ")}`);
+    return;
+  }
+  const { number, judged, task } = recorded.event;
+  const before = draft.findings[number];
+  const finding = { number, ...judged.finding, standing: judged.standing, error: judged.error, task };
+  draft.findings[number] = finding;
+  // That it fails as before is no news.
+  if (before?.standing !== finding.standing) add(draft, recorded, draft.run, { kind: "finding", finding });
 }
 
 type PersonRecorded = Extract<

@@ -45,6 +45,7 @@ export const STAGES: Readonly<Record<string, string>> = {
   agree: "Agrees on what it may touch",
   build: "Builds",
   check: "Checks everything from scratch",
+  review: "Looks it over",
   deliver: "Delivers",
 };
 

@@ -223,6 +223,20 @@ function roomLine(recorded: Recorded): Line | null {
       const { status } = recorded.event.delivery;
       return line(recorded, "milestone", status === "done" ? "good" : "ask", "Handed over", { detail: status });
     }
+    case "finding-judged": {
+      const { standing, finding, error } = recorded.event.judged;
+      const tone = standing === "shown" ? "bad" : standing === "mended" ? "good" : "plain";
+      const family = standing === "shown" ? "trouble" : "milestone";
+      return line(recorded, family, tone, `Finding ${recorded.event.number}: ${standing}`, {
+        detail: [finding.claim, finding.found, error].filter(Boolean).join("\n"),
+      });
+    }
+    case "questions-raised": {
+      const open = recorded.event.questions.filter((each) => each.settled === "");
+      return line(recorded, "milestone", open.length > 0 ? "ask" : "plain", "What the data raises", {
+        detail: recorded.event.questions.map((each) => each.says).join("\n"),
+      });
+    }
     case "run-carried-over":
       return line(recorded, "milestone", "plain", "Carried over to a new version", { detail: recorded.event.text });
     case "change-reviewed": {

@@ -1,4 +1,4 @@
-import type { Finding, Tier } from "../../api/types";
+import type { DoctorFinding, Tier } from "../../api/types";
 import css from "./settings.module.css";
 
 const TIERS: Record<Tier, { title: string; says: string }> = {
@@ -31,11 +31,11 @@ export function TierBadge({ tier }: { tier: Tier }) {
 
 export interface Group {
   title: string;
-  findings: readonly Finding[];
+  findings: readonly DoctorFinding[];
 }
 
 /** The findings by what they are about; what is amiss comes first in each. */
-export function groupsOf(findings: readonly Finding[]): Group[] {
+export function groupsOf(findings: readonly DoctorFinding[]): Group[] {
   const about = (prefix: string) =>
     findings
       .filter((finding) => finding.name.startsWith(prefix))
@@ -48,7 +48,7 @@ export function groupsOf(findings: readonly Finding[]): Group[] {
   ].filter((group) => group.findings.length > 0);
 }
 
-export function FindingList({ findings }: { findings: readonly Finding[] }) {
+export function FindingList({ findings }: { findings: readonly DoctorFinding[] }) {
   return (
     <ul className={css.rows}>
       {findings.map((finding) => (

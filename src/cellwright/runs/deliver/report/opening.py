@@ -64,10 +64,9 @@ def place_images(
 
 
 def opening_html(delivery: Delivery, images: PlacedImages) -> str:
-    """The first screen of a delivery that has a headline."""
+    """The first screen of a delivery that has a headline; what still fails stands above all of it."""
     picture = images.at("picture")
     parts = (
-        failing_html(delivery),
         _head(delivery),
         _picture(delivery, picture),
         ending_html(delivery),
@@ -76,7 +75,7 @@ def opening_html(delivery: Delivery, images: PlacedImages) -> str:
     )
     body = "\n".join(part for part in parts if part)
     kind = "first" + ("" if picture else " bare") + ("" if delivery.findings else " alone")
-    return f'<section class="{kind}" aria-labelledby="headline">\n{body}\n</section>'
+    return f'{failing_html(delivery)}\n<section class="{kind}" aria-labelledby="headline">\n{body}\n</section>'.lstrip()
 
 
 def cut_goal(delivery: Delivery) -> str:

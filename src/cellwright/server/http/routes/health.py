@@ -48,7 +48,7 @@ _FRESH_SECONDS: Final = 30
 """A look takes a second and a process: whoever asks again soon gets the last one."""
 
 
-class Finding(ResponseModel):
+class DoctorFinding(ResponseModel):
     """One thing that was looked at."""
 
     name: str
@@ -64,7 +64,7 @@ class Findings(ResponseModel):
     ok: bool
     """Whether notebooks can run contained."""
     tier: Literal["A", "B", "C", "D"]
-    findings: list[Finding]
+    findings: list[DoctorFinding]
 
 
 class _Doctor:
@@ -94,7 +94,9 @@ def _findings(found: DoctorReport) -> Findings:
         ok=found.is_ok,
         tier=found.sandbox.tier,
         findings=[
-            Finding(name=check.name, ok=check.is_ok, detail=check.detail, consequence=page_hint(check.consequence))
+            DoctorFinding(
+                name=check.name, ok=check.is_ok, detail=check.detail, consequence=page_hint(check.consequence)
+            )
             for check in found.checks
         ],
     )

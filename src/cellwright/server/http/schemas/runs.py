@@ -14,6 +14,8 @@ from cellwright.runs.events import RunStage
 from cellwright.runs.goal.goal import AnalysisDepth, Approve, Effort, Goal
 from cellwright.runs.goal.request import LONGEST
 from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.review.findings import FoundBy, ReviewQuestion
+from cellwright.runs.review.findings import Standing as FindingStanding
 from cellwright.runs.views.team import TaskWork
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
@@ -149,6 +151,36 @@ class ProofShape(ResponseModel):
     says: str
 
 
+class FindingShape(ResponseModel):
+    """Something that does not hold in a run's notebook, as its review told of it last."""
+
+    number: int
+    claim: str
+    """What the notebook or its answer says."""
+    found: str
+    """What holds instead."""
+    shows: str
+    """Python that fails because of it, over the notebook's variables and files."""
+    by: FoundBy
+    kind: str
+    """Of what code finds; empty: a reviewer's."""
+    standing: FindingStanding
+    """`shown`: its code fails in the notebook. `mended`: it failed, and does not any more. `not shown`: it does not."""
+    error: str
+    """How it failed."""
+    task: str
+    """The task that was to mend it."""
+
+
+class ShownFinding(ResponseModel):
+    """What came of a finding's code just now."""
+
+    standing: FindingStanding
+    error: str
+    """How it failed; with another standing than `shown`, why it could not be tried."""
+    seconds: float
+
+
 class RunDetail(RunCommon):
     """Everything about one run."""
 
@@ -170,6 +202,10 @@ class RunDetail(RunCommon):
     cost: str
     """In words."""
     delivery: Delivery | None
+    findings: list[FindingShape]
+    """Of its review; that a figure was computed twice is in the delivery."""
+    data_questions: list[ReviewQuestion]
+    """What its data raises, each settled in the notebook or open."""
     proof: ProofShape | None
     notebook_is_live: bool
 
