@@ -15,6 +15,8 @@ from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish,
 
 # The last row of each region is its total.
 SALES = "region,month,amount\nnorth,July,120\nnorth,August,90\nnorth,total,210\nsouth,July,80\nsouth,total,80\n"
+PLAIN = "region,month,amount\nnorth,July,120\nnorth,August,90\nsouth,July,80\n"
+"""Nothing in it that code would find."""
 READ = 'import csv\n\nwith open("sales.csv") as _file:\n    rows = list(csv.DictReader(_file))'
 WRONG = 'total = sum(int(row["amount"]) for row in rows)\ntotal'
 RIGHT = 'total = sum(int(row["amount"]) for row in rows if row["month"] != "total")\ntotal'
@@ -44,9 +46,9 @@ def _built(factory: Factory) -> None:
     )
 
 
-async def _deliver(factory: Factory, effort: str = "normal") -> Any:
+async def _deliver(factory: Factory, effort: str = "normal", *, sales: str = SALES) -> Any:
     (factory.project / "sums.py").write_text(notebook_source("import marimo as mo"))
-    (factory.project / "sales.csv").write_text(SALES)
+    (factory.project / "sales.csv").write_text(sales)
     goal = factory.goal(effort=effort, data=(str(factory.project / "sales.csv"),), approve="never")
     return await factory.deliver(goal)
 
@@ -62,13 +64,18 @@ async def test_what_a_review_shows_is_mended_and_the_right_figure_is_delivered(
         delivery = await _deliver(factory)
         assert (delivery.why, delivery.status) == ("", "done")
         assert delivery.answer == "The amounts sum to 290."
-        assert [(each.standing, each.finding.claim) for each in delivery.reviewed] == [("mended", "The total is 580")]
+        # Code finds it too, before anybody is asked.
+        assert [(each.standing, each.finding.by, each.finding.claim) for each in delivery.reviewed] == [
+            ("mended", "code", "The answer says: The amounts sum to 580."),
+            ("mended", "reviewer", "The total is 580"),
+        ]
         assert [(check.name, check.has_passed) for check in delivery.checks] == [
             ("finding 1", True),
+            ("finding 2", True),
             ("test_total", True),
         ]
         view = await factory.view()
-        assert [each.judged.standing for each in view.findings.values()] == ["mended"]
+        assert [each.judged.standing for each in view.findings.values()] == ["mended", "mended"]
         [asked] = [each for each in factory.prompts() if "You look over a marimo notebook" in each]
         # It sees the goal, the answer, the notebook and the data, and nothing of how it was made.
         assert all(text in asked for text in ("Sum the numbers.", "The amounts sum to 580.", WRONG[:30], "sales.csv"))
@@ -85,8 +92,10 @@ async def test_a_fixer_that_does_nothing_leaves_it_partial_with_the_finding_befo
         testbed.provider.when(FIXER, finish(summary="It is fine."), finish(summary="It is fine."), for_ever=True)
         delivery = await _deliver(factory)
         assert delivery.status == "partial"
-        assert delivery.problems[0].startswith("The total is 580. Rows of totals are summed as well: it is 290.")
-        assert "580 instead of 290" in delivery.problems[0]
+        # What code found comes first, then the reviewer's.
+        assert delivery.problems[0].startswith("The answer says: The amounts sum to 580.")
+        assert delivery.problems[1].startswith("The total is 580. Rows of totals are summed as well: it is 290.")
+        assert "580 instead of 290" in delivery.problems[1]
         assert delivery.proof == ""
         report = await anyio.Path(delivery.report).read_text()
         assert report.index("580 instead of 290") < report.index('id="headline"')
@@ -97,10 +106,10 @@ async def test_a_finding_that_does_not_fail_changes_no_cell_and_stands_among_the
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
         _built(factory)
-        doubt = {"claim": "Rows are lost", "found": "Some are.", "shows": "assert len(rows) == 5"}
+        doubt = {"claim": "Rows are lost", "found": "Some are.", "shows": "assert len(rows) == 3"}
         broken = {"claim": "It is slow", "found": "Very.", "shows": "assert no_such_name"}
         testbed.provider.when(REVIEWER, review(doubt, broken, remarks=["Amounts have no currency."]))
-        delivery = await _deliver(factory)
+        delivery = await _deliver(factory, sales=PLAIN)
         assert (delivery.why, delivery.status) == ("", "done")
         assert [each.standing for each in delivery.reviewed] == ["not shown", "not shown"]
         assert "A reviewer says, but nothing shows: Rows are lost. Some are." in delivery.caveats
@@ -119,10 +128,10 @@ async def test_code_that_is_to_show_something_changes_nothing_in_the_notebook(
             "found": "B",
             "shows": 'rows.clear()\nopen("sales.csv", "w").close()\nassert rows == []',
         }
-        testbed.provider.when(REVIEWER, review(clears, {**FINDING, "shows": "assert len(rows) == 5"}))
-        delivery = await _deliver(factory)
+        testbed.provider.when(REVIEWER, review(clears, {**FINDING, "shows": "assert len(rows) == 3"}))
+        delivery = await _deliver(factory, sales=PLAIN)
         assert [each.standing for each in delivery.reviewed] == ["not shown", "not shown"]
-        assert (project / "sales.csv").read_text() == SALES
+        assert (project / "sales.csv").read_text() == PLAIN
 
 
 @pytest.mark.parametrize("is_right", [True, False])
@@ -135,9 +144,9 @@ async def test_a_figure_that_a_reviewer_works_out_another_way_is_told_as_compute
             REVIEWER, review(second=SHOWS.replace(' if row["month"] != "total"', "") if is_right else SHOWS)
         )
         testbed.provider.when(FIXER, finish(summary="No."), for_ever=True)
-        delivery = await _deliver(factory)
+        delivery = await _deliver(factory, sales=PLAIN if is_right else SALES)
         assert delivery.status == ("done" if is_right else "partial")
-        assert ("computed twice, independently" in delivery.second_opinion) is is_right
+        assert ("Computed twice, independently" in delivery.second_opinion) is is_right
 
 
 async def test_at_quick_no_reviewer_is_asked_and_a_small_run_is_looked_over_with_one_request(
@@ -145,6 +154,6 @@ async def test_at_quick_no_reviewer_is_asked_and_a_small_run_is_looked_over_with
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
         _built(factory)
-        delivery = await _deliver(factory, "quick")
+        delivery = await _deliver(factory, "quick", sales=PLAIN)
         assert (delivery.why, delivery.status) == ("", "done")
         assert len(factory.prompts()) == 3

@@ -1746,6 +1746,11 @@ export interface components {
          */
         Goal: {
             /**
+             * Answer
+             * @default
+             */
+            answer: string;
+            /**
              * Approve
              * @default ask
              * @enum {string}

@@ -120,6 +120,16 @@ export interface EventBodies {
   "files-not-kept": { text: string };
   "alternatives-compared": { comparison: Delivery["comparisons"][number] };
   "finding-judged": { number: number; judged: Delivery["reviewed"][number]; task: string };
+  "check-disputed": {
+    test: string;
+    why: string;
+    instead: string;
+    decided: "keep" | "drop" | "replace";
+    by: string;
+    words: string;
+    tokens: number;
+    microdollars: number;
+  };
   "questions-raised": { questions: DataQuestion[] };
   "run-delivered": { delivery: Delivery };
   "change-reviewed": { change: string; cell: string; verdict: "accepted" | "rejected"; comment: string; by: string };

@@ -47,7 +47,9 @@ class JudgedFinding:
     @property
     def fails(self) -> str:
         """In words, with how it failed."""
-        return f"{self.finding.says} ({self.error})" if self.error else self.finding.says
+        message = self.error.partition(": ")[2]
+        is_said = not self.error or (message and message.rstrip(".") in self.finding.says)
+        return self.finding.says if is_said else f"{self.finding.says} ({self.error})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

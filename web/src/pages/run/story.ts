@@ -229,6 +229,8 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "finding-judged":
     case "questions-raised":
       return tellReview(draft, recorded);
+    case "check-disputed":
+      return tellNote(draft, recorded, disputed(recorded.event));
     case "cell-reported":
       return tellCell(draft, recorded.event, recorded);
     case "run-waiting":
@@ -313,6 +315,14 @@ function tellWork(draft: Draft, recorded: WorkRecorded): void {
     default:
       return assertNever(recorded);
   }
+}
+
+const DECIDED = { keep: "kept", drop: "dropped", replace: "replaced" } as const;
+
+/** What became of an acceptance test that a builder thought wrong, in words. */
+export function disputed({ test, why, decided, by, words }: EventBodies["check-disputed"]): string {
+  const said = words === "" ? "" : ` (${words})`;
+  return `${test} was disputed: ${why} It was ${DECIDED[decided]} by ${by === "" ? "nobody" : by}${said}.`;
 }
 
 type ReviewRecorded = Extract<Recorded, { kind: "finding-judged" | "questions-raised" }>;

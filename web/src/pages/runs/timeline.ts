@@ -231,6 +231,16 @@ function roomLine(recorded: Recorded): Line | null {
         detail: [finding.claim, finding.found, error].filter(Boolean).join("\n"),
       });
     }
+    case "check-disputed": {
+      const { test, why, decided, by, words } = recorded.event;
+      return line(recorded, "milestone", "person", `${test} disputed: ${decided}`, {
+        detail: [why, by, words].filter(Boolean).join("\n"),
+      });
+    }
+    case "handed-off": {
+      const { handed, to } = recorded.event;
+      return line(recorded, "milestone", "plain", `${handed.title} hands over`, { detail: to.join(", ") });
+    }
     case "questions-raised": {
       const open = recorded.event.questions.filter((each) => each.settled === "");
       return line(recorded, "milestone", open.length > 0 ? "ask" : "plain", "What the data raises", {
