@@ -231,7 +231,7 @@ def test_a_run_is_shown_with_its_tasks_cost_audit_and_story(cli: Cli, database: 
     assert (shown["standing"], shown["version"], shown["is_stranded"]) == ("done", "1", False)
     assert shown["progress"] == {
         "outcome": "done",
-        "tasks": [{"task": "t", "title": "Load \x1b[31mred", "state": "done", "note": "all of it"}],
+        "tasks": [{"task": "t", "title": "Load \x1b[31mred", "state": "done", "note": "all of it", "agent": ""}],
         "steps_done": 1,
         "steps_running": [],
     }

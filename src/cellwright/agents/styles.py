@@ -61,7 +61,9 @@ def offered_tools(toolset: Toolset, style: Style) -> Toolset:
     """The tools a model may call in this style; in code mode the others are there for its programs."""
     if style == "code":
         return toolset.only(_ALWAYS_CALLED)
-    return toolset.without({PROGRAM, TRY, *others(toolset).names})
+    # Who may change cells tries code by changing them.
+    tried = {TRY} if "apply" in toolset else set[str]()
+    return toolset.without({PROGRAM, *tried, *others(toolset).names})
 
 
 def program_tools(toolset: Toolset) -> Toolset:
