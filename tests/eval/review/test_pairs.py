@@ -43,6 +43,7 @@ def test_pairs_are_written_with_data_goal_and_answer(tmp_path: Path) -> None:
     assert (tmp_path / "wrong/sentinel_mean/answer.txt").read_text() == "The mean temperature is {spoilt:.1f} °C.\n"
 
 
+@pytest.mark.slow
 async def test_a_pair_is_reviewed_in_real_kernels() -> None:
     (review,) = await review_pairs(paired_tasks(names=["sentinel_mean"]))
     assert (review.problem, review.is_caught, review.is_false_alarm) == ("", True, False)

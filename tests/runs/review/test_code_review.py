@@ -21,6 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 async def test_a_right_notebook_has_no_finding_and_is_left_as_it_was(pool: KernelPool, folder: Path) -> None:
     _MEAN.make(folder)
     async with open_reviewed(pool, folder, _MEAN.data, _MEAN.read, _MEAN.compute) as notebook:

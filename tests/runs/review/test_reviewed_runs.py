@@ -83,6 +83,7 @@ async def test_what_a_review_shows_is_mended_and_the_right_figure_is_delivered(
         assert "Five rows of sales are read." not in asked
 
 
+@pytest.mark.slow
 async def test_a_fixer_that_does_nothing_leaves_it_partial_with_the_finding_before_all_else(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -118,6 +119,7 @@ async def test_a_finding_that_does_not_fail_changes_no_cell_and_stands_among_the
         assert WRONG.partition("\n")[0] in factory.notebook()
 
 
+@pytest.mark.slow
 async def test_code_that_is_to_show_something_changes_nothing_in_the_notebook(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -134,6 +136,7 @@ async def test_code_that_is_to_show_something_changes_nothing_in_the_notebook(
         assert (project / "sales.csv").read_text() == PLAIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_right", [True, False])
 async def test_a_figure_that_a_reviewer_works_out_another_way_is_told_as_computed_twice_or_is_a_finding(
     testbed: ModelTestbed, project: Path, kernels: Kernels, is_right: bool
@@ -149,6 +152,7 @@ async def test_a_figure_that_a_reviewer_works_out_another_way_is_told_as_compute
         assert ("Computed twice, independently" in delivery.second_opinion) is is_right
 
 
+@pytest.mark.slow
 async def test_at_quick_no_reviewer_is_asked_and_a_small_run_is_looked_over_with_one_request(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

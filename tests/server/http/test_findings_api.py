@@ -191,6 +191,7 @@ async def test_a_finding_is_not_shown_twice_at_once_nor_without_an_open_notebook
     assert [answers[0]["error"]["kind"], answers[1]["standing"]] == ["conflict", "shown"]
 
 
+@pytest.mark.slow
 async def test_code_that_does_not_come_to_its_end_is_stopped(served: Served) -> None:
     await tell(served, "endless", judged("while True:\n    pass"), words=ASK)
     async with live(served, "endless") as editor:
