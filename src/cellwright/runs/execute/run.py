@@ -252,12 +252,15 @@ class Run:
 
     async def _do_next(self, task: Task) -> RunEnd | None:
         """It, or it and others that need nothing of each other."""
+        if self._is_analysts:
+            # Its tasks are no agent's.
+            return await self._do(task)
         if task.role not in (roles := self._workspace.context.roles):
             await self._became(task, "failed", f"No role {task.role!r}. Known: {', '.join(sorted(roles))}.")
             return None
         tasks = independent_tasks(self._plan, frozenset(self._alone))
         tasks = tuple(each for each in tasks if each.role in roles)
-        if self._is_analysts or task not in tasks or len(tasks) < 2:
+        if task not in tasks or len(tasks) < 2:
             return await self._do(task)
         if why := await self._parts.why_not(tasks):
             self._alone |= {each.id for each in tasks}
