@@ -53,7 +53,6 @@ def analysts_goal(factory: Factory, words: str = WORDS, **more: Any) -> Any:
     return factory.goal(words, notebook="first.py", **(given | more))
 
 
-@pytest.mark.slow
 async def test_words_and_data_become_a_proven_notebook_without_a_model_and_all_of_it_is_recorded_and_undoable(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
