@@ -234,8 +234,11 @@ class Analyst:
         keys: Sequence[str],
         failed: Sequence[str],
     ) -> SectionState:
+        # Those of its other sections are written anew once this one is another: a new goal may read other columns.
+        known = (*failed, *(cell.id for cell in self._ours if cell.section != section))
+
         async def work() -> SectionState:
-            return section_state_of(self._workspace.editor, section, drafts, fitted, keys=keys, failing=failed)
+            return section_state_of(self._workspace.editor, section, drafts, fitted, keys=keys, failing=known)
 
         return await self._flow.step(f"see {section}", work, returns=SectionState)
 
