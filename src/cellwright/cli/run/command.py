@@ -97,7 +97,7 @@ def run(
             "--effort",
             metavar="quick|normal|thorough",
             help="Who looks it over: code alone; a reviewer too where there is reason to (at most a quarter more "
-            "tokens); tests written first and up to two reviews (about half as much again).",
+            "tokens); tests written first by another agent, and up to two reviews.",
         ),
     ] = "normal",
     detach: Annotated[

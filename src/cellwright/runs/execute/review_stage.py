@@ -49,14 +49,6 @@ class _Judged:
     """Whether the figure it worked out is the answer's; None: it worked out none that could be compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LookedOver:
-    """What code found, judged."""
-
-    review: CodeReview
-    findings: tuple[JudgedFinding, ...]
-
-
 class ReviewStage:
     """What one run knows of whether it is right. All of it follows from recorded steps."""
 
@@ -88,28 +80,27 @@ class ReviewStage:
         editor, profiler = self._workspace.editor, self._workspace.profiler
         answer, template = used.answer, used.template
 
-        async def look() -> _LookedOver:
+        async def look() -> CodeReview:
             await editor.sync()
             document = editor.notebook.document
             data = await anyio.to_thread.run_sync(lambda: goal_data(goal) or named_data(goal, document))
-            review = await review_by_code(
+            return await review_by_code(
                 editor, goal=goal.words, data=data, answer=answer, template=template, profiler=profiler
             )
-            return _LookedOver(review=review, findings=await judge_findings(editor, review.findings))
 
-        seen = await self._flow.step(f"look over by code {number}", look, returns=_LookedOver)
-        self._second = seen.review.second
-        if seen.review.questions != self._questions:
-            self._questions = seen.review.questions
+        seen = await self._flow.step(f"look over by code {number}", look, returns=CodeReview)
+        self._second = seen.second
+        if seen.questions != self._questions:
+            self._questions = seen.questions
             await self._flow.tell(QuestionsRaised(questions=self._questions))
-        again = {each.finding.shows for each in seen.findings}
+        again = {each.shows for each in seen.findings}
         # Such code holds the words of an answer that may have become another: it is made anew each time.
         for place, each in enumerate(self._findings):
             if each.finding.is_of_words and each.standing == "shown" and each.finding.shows not in again:
                 self._findings[place] = mended = replace(each, standing="mended", error="")
                 await self._flow.tell(FindingJudged(number=place + 1, judged=mended))
         known = {each.finding.shows for each in self._findings}
-        await self._tell([each for each in seen.findings if each.finding.shows not in known])
+        await self._tell([each for each in seen.judged if each.finding.shows not in known])
 
     # ── a reviewer ──
 
@@ -131,6 +122,10 @@ class ReviewStage:
             # Deciding a dispute took the share: then it is looked over with one request, and not with none.
             role = bounded(known, tokens=built // max(turns, 1), turns=1)
         return None if role is None else reviewing(context, role)
+
+    def remark(self, text: str) -> None:
+        """Something the reader should know."""
+        self._remarks = (*self._remarks, text)
 
     def count(self, tokens: int) -> None:
         """A reviewer used so many for something else: they are part of the review's share."""
@@ -201,7 +196,7 @@ class ReviewStage:
         order = {"shown": 0, "mended": 1, "not shown": 2}
         reviewed = tuple(sorted(self._findings, key=lambda each: order[each.standing]))
         fails = [each.fails for each in self.shown]
-        doubts = [f"A reviewer says, but nothing shows: {_said(each)}" for each in reviewed if _is_doubt(each)]
+        doubts = [f"A reviewer says, but nothing shows: {each.finding.says}" for each in reviewed if _is_doubt(each)]
         checks = tuple(_check(number, each) for number, each in enumerate(self._findings, 1) if not _is_doubt(each))
         by_code = self._second.says if self._second is not None else ""
         second = self.opinion or (_AGREES if self._agrees and not self.shown else by_code)
@@ -226,14 +221,11 @@ def _is_doubt(judged: JudgedFinding) -> bool:
     return judged.standing == "not shown"
 
 
-def _said(judged: JudgedFinding) -> str:
-    return judged.finding.says
-
-
 def _check(number: int, judged: JudgedFinding) -> DeliveredCheck:
-    has_passed = judged.standing == "mended"
-    detail = "" if has_passed else judged.error
-    return DeliveredCheck(name=f"finding {number}", says=judged.finding.says, has_passed=has_passed, detail=detail)
+    is_mended = judged.standing == "mended"
+    says = f"Shown to be wrong, and mended: {judged.finding.says}" if is_mended else judged.finding.says
+    detail = "" if is_mended else judged.error
+    return DeliveredCheck(name=f"finding {number}", says=says, has_passed=is_mended, detail=detail)
 
 
 def _second_finding(code: str) -> Finding:

@@ -372,7 +372,8 @@ class Run:
         if self._goal.wants == "review":
             await self._flow.step("run the notebook", partial(_run_all, self._workspace.editor))
             self._used.answer = self._used.template = self._goal.answer
-            await self._fill_again()
+            if self._goal.answer and not await self._fill_again():
+                self._review.remark("The answer names what the notebook does not have: it was read as it stands.")
         for attempt in range(_REPAIR_ROUNDS + 1):
             await self._stage("check")
             self._checked = await self._check()
@@ -390,12 +391,14 @@ class Run:
             await self._fill_again()
         return None
 
-    async def _fill_again(self) -> None:
-        """After a repair the answer's figures are those of the notebook as it is now."""
-        if template := self._used.template:
-            work = partial(fill_answer, self._workspace, template)
-            filled = await self._flow.step(f"fill the answer {self._round}.{self._checks}", work)
-            self._used.answer = filled or self._used.answer
+    async def _fill_again(self) -> bool:
+        """After a repair the answer's figures are those of the notebook as it is now; whether they could be had."""
+        if not (template := self._used.template):
+            return True
+        work = partial(fill_answer, self._workspace, template)
+        filled = await self._flow.step(f"fill the answer {self._round}.{self._checks}", work)
+        self._used.answer = filled or self._used.answer
+        return bool(filled)
 
     async def _check(self) -> CheckOutcome:
         workspace, goal, plan = self._workspace, self._goal, self._plan

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from cellwright.analyst.profile import Profile
 from cellwright.data.files import DataFile
@@ -13,24 +12,28 @@ from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
 from cellwright.runs.review.answer_figures import AnswerText, read_answer
 from cellwright.runs.review.figure_origins import find_figure_origins
-from cellwright.runs.review.findings import Finding, ReviewQuestion
+from cellwright.runs.review.findings import Finding, JudgedFinding, ReviewQuestion
+from cellwright.runs.review.judging import condition_of, judge_findings
 from cellwright.runs.review.merge_calls import merge_findings
 from cellwright.runs.review.profile_questions import quality_finding, questions_from_profile
 from cellwright.runs.review.second_figure import NotComputed, SecondFigure, compute_second_figure
 from cellwright.runs.review.second_opinion import SecondOpinion, second_opinion
 from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
 
-_TRIAL_SECONDS: Final = 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeReview:
     """What was found without any model."""
 
-    findings: tuple[Finding, ...] = ()
+    judged: tuple[JudgedFinding, ...] = ()
     """Their code fails in the notebook as it is: each was tried."""
     questions: tuple[ReviewQuestion, ...] = ()
     second: SecondOpinion
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is shown."""
+        return tuple(each.finding for each in self.judged)
 
 
 async def review_by_code(
@@ -46,9 +49,11 @@ async def review_by_code(
     document, said = editor.notebook.document, read_answer(answer, template)
     files = [replace(file, place=file.target) for file in data]
     profile = await _profile(files, profiler)
-    second: SecondFigure | NotComputed = NotComputed(why="The data could not be looked at.")
+    second: SecondFigure | NotComputed = NotComputed(
+        why="The data could not be looked at." if said.text.strip() else "No answer was given."
+    )
     origins: tuple[Finding, ...] = ()
-    if profile is not None and profiler is not None:
+    if profile is not None and profiler is not None and said.text.strip():
         second = await compute_second_figure(goal, profile, files, profiler)
         exact = await _with_values(editor, said)
         origins = await find_figure_origins(goal, exact, profile, files, profiler)
@@ -56,11 +61,11 @@ async def review_by_code(
         origins = (*origins, quality) if quality is not None else origins
     opinion = second_opinion(said, second)
     own = (opinion.finding,) if opinion.finding is not None else ()
-    findings = await _shown(editor, [*own, *origins, *merge_findings(document)])
+    judged = await _shown(editor, [*own, *origins, *merge_findings(document)])
     return CodeReview(
-        findings=findings,
+        judged=judged,
         questions=questions_from_profile(goal, profile, document) if profile is not None else (),
-        second=_settled(opinion, findings, said),
+        second=_settled(opinion, judged, said),
     )
 
 
@@ -90,19 +95,16 @@ def _finite(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-async def _shown(editor: NotebookEditor, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Those whose code raises an assertion's error in the notebook."""
-    shown: list[Finding] = []
-    for finding in findings:
-        tried = (await editor.try_out(finding.shows, seconds=_TRIAL_SECONDS)).observation
-        if any(cell.error is not None and cell.error.type == "AssertionError" for cell in tried.cells):
-            shown.append(finding)
-    return tuple(shown)
+async def _shown(editor: NotebookEditor, findings: Sequence[Finding]) -> tuple[JudgedFinding, ...]:
+    """Those whose code fails in the notebook; of several that assert the same, the last says most."""
+    told = {condition_of(finding.shows): finding for finding in findings}
+    return tuple(each for each in await judge_findings(editor, [*told.values()]) if each.standing == "shown")
 
 
-def _settled(opinion: SecondOpinion, shown: Sequence[Finding], answer: AnswerText) -> SecondOpinion:
+def _settled(opinion: SecondOpinion, shown: Sequence[JudgedFinding], answer: AnswerText) -> SecondOpinion:
     """A difference that the notebook does not show is none: then its variables are not what the answer says."""
-    if opinion.finding is None or opinion.finding in shown:
+    conditions = {condition_of(each.finding.shows) for each in shown}
+    if opinion.finding is None or condition_of(opinion.finding.shows) in conditions:
         return opinion
     why = f"Not computed twice: the notebook's variables are not what the answer says ({answer.text.strip()[:80]})."
     return SecondOpinion(status="not computed", says=why)

@@ -47,8 +47,8 @@ class JudgedFinding:
     @property
     def fails(self) -> str:
         """In words, with how it failed."""
-        message = self.error.partition(": ")[2]
-        is_said = not self.error or (message and message.rstrip(".") in self.finding.says)
+        # What code finds says it all.
+        is_said = not self.error or self.finding.by == "code"
         return self.finding.says if is_said else f"{self.finding.says} ({self.error})"
 
 

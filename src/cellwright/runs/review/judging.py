@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import Final
 
@@ -41,6 +42,18 @@ async def holds(editor: NotebookEditor, code: str) -> bool | None:
     """Whether the assertions of this code hold there; None: it fails in another way."""
     fault = await _fault(editor, code)
     return True if fault is None else False if fault.type == _FAILED else None
+
+
+def condition_of(code: str) -> str:
+    """What the code asserts and all that leads to it, without the words of its messages."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return code
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            node.msg = None
+    return ast.dump(tree)
 
 
 async def _judged(editor: NotebookEditor, finding: Finding, otherwise: Standing = "not shown") -> JudgedFinding:
