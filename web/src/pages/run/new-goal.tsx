@@ -17,7 +17,7 @@ const MODES: { id: Approve; title: string; means: string }[] = [
 const EFFORTS: { id: Effort; title: string; means: string }[] = [
   { id: "quick", title: "Quick", means: "looked over by code alone; costs nothing." },
   { id: "normal", title: "Normal", means: "by a reviewer too where there is reason to; at most a quarter more tokens." },
-  { id: "thorough", title: "Thorough", means: "tests are written first, and up to two reviews; about half as much again." },
+  { id: "thorough", title: "Thorough", means: "another agent writes tests first; then up to two reviews." },
 ];
 
 /** The box for a new goal, and what ran lately. */
