@@ -105,6 +105,7 @@ async def test_a_cycle_is_told_once_with_its_names_and_cells(opened: Opener) -> 
         assert set(failure.evidence) == {cell.id for cell in notebook.document.cells}
 
 
+@pytest.mark.slow
 async def test_cells_that_only_need_a_failed_one_are_not_failures(opened: Opener) -> None:
     async with opened("x = 1 / 0", "y = x + 1", "z = 3") as notebook:
         found = attempts(kept(await notebook.run("all")))

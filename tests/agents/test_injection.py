@@ -97,6 +97,7 @@ SOURCES: dict[str, Callable[[int], CallTool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("source", SOURCES)
 async def test_a_model_that_obeys_what_it_reads_does_nothing_outside_its_envelope(

@@ -272,6 +272,7 @@ def key_prompt(person: Person) -> Generator[tuple[subprocess.Popen[bytes], int]]
         os.close(master)
 
 
+@pytest.mark.slow
 def test_a_key_is_typed_without_being_shown(person: Person) -> None:
     with key_prompt(person) as (process, terminal):
         os.write(terminal, f"{KEY}\n".encode())

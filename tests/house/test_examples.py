@@ -40,6 +40,7 @@ def test_an_example_runs_as_a_plain_script_on_the_base_packages(notebook: Path, 
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda path: path.relative_to(EXAMPLES).as_posix())
 def test_the_bundled_data_is_what_its_generator_writes(generator: Path, tmp_path: Path) -> None:
     before = made(generator.parent)

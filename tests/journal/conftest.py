@@ -74,7 +74,7 @@ def make_tables(where: str) -> None:
     database.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def where(request: pytest.FixtureRequest) -> str:
     """Where to keep a journal: once a file, once a database."""
     return request.getfixturevalue(f"fresh_{request.param}")

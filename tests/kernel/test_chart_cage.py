@@ -101,6 +101,7 @@ HUGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", [BROKEN, pytest.param(HUGE, marks=pytest.mark.slow)])
 async def test_what_cannot_be_drawn_costs_itself_only(pool: KernelPool, hostile: dict[str, str]) -> None:
     cage = await a_cage(pool, chart_seconds=3.0 if hostile is BROKEN else 30.0)

@@ -68,6 +68,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 def test_nothing_survives_a_host_that_is_killed(write_notebook: Callable[..., Path]) -> None:
     path = write_notebook("import subprocess\nchild = subprocess.Popen(['sleep', '1000'], start_new_session=True)")
     host = subprocess.Popen([sys.executable, "-c", HOST, str(path)], stdout=subprocess.PIPE, text=True)
@@ -188,6 +189,7 @@ async def test_what_marimo_logs_reaches_the_console_and_not_the_host(opened: Ope
     assert "a word of warning" in "".join(cell.console for cell in observation.cells)
 
 
+@pytest.mark.slow
 async def test_a_zygote_listens_before_it_has_imported_what_its_own_kernels_need(tmp_path: Path) -> None:
     async with Zygote.open(tmp_path) as zygote:
         assert "numpy" not in await anyio.Path(f"/proc/{zygote.process.pid}/maps").read_text()

@@ -112,6 +112,7 @@ async def test_what_a_header_came_to_last_time_is_known_without_asking_and_only_
     assert await checks.last("tool") is None
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", ["changed", "added", "removed", "mode", "link"])
 async def test_an_environment_that_was_tampered_with_is_built_anew(checks: Checks, how: str) -> None:
     built = await checks("tool")

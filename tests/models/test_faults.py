@@ -285,7 +285,7 @@ def test_every_fault_has_a_stated_outcome() -> None:
     assert set(TABLE) == set(FAULTS)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("fault", "kind", "stream"), every(CASES, SAMPLE_STEP), ids=name)
 async def test_a_fault_that_stays_has_its_stated_outcome(
     server: ProviderServer, providers: Providers, fault: FaultKind, kind: Kind, stream: bool

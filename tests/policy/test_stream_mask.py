@@ -35,6 +35,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("size", [1, 2, 7, 1_000])
 def test_a_secret_in_pieces_of_any_size_is_never_shown(kind: str, size: int) -> None:

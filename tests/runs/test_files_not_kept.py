@@ -47,6 +47,7 @@ def names(project: Path) -> set[str]:
     return {path.name for path in project.iterdir()} - {"sums.py", "sums.report.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "limit", "reason", "option"),
     [

@@ -17,6 +17,7 @@ EMPTY = notebook_source("import marimo as mo")
 ORDER = sorted(SETS, key=lambda each: each.name != "binary")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(len(SETS), often=64)
 @pytest.mark.parametrize("hostile", ORDER, ids=lambda each: each.name)
 async def test_hostile_data_becomes_a_proven_notebook_or_is_refused_with_a_reason(

@@ -115,6 +115,7 @@ async def test_nothing_is_asked_of_a_model_before_the_person_has_decided_and_a_n
         assert TrustStore(testbed.home).all() == ()
 
 
+@pytest.mark.slow
 async def test_what_was_accepted_counts_and_the_next_run_does_not_ask(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -135,6 +136,7 @@ async def test_what_was_accepted_counts_and_the_next_run_does_not_ask(
         assert await factory.runs.records.questions.pending() == []
 
 
+@pytest.mark.slow
 async def test_what_changed_since_is_asked_about_again_with_the_difference(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -220,6 +222,7 @@ def killed(forker: Forker) -> Forker:
     return forker.of("tests.runs.killed_run")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4, often=1)
 @pytest.mark.parametrize(
     "point",

@@ -150,6 +150,7 @@ async def test_what_the_check_finds_is_repaired_and_checked_again(
         assert "check test_total" in mending
 
 
+@pytest.mark.slow
 async def test_a_check_that_notices_nothing_goes_back_and_is_written_anew(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

@@ -52,6 +52,7 @@ def machine(projects: Callable[[User], Path]) -> Callable[[User], Path]:
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("user", USERS)
 def test_what_is_mounted_in_a_project_is_part_of_it_for_a_notebook_its_branches_and_what_is_kept(

@@ -165,6 +165,7 @@ async def test_after_kill_9_the_next_client_starts_another_and_the_run_goes_on_e
     assert len({pid for _, _, pid in begun}) == 2
 
 
+@pytest.mark.slow
 async def test_what_may_not_be_said_twice_is_told_as_lost(testbed: DaemonTestbed) -> None:
     async with connect(testbed.settings, launch=testbed.launch()) as daemon:
         await daemon.start(a_goal(), run="mine")

@@ -57,6 +57,7 @@ def test_a_notebook_is_run_by_the_daemon_that_is_up(
     assert psutil.Process().children() == here
 
 
+@pytest.mark.slow
 def test_a_notebook_is_verified_by_the_daemon_that_is_up_and_its_proof_is_kept(
     daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write, tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def test_what_is_wrong_with_the_request_is_told_as_without_a_daemon(
     assert "Unknown --files 'some'." in said
 
 
+@pytest.mark.slow
 def test_relative_data_is_found_from_where_the_command_was_given(
     shared: DaemonTestbed, write_notebook: Write, tmp_path: Path
 ) -> None:

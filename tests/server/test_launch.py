@@ -9,6 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from cellwright.models.client.gateway_process import MARKER
 from cellwright.server import DaemonLaunch, WebOptions, connect
 from cellwright.server.daemon.launch import DaemonStart, daemon_environment, read_start, start_message
@@ -66,6 +68,7 @@ def test_what_it_is_told_is_what_it_reads(tmp_path: Path) -> None:
         assert read_start(plain, own) == replace(start, settings=expected)
 
 
+@pytest.mark.slow
 async def test_no_key_is_in_a_daemons_environment_or_arguments(testbed: DaemonTestbed) -> None:
     begin = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.server.a_daemon import start; start(sys.argv[1:])"

@@ -217,6 +217,7 @@ def test_no_name_or_value_of_a_file_becomes_code(tmp_path: Path) -> None:
         assert asked.told["headline"]
 
 
+@pytest.mark.slow
 def test_files_called_like_what_a_notebook_computes_get_other_names(tmp_path: Path) -> None:
     for name in ("change", "result", "segments"):
         files = sales(tmp_path, 3)

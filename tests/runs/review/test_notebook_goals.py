@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import anyio
+import pytest
 
 from cellwright.testing import CallTool
 from tests.conftest import notebook_source
@@ -20,6 +21,7 @@ SHOWS = "assert total == sum(numbers)"
 FINDING = {"claim": "The total is 6", "found": "A number twice counts twice: 9.", "shows": SHOWS}
 
 
+@pytest.mark.slow
 async def test_a_notebook_somebody_made_is_looked_over_and_not_changed(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

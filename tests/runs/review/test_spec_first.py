@@ -140,9 +140,8 @@ async def test_a_test_that_waits_for_a_later_task_holds_nobody_up_and_one_that_f
         assert any("test_total is the tester's" in each and "You mend" in each for each in asked)
 
 
-@pytest.mark.parametrize(
-    "decided", ["replace", pytest.param("drop", marks=pytest.mark.slow), pytest.param("keep", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("decided", ["replace", "drop", "keep"])
 async def test_a_person_decides_what_becomes_of_a_disputed_test(
     testbed: ModelTestbed, project: Path, kernels: Kernels, decided: str
 ) -> None:

@@ -400,6 +400,7 @@ async def test_checks_run_with_pytest_or_without_whichever_the_header_gives(
     ]
 
 
+@pytest.mark.slow
 async def test_a_package_that_is_not_to_be_had_is_the_reason(verified_with_wheels: Verifier, written: Write) -> None:
     result = await verified_with_wheels.refused(written("x = 1", requires=("no-such-package-anywhere",)))
     (reason,) = result.reasons

@@ -81,6 +81,7 @@ def test_every_route_of_marimos_is_on_the_list_or_refused(marimos: list[tuple[st
     assert len(marimos) == snapshot(107)
 
 
+@pytest.mark.slow
 async def test_what_is_not_on_the_list_is_not_there_even_for_an_editor(
     opened: Opener, editor: Editor, visit: Visits, marimos: list[tuple[str, str]]
 ) -> None:

@@ -152,6 +152,7 @@ async def test_of_a_run_that_is_over_a_finding_fails_again_from_scratch_until_it
     assert refused["hint"]
 
 
+@pytest.mark.slow
 async def test_while_a_run_has_its_notebook_open_a_finding_is_shown_in_a_branch_of_it(served: Served) -> None:
     clears = 'rows.clear()\nopen("sales.csv", "w").close()\nassert total == 290, f"it is {total}"'
     await tell(served, "open", judged(clears), words=ASK)
@@ -165,6 +166,7 @@ async def test_while_a_run_has_its_notebook_open_a_finding_is_shown_in_a_branch_
         assert files(served.folder) == before
 
 
+@pytest.mark.slow
 async def test_a_finding_is_not_shown_twice_at_once_nor_without_an_open_notebook_nor_to_a_mere_reader(
     served: Served,
 ) -> None:

@@ -96,6 +96,7 @@ async def test_there_is_no_other_data_set(served: Served) -> None:
     assert [*served.folder.iterdir()] == []
 
 
+@pytest.mark.slow
 async def test_the_tutorial_is_written_opened_and_runs_without_a_mistake(served: Served) -> None:
     id = (await served.post("/onboarding/tutorial"))["id"]
     ran = await served.post(f"/notebooks/{id}/run", {"cells": "all", "wait_seconds": 30})

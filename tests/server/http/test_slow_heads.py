@@ -59,6 +59,7 @@ async def until_closed(stream: SocketStream) -> bytes:
             return said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("said", [b"", b"G", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
 async def test_headers_that_never_end_are_hung_up_on_without_a_word(server: OpenServer, said: bytes) -> None:
     async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
