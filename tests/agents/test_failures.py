@@ -122,6 +122,7 @@ async def test_a_deadline_is_a_time_out_and_a_stop_by_somebody_is_not(opened: Op
         assert [failure.kind for failure in classify(kept(stopped))] == ["refused"]
 
 
+@pytest.mark.slow
 async def test_a_kernel_that_ends_is_told_by_why_it_ended(opened: Opener) -> None:
     async with opened(limits=Limits(memory_mb=400)) as notebook:
         ended = await failed_with(notebook, "import os as _o, signal as _s\n_o.kill(_o.getpid(), _s.SIGSEGV)")

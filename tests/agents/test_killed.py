@@ -75,6 +75,7 @@ async def test_an_agent_killed_again_and_again_does_and_pays_everything_once(
     assert (told["outcome"], told["answer"], told["turns"], told["artifacts"]) == ("finished", "42", 4, ["notes"])
 
 
+@pytest.mark.slow
 async def test_an_agent_killed_in_the_middle_of_a_thought_hears_the_rest_of_it_and_pays_once(
     testbed: ModelTestbed, where: Path, forker: Forker, gateway: Models
 ) -> None:

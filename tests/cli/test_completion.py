@@ -77,6 +77,7 @@ async def test_runs_and_their_tasks_complete_from_the_journal(tmp_path: Path) ->
         assert await completed(tmp_path, "cellwright runs retry nope ") == []
 
 
+@pytest.mark.slow
 async def test_without_a_journal_nothing_completes_and_nothing_is_said(tmp_path: Path) -> None:
     assert await completed(tmp_path / "home", "cellwright runs show ") == []
     assert not (tmp_path / "home").exists()

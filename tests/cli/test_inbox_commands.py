@@ -162,6 +162,7 @@ def test_people_see_what_will_happen_and_scripts_must_say_what_they_were_shown(w
     assert "No question 'rates#6'" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_at_a_terminal_a_person_confirms_what_they_see(waiting: Home) -> None:
     said = at_terminal(waiting, "n\n", "inbox", "answer", "rates#5", "once", code=1)
     assert "Connect to api.example.com port 443" in said

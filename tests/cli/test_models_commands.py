@@ -302,6 +302,7 @@ def _read_until(terminal: int, words: str) -> str:
     return shown
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

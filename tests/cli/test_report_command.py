@@ -108,6 +108,7 @@ async def test_a_run_of_an_earlier_version_is_told_by_its_title_and_answer(told:
     assert said.startswith("# Revenue in Q3\n\n> Why?\n\nIt fell by 4 %.\n")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [

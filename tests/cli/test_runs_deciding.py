@@ -68,6 +68,7 @@ async def test_the_table_says_which_branches_wait_and_how_to_decide(terminal: Te
     assert await terminal.states() == [("median", "waits", ""), ("mean", "waits", ""), ("broken", "not-kept", "")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("named", ["median", "sales/c0.2", "c0.2"])
 async def test_a_branch_is_accepted_by_its_name_or_by_what_it_is_for(terminal: Terminal, named: str) -> None:
     said = await terminal.reads("accept", "sales", named)

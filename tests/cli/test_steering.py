@@ -84,7 +84,7 @@ async def test_a_plan_is_shown_without_changing_it(tmp_path: Path) -> None:
         assert "Compare the quarters" in (await cellwright(tmp_path, "runs", "plan", "r")).stdout
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -155,6 +155,7 @@ async def test_a_no_refuses_the_run(tmp_path: Path) -> None:
         assert "ada said no." in (await cellwright(tmp_path, "runs", "watch", "r", code=3)).stdout
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -53,6 +53,7 @@ def test_a_delivered_notebook_runs_as_a_plain_script(name: str, tmp_path: Path) 
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.slow
 def test_a_delivered_answer_is_short_and_clean_for_other_peoples_tools() -> None:
     notebook = EXAMPLES / "shop/shop.py"
     text = notebook.read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ async def replayed(recordings: Sequence[TaskRecording]) -> list[Result]:
         return await evaluate(tasks, [worker], at_once=2, told=lambda _: None)
 
 
+@pytest.mark.slow
 async def test_a_recorded_path_is_right_and_has_not_grown() -> None:
     results = await replayed([read_recording(CHEAPEST)])
     assert [problems(one) for one in results] == [""], table(results)

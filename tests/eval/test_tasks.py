@@ -26,7 +26,7 @@ def test_there_are_enough_tasks_of_every_kind_and_enough_for_the_analyst() -> No
     assert sum(task.is_for_analyst for task in TASKS) >= 12
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
 def test_the_reference_is_accepted_and_who_falls_for_the_trap_is_refused(task: Task, tmp_path: Path) -> None:
     task.make(tmp_path)

@@ -120,7 +120,7 @@ _LIBRARIES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", _LIBRARIES)
 def test_threads_are_told_by_the_library_they_belong_to(name: str, tmp_path: Path) -> None:
     code, owners, verdict = _LIBRARIES[name]
@@ -584,6 +584,7 @@ os.write(_say, msgspec.json.encode(told))
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", some(sorted(_FORKED, key=lambda name: name not in ("pandas", "pyarrow")), 2))
 def test_what_is_called_safe_works_in_a_fork_and_leaves_the_parent_working(name: str, tmp_path: Path) -> None:
     [told] = _run(_FORK.format(work=dedent(_FORKED[name])), tmp_path)

@@ -95,6 +95,7 @@ def test_what_reads_no_data_is_not_judged() -> None:
     assert mutated("assert double(2) == 4", "def double(n):\n    return 2 * n").tried == 0
 
 
+@pytest.mark.slow
 def test_a_test_that_runs_on_and_a_value_that_does_harm_end_in_time() -> None:
     harm = "class Harm(list):\n    def __len__(self):\n        raise SystemExit\nharm = Harm([1])\nn = 3"
     assert mutated("assert n and harm is not None", harm).noticed == 0

@@ -48,6 +48,7 @@ MAKERS: list[Callable[[int], object]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_memory_of_a_preview_does_not_grow_with_the_data(make: Callable[[int], object]) -> None:
     small, large = make(100_000), make(64_000_000 // 2)

@@ -27,6 +27,7 @@ async def kept(where: str) -> tuple[str, int, int]:
     return question.state, answers, sum(isinstance(event, Fact) for event in granted)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("point", "left"),

@@ -339,6 +339,7 @@ async def test_nobody_looks_for_notifications_that_nobody_sends(where: str) -> N
         assert not notifier.is_alive()
 
 
+@pytest.mark.slow
 def test_the_engines_threads_stand_in_line_before_they_reach_sqlite(tmp_path: Path) -> None:
     # SQLite lets whoever asks at the right moment write first: of sixteen connections one waited for half a minute.
     engine = sqlite_engine(JournalLocation.of(tmp_path / "journal.db"), "normal")

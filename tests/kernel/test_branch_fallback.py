@@ -49,6 +49,7 @@ async def test_only_the_variables_that_are_referred_to_are_carried(opened: Opene
         assert values(await notebook.apply(new(code))) == values(tried)
 
 
+@pytest.mark.slow
 async def test_objects_of_the_notebooks_own_classes_stay_what_they_are_and_share_what_they_shared(
     opened: Opener,
 ) -> None:

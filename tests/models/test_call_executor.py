@@ -88,6 +88,7 @@ frames = st.one_of(
 )
 
 
+@pytest.mark.slow
 def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: ModelTestbed) -> None:
     connect_or_start(shared.launch()).close()
     pid = running_pid(shared.home)
@@ -113,8 +114,8 @@ def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: Mo
 
 @pytest.mark.parametrize("size", [MAX_FRAME + 1, 0xFFFFFFFF])
 def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: ModelTestbed, size: int) -> None:
-    pid = running_pid(shared.home)
     with door(shared) as connection:
+        pid = running_pid(shared.home)
         connection.sendall(size.to_bytes(4, "big") + b"{")
         assert receive_json(connection)["kind"] == "failed"
         assert connection.recv(1) == b""

@@ -346,6 +346,7 @@ def test_nothing_is_readable_before_there_is_an_answer(text: str) -> None:
     assert answer.feed('{"reply": {"tool": "x", "arguments": {"answer": "' + text.replace('"', "")) == ""
 
 
+@pytest.mark.slow
 @given(
     arguments=st.dictionaries(st.text(), st.recursive(st.text() | st.integers(), st.lists)),
     ascii_only=st.booleans(),

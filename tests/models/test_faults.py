@@ -320,6 +320,7 @@ def the_answer_is_whole(trial: Trial, response: ModelResponse) -> None:
         assert trial.last_text() == text_of(response)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fault", "kind", "stream"), every(FAILING_CASES, SAMPLE_STEP), ids=name)
 async def test_a_fault_that_strikes_once_is_over_after_a_retry_where_one_can_help(
     server: ProviderServer, providers: Providers, fault: FaultKind, kind: Kind, stream: bool

@@ -275,6 +275,7 @@ def ordinary() -> dict[str, str]:
     }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ordinary())
 def test_ordinary_text_is_left_alone_with_fifty_secrets_known(kind: str) -> None:
     draw = random.Random(3)

@@ -95,6 +95,7 @@ def test_ordinary_lines_are_left_alone(text: str) -> None:
     assert MASKER.mask(text).text is text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "piece",
     [

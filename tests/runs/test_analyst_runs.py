@@ -228,7 +228,7 @@ async def test_it_pauses_does_without_a_dropped_task_and_does_it_later_in_a_run_
         assert (again.why, again.status) == ("", "done")
         after = factory.notebook("first.py")
         assert len(after) > len(before)
-        assert (after.count("answer_text ="), after.count("read_csv(")) == (1, 1)
+        assert (after.count("answer_text = "), after.count("read_csv(")) == (1, 1)
 
 
 @pytest.mark.slow

@@ -155,6 +155,7 @@ async def test_what_changed_since_is_asked_about_again_with_the_difference(
         assert "Name them well" not in bodies(testbed)
 
 
+@pytest.mark.slow
 async def test_a_skills_file_swapped_after_the_yes_is_served_as_it_was_accepted(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

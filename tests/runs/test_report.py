@@ -217,6 +217,7 @@ def test_no_output_of_a_notebook_can_do_harm(markup: str) -> None:
         assert complaints(html) == []
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize("markup", HOSTILE)
 def test_nothing_that_is_put_into_a_report_can_do_harm(markup: str, is_told: bool) -> None:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cellwright.sandbox.host.file_changes import without_leftovers
 from cellwright.sandbox.host.project import hidden_in
 from cellwright.sandbox.host.staging_directory import PREFIX, StagingDirectory
@@ -22,6 +24,7 @@ def is_ours(path: str) -> bool:
     return path.startswith(PREFIX) or f"/{PREFIX}" in path
 
 
+@pytest.mark.slow
 def test_killed_before_any_system_call_everything_is_old_or_new_and_the_next_run_clears_the_rest(
     tmp_path: Path,
 ) -> None:

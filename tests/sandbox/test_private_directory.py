@@ -93,6 +93,7 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_has_stays() -> No
         living.communicate("")
 
 
+@pytest.mark.slow
 async def test_the_next_pool_removes_what_a_killed_one_left() -> None:
     killed, leftover = hold("-c", _HOLD_POOL)
     assert leftover.is_dir()

@@ -108,6 +108,7 @@ def test_relative_data_is_found_from_where_the_command_was_given(
     assert json.loads(run_here(shared.home, *words, folder=tmp_path / "elsewhere").stdout)["ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [True, False], ids=["yes", "no"])
 def test_whether_more_files_are_kept_than_the_limits_let_pass_is_asked_over_the_wire(
     shared: DaemonTestbed, write_notebook: Write, keep: bool

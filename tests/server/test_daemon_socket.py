@@ -132,6 +132,7 @@ def request(testbed: DaemonTestbed, method: str, path: str, body: bytes, **heade
         return response.status, json.loads(response.read() or b"{}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("method", "path", "said", "status"),
     [

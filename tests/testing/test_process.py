@@ -26,6 +26,7 @@ for chunk in client.chat.completions.create(model="any", messages=[{"role": "use
 """
 
 
+@pytest.mark.slow
 def test_a_killed_client_is_charged_for_what_it_got(provider_process: ProviderProcess) -> None:
     provider_process.script(Fault("stall", after_chunks=3))
     command = [sys.executable, "-c", CLIENT, provider_process.base_url("openai-chat")]

@@ -27,6 +27,7 @@ async def standing(where: Path) -> tuple[int, int, int]:
         return len(await editor.pending()), answers, len(await editor.grants(datetime.now(UTC)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("point", "left"), [(CrashPoint.ANSWER_COMMITTING, (1, 0, 0)), (CrashPoint.ANSWER_COMMITTED, (0, 1, 1))]
 )

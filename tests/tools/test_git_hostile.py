@@ -339,7 +339,7 @@ FORGERIES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", spread(FORGERIES, 6))
 async def test_what_a_git_that_was_taken_over_delivers_is_refused(agent: MakeAgent, tmp_path: Path, name: str) -> None:
     top = make_repository(tmp_path / "p", {"beside.txt": "b\n", "app/a.txt": "one\n"})

@@ -9,7 +9,8 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.conftest import notebook_source
 from tests.runs.factory import apply, at_once, create, finish, plan, task
-from tests.runs.review.test_reviewed_runs import FINDING, FIXER, READ, REVIEWER, RIGHT, SALES, WRONG, review
+from tests.runs.review import test_spec_first as specs
+from tests.runs.review.test_reviewed_runs import FINDING, FIXER, MEND, READ, REVIEWER, SALES, WRONG, review
 from tests.web.a_control_room import ControlRoom, report, see_run, show, violations
 
 pytestmark = pytest.mark.slow
@@ -84,8 +85,7 @@ async def test_what_a_review_shows_and_nobody_mends_is_said_first_and_fails_befo
 async def test_what_a_review_shows_and_somebody_mends_is_told_as_mended_and_holds(
     room: ControlRoom, chromium: Browser
 ) -> None:
-    mend = {"op": "edit", "cell": "total", "base_version": 1, "code": RIGHT}
-    run = await begin(room, "mended.py", at_once(apply(mend), finish(summary="Mended.")))
+    run = await begin(room, "mended.py", MEND)
     seen = await room.until_delivered(run)
     assert (seen["status"], seen["delivery"]["answer"]) == ("done", "The amounts sum to 290.")
     async with room.person(chromium) as page:
@@ -97,3 +97,29 @@ async def test_what_a_review_shows_and_somebody_mends_is_told_as_mended_and_hold
         await expect(mended.get_by_role("status")).to_contain_text("It holds in the notebook as it is now")
         await show(page, "Activity")
         await expect(page.get_by_role("log").get_by_text("Mended: The total is 580.")).to_be_visible()
+
+
+async def test_a_disputed_test_is_seen_beside_what_would_take_its_place_and_a_person_decides(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    (room.folder / "disputed.py").write_text(notebook_source("import marimo as mo"))
+    (room.folder / "sales.csv").write_text(specs.SALES)
+    room.provider.when(specs.TESTER, specs.spec(specs.WRONG))
+    room.provider.when(REVIEWER, specs.REVIEW)
+    room.provider.script(specs.dispute(), specs.BUILT)
+    run = await room.start(notebook="disputed.py", data=["sales.csv"], effort="thorough")
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        card = page.get_by_role("region", name="Is this test right?")
+        for text in ("The goal asks for all regions", "The north is summed.", "total == 210", "120 + 90 + 80"):
+            await expect(card).to_contain_text(text)
+        assert await violations(page) == []
+        await card.get_by_role("button", name="Replace it").click()
+        await expect(card).to_contain_text("takes its place")
+        await card.get_by_role("button", name="Confirm").click()
+        done = await room.until_delivered(run)
+        await expect(card).to_have_count(0)
+        await show(page, "Activity")
+        await expect(page.get_by_role("log").get_by_text("test_total was disputed")).to_contain_text("replaced by")
+    assert (done["status"], done["delivery"]["answer"]) == ("done", "The amounts sum to 290.")
+    assert "total == 210" not in (room.folder / "disputed.py").read_text()

@@ -17,6 +17,7 @@ from cellwright.agents.agent import Agent
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment, Note
 from cellwright.agents.prompt.composition import AssignmentContext
+from cellwright.agents.readings import ASK
 from cellwright.agents.role import Role, role_named
 from cellwright.agents.styles import choose_style
 from cellwright.journal.flow import Flow, Workflow
@@ -97,7 +98,9 @@ async def _begin(flow: Flow, assignment: Assignment, context: AgentContext) -> A
 
 def _limits_text(context: AgentContext, role: Role, *, is_attended: bool) -> str:
     lines = [context.limits_text] if context.limits_text and "limits" in role.sees else []
-    return "\n".join(lines if is_attended else [*lines, _NOBODY])
+    # A role that never asks answers nobody either: a reviewer hands in findings.
+    would_ask = not {"*", ASK}.isdisjoint(role.tools)
+    return "\n".join([*lines, _NOBODY] if would_ask and not is_attended else lines)
 
 
 async def _abilities(assignment: Assignment, role: Role, context: AgentContext) -> list[Any]:

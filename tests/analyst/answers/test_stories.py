@@ -107,6 +107,7 @@ def sales(folder: Path, seed: int, *, falls: dict[str, str] | None = None) -> Fi
     return Files(folder=folder, names=("sales.csv",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("falls", "labels"), [({"region": "S"}, ("S",)), ({"region": "S", "kind": "b"}, ("S", "b"))])
 def test_what_fell_is_found_whether_it_is_one_label_or_two(
     tmp_path: Path, falls: dict[str, str], labels: tuple[str, ...]
@@ -130,6 +131,7 @@ def test_on_noise_nothing_is_certain_more_often_than_it_may(tmp_path: Path) -> N
     assert segments <= 1
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

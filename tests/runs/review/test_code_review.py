@@ -38,6 +38,7 @@ async def test_a_right_notebook_has_no_finding_and_is_left_as_it_was(pool: Kerne
         assert wrong.second.status == "differs"
 
 
+@pytest.mark.slow
 async def test_a_mean_with_what_stands_for_nothing_in_it_is_found_whatever_the_goal_says(
     pool: KernelPool, folder: Path
 ) -> None:

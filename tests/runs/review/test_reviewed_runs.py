@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
+from cellwright.journal.crash import CrashPoint
+from cellwright.models.client.gateway_client import Models
 from cellwright.testing import CallTool
+from tests.agents.forked import Forker
 from tests.conftest import notebook_source
 from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Factory, Kernels, apply, at_once, create, finish, of, open_factory, plan, task
@@ -35,32 +40,35 @@ def review(*findings: dict[str, str], **more: Any) -> CallTool:
     return CallTool("finish", {"reading": "The sum of all amounts.", "findings": list(findings), **more})
 
 
-def _built(factory: Factory) -> None:
-    factory.script(
-        plan(task("read"), task("sum", after=["read"])),
-        at_once(apply(create(READ, "read")), finish(summary="Five rows of sales are read.")),
-        at_once(
-            apply(create(WRONG, "total"), create("def test_total():\n    assert total > 0", "check")),
-            finish("The amounts sum to {total}."),
-        ),
-    )
+BUILT = (
+    plan(task("read"), task("sum", after=["read"])),
+    at_once(apply(create(READ, "read")), finish(summary="Five rows of sales are read.")),
+    at_once(
+        apply(create(WRONG, "total"), create("def test_total():\n    assert total > 0", "check")),
+        finish("The amounts sum to {total}."),
+    ),
+)
+MEND = at_once(apply({"op": "edit", "cell": "total", "base_version": 1, "code": RIGHT}), finish(summary="Mended."))
+
+
+def _prepare(project: Path, sales: str = SALES) -> dict[str, Any]:
+    """What the goal says more."""
+    (project / "sums.py").write_text(notebook_source("import marimo as mo"))
+    (project / "sales.csv").write_text(sales)
+    return {"data": (str(project / "sales.csv"),), "approve": "never"}
 
 
 async def _deliver(factory: Factory, effort: str = "normal", *, sales: str = SALES) -> Any:
-    (factory.project / "sums.py").write_text(notebook_source("import marimo as mo"))
-    (factory.project / "sales.csv").write_text(sales)
-    goal = factory.goal(effort=effort, data=(str(factory.project / "sales.csv"),), approve="never")
-    return await factory.deliver(goal)
+    return await factory.deliver(factory.goal(effort=effort, **_prepare(factory.project, sales)))
 
 
 async def test_what_a_review_shows_is_mended_and_the_right_figure_is_delivered(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        _built(factory)
+        factory.script(*BUILT)
         testbed.provider.when(REVIEWER, review(FINDING))
-        mend = {"op": "edit", "cell": "total", "base_version": 1, "code": RIGHT}
-        testbed.provider.when(FIXER, at_once(apply(mend), finish(summary="Mended.")))
+        testbed.provider.when(FIXER, MEND)
         delivery = await _deliver(factory)
         assert (delivery.why, delivery.status) == ("", "done")
         assert delivery.answer == "The amounts sum to 290."
@@ -88,7 +96,7 @@ async def test_a_fixer_that_does_nothing_leaves_it_partial_with_the_finding_befo
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        _built(factory)
+        factory.script(*BUILT)
         testbed.provider.when(REVIEWER, review(FINDING))
         testbed.provider.when(FIXER, finish(summary="It is fine."), finish(summary="It is fine."), for_ever=True)
         delivery = await _deliver(factory)
@@ -102,11 +110,12 @@ async def test_a_fixer_that_does_nothing_leaves_it_partial_with_the_finding_befo
         assert report.index("580 instead of 290") < report.index('id="headline"')
 
 
+@pytest.mark.slow
 async def test_a_finding_that_does_not_fail_changes_no_cell_and_stands_among_the_caveats(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        _built(factory)
+        factory.script(*BUILT)
         doubt = {"claim": "Rows are lost", "found": "Some are.", "shows": "assert len(rows) == 3"}
         broken = {"claim": "It is slow", "found": "Very.", "shows": "assert no_such_name"}
         testbed.provider.when(REVIEWER, review(doubt, broken, remarks=["Amounts have no currency."]))
@@ -124,7 +133,7 @@ async def test_code_that_is_to_show_something_changes_nothing_in_the_notebook(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        _built(factory)
+        factory.script(*BUILT)
         clears = {
             "claim": "A",
             "found": "B",
@@ -142,7 +151,7 @@ async def test_a_figure_that_a_reviewer_works_out_another_way_is_told_as_compute
     testbed: ModelTestbed, project: Path, kernels: Kernels, is_right: bool
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        _built(factory)
+        factory.script(*BUILT)
         testbed.provider.when(
             REVIEWER, review(second=SHOWS.replace(' if row["month"] != "total"', "") if is_right else SHOWS)
         )
@@ -157,7 +166,48 @@ async def test_at_quick_no_reviewer_is_asked_and_a_small_run_is_looked_over_with
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        _built(factory)
+        factory.script(*BUILT)
         delivery = await _deliver(factory, "quick", sales=PLAIN)
         assert (delivery.why, delivery.status) == ("", "done")
         assert len(factory.prompts()) == 3
+
+
+# ── kill -9 ──
+
+POINTS = [
+    *((CrashPoint.STEP_WORKED, visit) for visit in range(2, 40, 3)),
+    *((CrashPoint.STEP_COMMITTED, visit) for visit in range(3, 60, 7)),
+    *((CrashPoint.EFFECT_HAPPENED, visit) for visit in (1, 2, 3)),
+    *((point, visit) for point in (CrashPoint.CHILD_STARTING, CrashPoint.CHILD_ENDED) for visit in (1, 2, 3, 4)),
+    (CrashPoint.RUN_ENDING, 1),
+]
+
+
+@pytest.fixture(scope="module")
+def killed(forker: Forker) -> Forker:
+    return forker.of("tests.runs.killed_run")
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(3, often=3)
+@pytest.mark.parametrize(("point", "visit"), POINTS)
+async def test_a_reviewed_run_killed_at_any_point_delivers_the_same_and_pays_once(
+    testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int
+) -> None:
+    goal = json.dumps(_prepare(project))
+    testbed.provider.script(*BUILT)
+    testbed.provider.when(REVIEWER, review(FINDING))
+    testbed.provider.when(FIXER, MEND)
+    arguments = (str(testbed.home), str(cache), str(project))
+    first = await anyio.to_thread.run_sync(killed.run, *arguments, point, str(visit), "null", goal)
+    second = await anyio.to_thread.run_sync(killed.run, *arguments, "-", "1", "null", goal)
+    assert (first, second) == (-9, 0)
+    told = json.loads((testbed.home / "delivery.json").read_text())
+    assert (told["why"], told["status"], told["answer"]) == ("", "done", "The amounts sum to 290.")
+    assert [(each["standing"], each["finding"]["by"]) for each in told["reviewed"]] == [
+        ("mended", "code"),
+        ("mended", "reviewer"),
+    ]
+    text = (project / "sums.py").read_text()
+    assert [text.count(part) for part in ('row["month"] != "total")', "def test_total", "rows = list(")] == [1, 1, 1]
+    assert len(testbed.provider.charged) == len(BUILT) + 2

@@ -60,6 +60,7 @@ async def test_without_a_header_the_proof_says_that_cellwrights_own_packages_wer
     assert dict(proof.environment.packages) == IsPartialDict({"marimo": "0.25.2", "pandas": IsStr()})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "what"),
     [

@@ -388,6 +388,7 @@ async def test_connections_that_hold_still_keep_only_their_own_notebook_waiting(
         assert b"wren" in await client.ask(request(internet, "/birds.csv", CLOSE))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("caps", [EgressCaps(idle_seconds=0.3), EgressCaps(total_seconds=1.0)])
 async def test_a_server_that_never_answers_is_given_up(internet: World, caps: EgressCaps) -> None:
     async with serving(internet, caps=caps) as client:

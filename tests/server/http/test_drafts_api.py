@@ -34,6 +34,7 @@ def has_ended(told: list[Told]) -> bool:
     return any(each.kind == "run-delivered" for each in told)
 
 
+@pytest.mark.slow
 async def test_an_answer_is_followed_while_it_is_made_by_several_and_after_a_reconnect(works: Works) -> None:
     works.factory.script(HELD, finish("It is 42."))
     run = await works.start()

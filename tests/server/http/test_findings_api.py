@@ -131,6 +131,7 @@ async def test_a_run_tells_its_findings_as_they_were_told_last_and_what_its_data
     )
 
 
+@pytest.mark.slow
 async def test_of_a_run_that_is_over_a_finding_fails_again_from_scratch_until_it_is_mended(served: Served) -> None:
     clears = f"{SHOWS}\n" + 'open("sales.csv", "w").close()'
     await tell(served, "done", judged(clears), judged("assert no_such_name", "not shown"))

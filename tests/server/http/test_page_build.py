@@ -64,6 +64,7 @@ def test_an_installation_without_a_page_does_not_send_anybody_to_make(tmp_path: 
         ready_page(lambda _: None, tmp_path / "lib/python3.11/site-packages/cellwright/server/http/static")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", some([[], ["--detach", "--json"]], 1), ids=["here", "in the background"])
 def test_without_a_builder_serve_says_how_and_starts_nothing(tmp_path: Path, how: list[str]) -> None:
     checkout, home = tmp_path / "checkout", tmp_path / "home"

@@ -37,6 +37,7 @@ async def numbers(pages: StreamPages, count: int, scope: anyio.CancelScope, hear
     heard.append(seen)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("leaving", [[0], [0, 1], [1, 0], [0, 1, 2, 3]], ids=str)
 async def test_whoever_leaves_while_nothing_happens_takes_nothing_from_the_others(
     records: Records, leaving: list[int]

@@ -135,6 +135,6 @@ def _now(brief: AssignmentContext, toolset: Toolset, step: int, advice: str) -> 
     if left == 0:
         ending = "call finish" if FINISH in toolset else "give your answer"
         text += f" This is the last one: {ending} with what you have, and say what is missing."
-    elif left <= 3:
+    elif left <= min(3, brief.role.steps // 4):
         text += " Come to an end."
     return [*parts, PromptPart(name="step", text=text, weight=Weight.NEEDED)]

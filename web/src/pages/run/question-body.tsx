@@ -2,7 +2,7 @@ import { useMemo } from "react";
 
 import type { Question } from "../../api/types";
 import { Banner, Diff, type DiffRow, Python } from "../../parts";
-import { isEnvelope, isTrust } from "./question-choices";
+import { isDispute, isEnvelope, isTrust } from "./question-choices";
 import { TrustBody } from "./trust-body";
 import css from "./questions.module.css";
 
@@ -16,7 +16,13 @@ export function QuestionBody({ question }: { question: Question }) {
   return (
     <div className={css.body} tabIndex={0} role="group" aria-label="What will happen">
       <p className={css.title}>{title}</p>
-      {isTrust(question) ? <TrustBody lines={body} most={MOST_LINES} /> : <Body title={title} lines={body} />}
+      {isTrust(question) ? (
+        <TrustBody lines={body} most={MOST_LINES} />
+      ) : isDispute(question) ? (
+        <DisputeBody lines={body} />
+      ) : (
+        <Body title={title} lines={body} />
+      )}
       {body.length > MOST_LINES && (
         <Banner tone="bad">
           {body.length - MOST_LINES} more lines are not shown here. See all:{" "}
@@ -49,6 +55,31 @@ function EnvelopeBody({ lines, why }: { lines: readonly string[]; why: readonly 
         </p>
       ))}
     </div>
+  );
+}
+
+/** What the test says, then its code and what would take its place; no line is left out, wherever the words stand. */
+function DisputeBody({ lines }: { lines: readonly string[] }) {
+  const shown = lines.slice(0, MOST_LINES);
+  const at = shown.indexOf("Instead it would be:");
+  const end = at === -1 ? shown.length : at;
+  return (
+    <>
+      <p>{shown[0]}</p>
+      <Python code={shown.slice(1, end).join("\n").trim()} most={MOST_LINES} />
+      {at !== -1 && (
+        <>
+          <p>{shown[at]}</p>
+          <Python
+            code={shown
+              .slice(at + 1)
+              .join("\n")
+              .trim()}
+            most={MOST_LINES}
+          />
+        </>
+      )}
+    </>
   );
 }
 

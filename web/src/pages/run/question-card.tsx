@@ -29,6 +29,7 @@ const TITLES: Record<string, string> = {
   "agent-question": "An agent asks",
   "branch-choice": "Which branch is kept?",
   "project-trust": "Trust this project?",
+  "check-dispute": "Is this test right?",
 };
 
 /** One question. A key or a button picks an answer; Enter or the button that appears confirms it. */

@@ -77,6 +77,29 @@ const TRUST: Record<string, Omit<Choice, "id">> = {
   },
 };
 
+const DISPUTE: Record<string, Omit<Choice, "id">> = {
+  keep: {
+    title: "Keep the test",
+    key: "k",
+    look: "plain",
+    needs: "nothing",
+    means: "The builder must make the notebook pass it.",
+  },
+  drop: { title: "Drop it", key: "d", look: "plain", needs: "nothing", means: "The test goes; nothing takes its place." },
+  replace: {
+    title: "Replace it",
+    key: "r",
+    look: "plain",
+    needs: "nothing",
+    means: "The builder's test takes its place, and is the tester's from then on.",
+  },
+};
+
+/** Whether it is about a test that a builder says is wrong. */
+export function isDispute(question: Question): boolean {
+  return question.topic === "check-dispute";
+}
+
 /** Whether it is about the roles and skills a project brings along. */
 export function isTrust(question: Question): boolean {
   return question.topic === "project-trust";
@@ -90,7 +113,13 @@ export function isEnvelope(question: Question): boolean {
 export function choicesOf(question: Question): Choice[] {
   const isOnDesk = question.fingerprint !== undefined && question.fingerprint !== "";
   return question.offers.map((offer) => {
-    const known = isTrust(question) ? TRUST[offer] : isOnDesk ? knownOf(question, offer) : undefined;
+    const known = isTrust(question)
+      ? TRUST[offer]
+      : isDispute(question)
+        ? DISPUTE[offer]
+        : isOnDesk
+          ? knownOf(question, offer)
+          : undefined;
     return known === undefined
       ? { id: offer, title: offer, key: "", look: "plain", needs: "nothing", means: "" }
       : { id: offer, ...known };
