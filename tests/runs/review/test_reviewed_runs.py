@@ -51,15 +51,15 @@ BUILT = (
 MEND = at_once(apply({"op": "edit", "cell": "total", "base_version": 1, "code": RIGHT}), finish(summary="Mended."))
 
 
-def _prepare(project: Path, sales: str = SALES) -> dict[str, Any]:
+def _prepare(project: Path, effort: str = "normal", sales: str = SALES) -> dict[str, Any]:
     """What the goal says more."""
     (project / "sums.py").write_text(notebook_source("import marimo as mo"))
     (project / "sales.csv").write_text(sales)
-    return {"data": (str(project / "sales.csv"),), "approve": "never"}
+    return {"effort": effort, "data": (str(project / "sales.csv"),), "approve": "never"}
 
 
 async def _deliver(factory: Factory, effort: str = "normal", *, sales: str = SALES) -> Any:
-    return await factory.deliver(factory.goal(effort=effort, **_prepare(factory.project, sales)))
+    return await factory.deliver(factory.goal(**_prepare(factory.project, effort, sales)))
 
 
 async def test_what_a_review_shows_is_mended_and_the_right_figure_is_delivered(
