@@ -12,12 +12,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import anyio
 
 from bench.failure import BenchFailed
 from bench.peer_packages import peers_python
+from cellwright.runs.goal.goal import Effort
 from eval.cellwright_worker import ANALYST, CellwrightWorker, open_cellwright
 from eval.evaluation import evaluate
 from eval.recording import read_recordings, recorded_tasks
@@ -85,9 +86,10 @@ async def _evaluate(model: str, tasks: Sequence[Task], arguments: argparse.Names
         workers: list[Worker] = []
         if model == REPLAY:
             recordings = read_recordings([task.id for task in tasks])
-            workers.append(await stack.enter_async_context(open_replay(recordings, seconds=arguments.seconds)))
+            replay = open_replay(recordings, seconds=arguments.seconds, effort=arguments.effort)
+            workers.append(await stack.enter_async_context(replay))
         else:
-            opened = open_cellwright(model, home=arguments.home, seconds=arguments.seconds)
+            opened = open_cellwright(model, home=arguments.home, seconds=arguments.seconds, effort=arguments.effort)
             ours = await stack.enter_async_context(opened)
             workers.append(ours)
             if arguments.peer:
@@ -110,6 +112,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m eval", description="How well goals are served.")
     parser.add_argument("--model", help="PROVIDER:MODEL, analyst or replay; default: the last two, which need no key")
     parser.add_argument("--tasks", nargs="*", default=[], metavar="ID", help="only these")
+    parser.add_argument("--effort", choices=get_args(Effort), default="normal", help="of every run")
     parser.add_argument("--peer", choices=["smolagents"], help="the same tasks by a peer with the same model")
     parser.add_argument("--base-url", help="where the peer asks; default: our gateway's endpoint")
     parser.add_argument("--peer-model", help="what the model is called there; default: as for us")

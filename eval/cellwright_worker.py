@@ -32,8 +32,9 @@ _PAUSE_SECONDS: Final = 30
 class CellwrightWorker:
     """Runs of one model, or of the analyst, in one state directory."""
 
-    def __init__(self, model: str, environment: Mapping[str, str], *, seconds: float) -> None:
+    def __init__(self, model: str, environment: Mapping[str, str], *, seconds: float, effort: str = "normal") -> None:
         self._model = model
+        self._effort = effort
         self._environment = dict(environment)
         self._seconds = seconds
 
@@ -43,7 +44,7 @@ class CellwrightWorker:
 
     def with_model(self, model: str) -> CellwrightWorker:
         """Runs of another model in the same state directory."""
-        return CellwrightWorker(model, self._environment, seconds=self._seconds)
+        return CellwrightWorker(model, self._environment, seconds=self._seconds, effort=self._effort)
 
     async def work(self, task: Task, folder: Path) -> Came:
         before = print_of(folder, task.data)
@@ -51,6 +52,7 @@ class CellwrightWorker:
         began = time.monotonic()
         data = [word for name in task.data for word in ("--data", name)]
         words = ["run", task.goal, *data, "--notebook", _NOTEBOOK, "--project", ".", "--model", self._model]
+        words += ["--effort", self._effort]
         told = await self._within(self._seconds, [*words, "--approve", "never", "--json"], folder)
         seconds = time.monotonic() - began
         is_untouched = print_of(folder, task.data) == before
@@ -103,14 +105,16 @@ class CellwrightWorker:
 
 
 @asynccontextmanager
-async def open_cellwright(model: str, *, home: Path | None, seconds: float) -> AsyncGenerator[CellwrightWorker]:
+async def open_cellwright(
+    model: str, *, home: Path | None, seconds: float, effort: str = "normal"
+) -> AsyncGenerator[CellwrightWorker]:
     """A worker; the analyst has a state directory of its own and no key, a model has the person's or the one named."""
     person = Settings.read().environment
     with tempfile.TemporaryDirectory(prefix="cellwright-eval-") as temporary:
         if model != ANALYST and home is None:
-            yield CellwrightWorker(model, person, seconds=seconds)
+            yield CellwrightWorker(model, person, seconds=seconds, effort=effort)
             return
-        worker = CellwrightWorker(model, keyless(person, home or Path(temporary)), seconds=seconds)
+        worker = CellwrightWorker(model, keyless(person, home or Path(temporary)), seconds=seconds, effort=effort)
         try:
             yield worker
         finally:

@@ -23,7 +23,7 @@ from eval.recording import TaskRecording, read_recordings, recorded_answer, writ
 from eval.replay_worker import open_replay
 from eval.results import Result, problems
 from eval.task import Task, read_tasks
-from eval.traffic import Traffic, traffic_of
+from eval.traffic import Traffic, sizes_of, traffic_of
 
 _GOAL: Final = "Your goal:\n"
 
@@ -65,7 +65,7 @@ def read_relay(folder: Path, tasks: Sequence[Task], *, by: str, why: str) -> lis
 def _recording(folder: Path, task: str, ids: Sequence[str], *, by: str, why: str) -> TaskRecording:
     answers = [json.loads((folder / f"{id}.ans.json").read_text(encoding="utf-8")) for id in ids]
     bodies = [json.loads((folder / f"{id}.req.json").read_text(encoding="utf-8")) for id in ids]
-    live = traffic_of(bodies)
+    live = traffic_of(sizes_of(bodies))
     return TaskRecording(
         task=task,
         answered_by=by,

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cellwright.testing import Answer, CallTool, CallTools, Say
+from cellwright.testing import Answer, CallTool, CallTools, Say, Tokens
 from eval.traffic import Traffic
 
+_PLAIN: Final = Tokens()
 RECORDINGS: Final = Path(__file__).parent / "recordings"
 
 
@@ -94,8 +95,9 @@ def recorded_answer(told: Mapping[str, Any]) -> RecordedAnswer:
     )
 
 
-def scripted(answer: RecordedAnswer) -> Answer:
-    """The same for a provider server."""
+def scripted(answer: RecordedAnswer, tokens: Tokens = _PLAIN) -> Answer:
+    """The same for a provider server, which charges these tokens."""
     if not answer.tool_calls:
-        return Say(answer.content)
-    return CallTools(tuple(CallTool(call.name, call.arguments) for call in answer.tool_calls), text=answer.content)
+        return Say(answer.content, tokens=tokens)
+    calls = tuple(CallTool(call.name, call.arguments) for call in answer.tool_calls)
+    return CallTools(calls, text=answer.content, tokens=tokens)

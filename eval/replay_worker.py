@@ -9,14 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from cellwright.testing import Fault, ProviderServer, Received
+from cellwright.testing import CallTool, Fault, ProviderServer, Received, Tokens
 from eval.cellwright_worker import CellwrightWorker, open_cellwright
 from eval.recording import TaskRecording, scripted
 from eval.task import Task
-from eval.traffic import Traffic, traffic_of
+from eval.traffic import review_excess, sizes_of, traffic_of
 from eval.worker import Came
 
 REPLAY: Final = "replay"
+_CHARACTERS_PER_TOKEN: Final = 4
+_REVIEWER: Final = "You look over a marimo notebook"
+_TESTER: Final = "You write the acceptance tests of a marimo notebook"
+# Nobody recorded either: the one goes on for as long as it may, so that its cost is the greatest; the other gives up.
+_LOOKS_ON: Final = CallTool("try_code", {"code": "print(1)"})
+_NO_TESTS: Final = CallTool("finish", {"reading": "", "variables": [], "tests": []})
 _ENDPOINT: Final = """
 [endpoints.replay]
 kind = "openai-chat"
@@ -48,19 +54,30 @@ class ReplayWorker:
 
     async def work(self, task: Task, folder: Path) -> Came:
         came = await self._worker.with_model(f"{REPLAY}:{task.id}").work(task, folder)
-        took = self._traffic(task.id)
+        built, reviewed = self._sizes(task.id, is_review=False), self._sizes(task.id, is_review=True)
+        took = traffic_of(built)
         frozen = self._recordings[task.id].frozen
         # The provider counts no tokens, and nothing is paid.
         return replace(
-            came, tokens=0, microdollars=0, requests=took.requests, characters=took.characters, frozen=frozen
+            came,
+            tokens=0,
+            microdollars=0,
+            requests=took.requests,
+            characters=took.characters,
+            frozen=frozen,
+            reviewed=traffic_of(reviewed),
+            excess=review_excess(built, reviewed),
         )
 
-    def _traffic(self, task: str) -> Traffic:
-        return traffic_of(request.body for request in self._provider.requests if request.model == task)
+    def _sizes(self, task: str, *, is_review: bool) -> list[int]:
+        own = [request for request in self._provider.requests if request.model == task and not _says(request, _TESTER)]
+        return sizes_of(request.body for request in own if _says(request, _REVIEWER) is is_review)
 
 
 @asynccontextmanager
-async def open_replay(recordings: Iterable[TaskRecording], *, seconds: float) -> AsyncGenerator[ReplayWorker]:
+async def open_replay(
+    recordings: Iterable[TaskRecording], *, seconds: float, effort: str = "normal"
+) -> AsyncGenerator[ReplayWorker]:
     """A worker for these recordings, in a state directory of its own and without any key."""
     recorded = {recording.task: recording for recording in recordings}
     with tempfile.TemporaryDirectory(prefix="cellwright-replay-") as temporary:
@@ -69,7 +86,7 @@ async def open_replay(recordings: Iterable[TaskRecording], *, seconds: float) ->
             for recording in recorded.values():
                 _script(provider, recording)
             _configure(home, provider, recorded)
-            async with open_cellwright(REPLAY, home=home, seconds=seconds) as worker:
+            async with open_cellwright(REPLAY, home=home, seconds=seconds, effort=effort) as worker:
                 yield ReplayWorker(worker, provider, recorded)
 
 
@@ -77,13 +94,27 @@ def _script(provider: ProviderServer, recording: TaskRecording) -> None:
     def is_asked(request: Received) -> bool:
         return request.model == recording.task
 
-    provider.when(is_asked, *map(scripted, recording.answers))
+    live = recording.live
+    tokens = Tokens(input_tokens=live.characters // live.requests // _CHARACTERS_PER_TOKEN)
+    provider.when(
+        lambda request: is_asked(request) and _says(request, _REVIEWER),
+        replace(_LOOKS_ON, tokens=tokens),
+        for_ever=True,
+    )
+    provider.when(
+        lambda request: is_asked(request) and _says(request, _TESTER), replace(_NO_TESTS, tokens=tokens), for_ever=True
+    )
+    provider.when(is_asked, *(scripted(answer, tokens) for answer in recording.answers))
     over = (
         f"The recording of {recording.task!r} is at its end: "
         f"answers recorded {len(recording.answers)}, and the run asks for one more."
     )
     # A refusal of this kind is not tried again.
     provider.when(is_asked, Fault("bad-request", message=over), for_ever=True)
+
+
+def _says(request: Received, words: str) -> bool:
+    return words in str(request.body)
 
 
 def _configure(home: Path, provider: ProviderServer, tasks: Iterable[str]) -> None:

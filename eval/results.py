@@ -36,7 +36,9 @@ class Result:
     frozen: Traffic | None
     """What a recorded path took when it was frozen."""
     grown: tuple[str, ...]
-    """What of it has grown too much since."""
+    """What of it has grown too much since, and where a review took more than its share."""
+    reviewed: Traffic | None
+    """What asking a reviewer took; None: nobody counted it apart."""
     answer: str
 
     @property
@@ -67,7 +69,8 @@ def result_of(task: Task, worker: str, came: Came) -> Result:
         requests=came.requests,
         characters=came.characters,
         frozen=came.frozen,
-        grown=_grown(came),
+        grown=(*_grown(came), *came.excess),
+        reviewed=came.reviewed,
         answer=came.delivered.answer,
     )
 
@@ -84,7 +87,9 @@ def problems(result: Result) -> str:
     return "; ".join((*wrong, *result.grown))
 
 
-_MEASURED: Final = ("passed", "seconds", "tokens", "cost", "requests", "frozen", "characters", "frozen")
+_MEASURED: Final = (
+    "passed", "seconds", "tokens", "cost", "requests", "frozen", "characters", "frozen", "review", "characters"
+)  # fmt: skip
 
 
 def table(results: Sequence[Result]) -> str:
@@ -117,6 +122,8 @@ def _figures(results: Sequence[Result]) -> tuple[str, ...]:
         _total([one.frozen.requests if one.frozen else None for one in results]),
         _total([one.characters for one in results]),
         _total([one.frozen.characters if one.frozen else None for one in results]),
+        _total([one.reviewed.requests if one.reviewed else None for one in results]),
+        _total([one.reviewed.characters if one.reviewed else None for one in results]),
     )
 
 

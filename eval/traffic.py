@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cellwright.testing.wire.reply import dump
 
 ALLOWED_GROWTH: Final = 0.1
+REVIEW_SHARE: Final = 0.25
+"""What a review may add where those who built asked at least `FEW_REQUESTS` times; else one request of their size."""
+FEW_REQUESTS: Final = 3
 _WHAT_TO_DO: Final = "send less, or freeze anew and say why (docs/evaluation.md, Replayed)"
 
 
@@ -21,10 +24,25 @@ class Traffic:
     """Of their bodies, as compact JSON with every character as it is."""
 
 
-def traffic_of(bodies: Iterable[Mapping[str, Any]]) -> Traffic:
-    """What these bodies of requests come to."""
-    sizes = [len(dump(body).decode()) for body in bodies]
+def sizes_of(bodies: Iterable[Mapping[str, Any]]) -> list[int]:
+    """How long each of these bodies of requests is."""
+    return [len(dump(body).decode()) for body in bodies]
+
+
+def traffic_of(sizes: Sequence[int]) -> Traffic:
+    """What requests of these sizes come to."""
     return Traffic(requests=len(sizes), characters=sum(sizes))
+
+
+def review_excess(built: Sequence[int], reviewed: Sequence[int]) -> tuple[str, ...]:
+    """What a review took beyond its share, by the sizes of the builders' requests and of the reviewer's."""
+    if len(built) >= FEW_REQUESTS:
+        allowed, took = int(sum(built) * REVIEW_SHARE), sum(reviewed)
+        return (f"the review took {took:,} characters of {allowed:,} it may",) if took > allowed else ()
+    most, longest = max(built, default=0), max(reviewed, default=0)
+    too_many = (f"the review asked {len(reviewed)} times instead of once",) if len(reviewed) > 1 else ()
+    too_long = (f"the review's request has {longest:,} characters, the longest before it {most:,}",)
+    return (*too_many, *(too_long if longest > most else ()))
 
 
 def growth(now: Traffic, frozen: Traffic) -> tuple[str, ...]:

@@ -31,6 +31,10 @@ class Came:
     """Of their bodies; only a replay sees them."""
     frozen: Traffic | None = None
     """What a recorded path took when it was frozen."""
+    reviewed: Traffic | None = None
+    """What asking a reviewer took, which is not among the others; only a replay counts it apart."""
+    excess: tuple[str, ...] = ()
+    """Where that is more than its share."""
 
 
 class Worker(Protocol):

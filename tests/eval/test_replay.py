@@ -18,8 +18,8 @@ from eval.task import read_tasks
 CHEAPEST: Final = "ragged_log"
 
 
-async def replayed(recordings: Sequence[TaskRecording]) -> list[Result]:
-    async with open_replay(recordings, seconds=400) as worker:
+async def replayed(recordings: Sequence[TaskRecording], effort: str = "normal") -> list[Result]:
+    async with open_replay(recordings, seconds=400, effort=effort) as worker:
         tasks = read_tasks([recording.task for recording in recordings])
         return await evaluate(tasks, [worker], at_once=2, told=lambda _: None)
 
@@ -36,6 +36,14 @@ async def test_every_recorded_path_is_right_and_has_not_grown(part: int) -> None
     others = [task for task in recorded_tasks() if task != CHEAPEST][part::3]
     results = await replayed([read_recording(task) for task in others])
     assert [one.task for one in results if not one.is_good] == [], table(results)
+
+
+@pytest.mark.slow
+async def test_a_reviewer_that_goes_on_for_as_long_as_it_may_adds_no_more_than_its_share() -> None:
+    tasks = ["sqlite_difference", "related_measures", "slope"]
+    results = await replayed([read_recording(task) for task in tasks], "thorough")
+    assert [(one.requests, problems(one)) for one in results] == [(3, ""), (2, ""), (1, "")], table(results)
+    assert all(one.reviewed is not None and one.reviewed.requests for one in results)
 
 
 @pytest.mark.slow

@@ -34,6 +34,11 @@ def test_a_figure_knows_the_variable_it_comes_from() -> None:
     ]
 
 
+def test_a_figure_knows_its_sentence() -> None:
+    read = read_answer("**79,381.29 €**\n\nOf 168 days. Left out: the copy (14,694.77 €), and December.").figures
+    assert [(one.text, one.sentence) for one in read] == [("79,381.29", 0), ("168", 1), ("14,694.77", 3)]
+
+
 def test_a_figure_agrees_with_what_would_be_printed_like_it() -> None:
     (figure,) = read_answer("17.4 degrees").figures
     assert figure.agrees_with(17.4499)

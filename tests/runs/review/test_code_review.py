@@ -50,6 +50,9 @@ async def test_a_mean_with_what_stands_for_nothing_in_it_is_found_whatever_the_g
     async with open_reviewed(pool, folder, ["readings.csv"], *cells) as notebook:
         came = await notebook.review(goal, "It was {mean:.1f} degrees.")
         (found,) = came.findings
+        # Whoever tells it beside what is right, or after the answer, knows.
+        for aside in ("It was 17.1 degrees; with the -999 it would be {mean:.1f}.", "In 200 hours. Raw: {mean:.1f}."):
+            assert (await notebook.review(goal, aside)).findings == ()
         assert (found.kind, found.by) == ("sentinel", "code")
         assert "the mean of temperature in readings.csv with -999" in found.found
         assert [(question.kind, question.settled) for question in came.questions] == [("sentinel", "")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -21,6 +22,7 @@ _NUMBER: Final = re.compile(
 )
 _SCALES: Final = {"k": 1e3, "thousand": 1e3, "M": 1e6, "million": 1e6, "billion": 1e9}
 _DATES: Final = re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b|\b\d{1,2}:\d{2}\b|\bp\s*[<=>]\s*[\d.]+")
+_SENTENCE_END: Final = re.compile(r"[.!?:;]\s+|\n+")
 MEANINGFUL_DIGITS: Final = 3
 """A figure with fewer is met by chance too easily."""
 
@@ -36,6 +38,8 @@ class AnswerFigure:
     unit: str = ""
     """The word behind it, where that is a unit."""
     is_percent: bool = False
+    sentence: int = 0
+    """In which sentence of the answer it stands."""
     expression: str = ""
     """Python that gives it in the notebook, in the size it is printed; empty: it stands in the answer's own words."""
     exact: float | None = None
@@ -85,10 +89,11 @@ def read_answer(answer: str, template: str = "") -> AnswerText:
     spans = _filled(answer, template)
     figures: list[AnswerFigure] = []
     hidden = [found.span() for found in _DATES.finditer(answer)]
+    ends = [found.start() for found in _SENTENCE_END.finditer(answer)]
     for found in _NUMBER.finditer(answer):
         if any(start <= found.start("digits") < end for start, end in hidden):
             continue
-        figure = _figure(found)
+        figure = replace(_figure(found), sentence=bisect_left(ends, found.start("digits")))
         for start, end, field in spans:
             if start <= found.start("digits") and found.end("digits") <= end and _is_lone(answer[start:end]):
                 figure = _of_field(figure, field)

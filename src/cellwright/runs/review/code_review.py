@@ -15,7 +15,7 @@ from cellwright.runs.review.figure_origins import find_figure_origins
 from cellwright.runs.review.findings import Finding, JudgedFinding, ReviewQuestion
 from cellwright.runs.review.judging import condition_of, judge_findings
 from cellwright.runs.review.merge_calls import merge_findings
-from cellwright.runs.review.profile_questions import quality_finding, questions_from_profile
+from cellwright.runs.review.profile_questions import asks_about_quality, quality_finding, questions_from_profile
 from cellwright.runs.review.second_figure import NotComputed, SecondFigure, compute_second_figure
 from cellwright.runs.review.second_opinion import SecondOpinion, second_opinion
 from cellwright.tools.notebook.editor import NotebookEditor, json_cell_code, read_live_json
@@ -55,10 +55,12 @@ async def review_by_code(
     origins: tuple[Finding, ...] = ()
     if profile is not None and profiler is not None and said.text.strip():
         second = await compute_second_figure(goal, profile, files, profiler)
-        exact = await _with_values(editor, said)
-        origins = await find_figure_origins(goal, exact, profile, files, profiler)
-        quality = quality_finding(goal, profile, said)
-        origins = (*origins, quality) if quality is not None else origins
+        if asks_about_quality(goal, profile):
+            quality = quality_finding(profile, said)
+            origins = (quality,) if quality is not None else ()
+        else:
+            exact = await _with_values(editor, said)
+            origins = await find_figure_origins(goal, exact, profile, files, profiler)
     opinion = second_opinion(said, second)
     own = (opinion.finding,) if opinion.finding is not None else ()
     judged = await _shown(editor, [*own, *origins, *merge_findings(document)])

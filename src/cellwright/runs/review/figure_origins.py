@@ -72,7 +72,7 @@ async def find_figure_origins(
     goal: str, answer: AnswerText, profile: Profile, data: Sequence[DataFile], profiler: Profiler
 ) -> tuple[Finding, ...]:
     """Findings on figures of the answer. `profile` names files by their targets."""
-    figures = [figure for figure in answer.figures if figure.digits >= MEANINGFUL_DIGITS or _is_exact(figure)]
+    figures = _claimed(answer.figures)
     traps = list(figure_traps(goal, figures, profile))
     if not figures or not traps:
         return ()
@@ -81,10 +81,17 @@ async def find_figure_origins(
         return ()
     findings: dict[str, Finding] = {}
     for found in came:
-        if "failed" not in found:
+        # An answer that tells the right figure too knows the difference.
+        if "failed" not in found and not any(each.agrees_with(float(found["clean"])) for each in answer.figures):
             trap, figure = traps[found["trap"]], figures[found["figure"]]
             findings.setdefault(figure.text, _finding(trap, figure, found, answer))
     return tuple(findings.values())
+
+
+def _claimed(figures: Sequence[AnswerFigure]) -> list[AnswerFigure]:
+    """Those of the first sentence with one that means something: later ones may tell what is wrong with the data."""
+    telling = [figure for figure in figures if figure.digits >= MEANINGFUL_DIGITS or _is_exact(figure)]
+    return [figure for figure in telling if figure.sentence == telling[0].sentence]
 
 
 def _is_exact(figure: AnswerFigure) -> bool:

@@ -65,11 +65,14 @@ def questions_from_profile(goal: str, profile: Profile, document: Document) -> t
     return tuple(dict.fromkeys(asked))
 
 
-def quality_finding(goal: str, profile: Profile, answer: AnswerText) -> Finding | None:
-    """Of a goal that asks how far data can be trusted: an answer that names nothing of what is wrong with it."""
+def asks_about_quality(goal: str, profile: Profile) -> bool:
+    """Whether the goal asks how far the data can be trusted, and for no figure."""
     question = read_question(question_words(goal).words, profile)
-    if not isinstance(question, Question) or question.kind != "quality":
-        return None
+    return isinstance(question, Question) and question.kind == "quality"
+
+
+def quality_finding(profile: Profile, answer: AnswerText) -> Finding | None:
+    """An answer to how far data can be trusted that names nothing of what is wrong with it."""
     wrong = [(table, each) for table in profile.tables for each in table.oddities if each.severity == "problem"]
     words = {word.casefold() for _, each in wrong for word in (each.column, *each.values, *_WORDS.get(each.kind, ()))}
     words = {word for word in words if word}
