@@ -12,15 +12,8 @@ import keyring.backend
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.models.config.keys import (
-    Key,
-    KeyRing,
-    kept_keys,
-    key_variables,
-    remove_key,
-    set_key,
-    variable_of,
-)
+from cellwright.models.config.keys import KeyRing, key_variables, set_key, variable_of
+from cellwright.secrets import FoundSecret, forget_secret, kept_secrets
 
 SECRET = "sk-keys-0123456789abcdef"
 
@@ -66,7 +59,7 @@ def no_keyring() -> Generator[None]:
 def test_a_key_is_kept_in_the_keyring_where_there_is_one(a_keyring: InMemory, tmp_path: Path) -> None:
     assert set_key(tmp_path, "openai", f"  {SECRET}\n") == "keyring"
     assert not (tmp_path / "keys.json").exists()
-    assert KeyRing(tmp_path).find("openai") == Key(value=SECRET, source="keyring")
+    assert KeyRing(tmp_path).find("openai") == FoundSecret(value=SECRET, source="keyring")
 
 
 @pytest.mark.usefixtures("no_keyring")
@@ -76,7 +69,7 @@ def test_a_key_is_kept_in_a_file_only_its_owner_can_read_where_there_is_no_keyri
     file = tmp_path / "keys.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert json.loads(file.read_text()) == {"openai": SECRET, "groq": "gsk-another-one"}
-    assert KeyRing(tmp_path).find("openai") == Key(value=SECRET, source="file")
+    assert KeyRing(tmp_path).find("openai") == FoundSecret(value=SECRET, source="file")
     with pytest.raises(Unavailable):
         set_key(tmp_path, "openai", SECRET, where="keyring")
 
@@ -87,12 +80,12 @@ def test_what_was_handed_over_counts_before_the_keyring_and_that_before_the_file
     set_key(tmp_path, "openai", "sk-of-the-file", where="file")
     ring = KeyRing(tmp_path, {"openai": "sk-handed-over"})
     a_keyring.set_password("cellwright", "openai", "sk-of-the-keyring")
-    assert ring.find("openai") == Key(value="sk-handed-over", source="environment")
+    assert ring.find("openai") == FoundSecret(value="sk-handed-over", source="environment")
     ring.forget(["openai"])
-    assert ring.find("openai") == Key(value="sk-of-the-keyring", source="keyring")
+    assert ring.find("openai") == FoundSecret(value="sk-of-the-keyring", source="keyring")
     a_keyring.delete_password("cellwright", "openai")
     ring.forget()
-    assert ring.find("openai") == Key(value="sk-of-the-file", source="file")
+    assert ring.find("openai") == FoundSecret(value="sk-of-the-file", source="file")
 
 
 @pytest.mark.usefixtures("no_keyring")
@@ -103,14 +96,14 @@ def test_a_key_set_while_the_gateway_runs_is_seen_by_it(tmp_path: Path) -> None:
     assert ring.unseen(["openai"]) == []
     set_key(tmp_path, "openai", SECRET)
     assert ring.unseen(["openai"]) == ["openai"]
-    assert ring.find("openai") == Key(value=SECRET, source="file")
+    assert ring.find("openai") == FoundSecret(value=SECRET, source="file")
 
 
 def test_a_removed_key_is_gone_from_everywhere(a_keyring: InMemory, tmp_path: Path) -> None:
     set_key(tmp_path, "openai", SECRET, where="file")
     set_key(tmp_path, "openai", SECRET)
-    assert remove_key(tmp_path, "openai") == ("keyring", "file")
-    assert remove_key(tmp_path, "openai") == ()
+    assert forget_secret(tmp_path, "openai") == ("keyring", "file")
+    assert forget_secret(tmp_path, "openai") == ()
     assert KeyRing(tmp_path).find("openai") is None
     assert SECRET not in (tmp_path / "keys.json").read_text()
 
@@ -119,10 +112,10 @@ def test_whose_keys_are_kept_can_be_told_without_reading_one(a_keyring: InMemory
     set_key(tmp_path, "openai", SECRET)
     set_key(tmp_path, "groq", SECRET, where="file")
     (tmp_path / "keys.json").unlink()
-    assert kept_keys(tmp_path) == {"openai": "keyring", "groq": "file"}
+    assert kept_secrets(tmp_path) == {"openai": "keyring", "groq": "file"}
     assert SECRET not in (tmp_path / "kept-keys.json").read_text()
-    remove_key(tmp_path, "openai")
-    assert kept_keys(tmp_path) == {"groq": "file"}
+    forget_secret(tmp_path, "openai")
+    assert kept_secrets(tmp_path) == {"groq": "file"}
 
 
 @pytest.mark.usefixtures("no_keyring")
@@ -160,4 +153,4 @@ def test_the_variables_that_hold_keys_are_known() -> None:
 
 
 def test_a_key_does_not_show_itself() -> None:
-    assert SECRET not in repr(Key(value=SECRET, source="file"))
+    assert SECRET not in repr(FoundSecret(value=SECRET, source="file"))

@@ -23,12 +23,13 @@ from cellwright.kernel.process.zygote import Zygote
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch, running_pid
 from cellwright.models.config.configuration import Endpoint, configuration_at
-from cellwright.models.config.keys import kept_keys, key_remedy
+from cellwright.models.config.keys import key_remedy
 from cellwright.models.config.names import ModelName
 from cellwright.network import NetworkSources, SourcedValue, masked
 from cellwright.remedies import Hint, hint_after
 from cellwright.sandbox.host.tiers import SandboxReport, probe
 from cellwright.sandbox.linux.huge_pages import can_gather, huge_page_bytes
+from cellwright.secrets import kept_secrets
 from cellwright.settings import Settings
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ async def _key_sources(settings: Settings, launch: GatewayLaunch) -> Mapping[str
             async with Models.open(settings.home, launch=launch) as models:
                 providers = (await models.providers()).providers
             return {provider.name: provider.key_from for provider in providers if provider.is_ready}
-    return await anyio.to_thread.run_sync(kept_keys, settings.home)
+    return await anyio.to_thread.run_sync(kept_secrets, settings.home)
 
 
 def _keyed(endpoint: Endpoint, source: str | None) -> DoctorCheck:

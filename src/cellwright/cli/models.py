@@ -20,11 +20,12 @@ from cellwright.cli.render.remedies import hint_text, problem_text
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.config.configuration import configuration_at
-from cellwright.models.config.keys import key_remedy, remove_key, set_key
+from cellwright.models.config.keys import key_remedy, set_key
 from cellwright.models.config.names import TIERS, ModelName
 from cellwright.models.gateway.openai_access import ADDRESS_FILE, read_address
 from cellwright.models.reports import ListedModel, ModelsReport, TestReport, UsageBy, UsageRow
 from cellwright.policy.audit import parse_since
+from cellwright.secrets import forget_secret
 from cellwright.settings import Settings
 
 app = typer.Typer(help="The models agents use, what they cost, and their keys.", no_args_is_help=True)
@@ -96,7 +97,7 @@ def set_key_command(
 @app.command("remove-key")
 def remove_key_command(provider: ProviderArgument, as_json: JsonOption = False) -> None:
     """Forget a provider's API key, wherever it is kept."""
-    removed = remove_key(Settings.read().home, provider)
+    removed = forget_secret(Settings.read().home, provider)
     anyio.run(_notify_gateway, provider)
     note = f"Removed from the {' and the '.join(removed)}." if removed else f"No key of {provider} was kept."
     console.result({"provider": provider, "removed_from": list(removed)}, as_json, note)

@@ -24,7 +24,7 @@ from cellwright.errors import CellwrightError
 from cellwright.models.calls import Choice, Request, TokenUsage
 from cellwright.models.config.catalogue import ProbeResult, traits_of
 from cellwright.models.config.configuration import Configuration, Endpoint, Kind, read_configuration
-from cellwright.models.config.keys import Key, KeyRing, file_stamp
+from cellwright.models.config.keys import KeyRing
 from cellwright.models.config.names import ModelName
 from cellwright.models.money.prices import Prices
 from cellwright.models.providers.providers import Providers
@@ -33,6 +33,7 @@ from cellwright.models.routing.fallback import AnswerStream
 from cellwright.models.routing.route import Candidate
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.money import Price
+from cellwright.secrets import FoundSecret, file_stamp
 
 Mask = Callable[[str], str]
 
@@ -142,7 +143,7 @@ class ModelRegistry:
         """The endpoints whose key is there."""
         return await self._with_key(self.configuration().endpoints)
 
-    async def key_of(self, endpoint: str) -> Key | None:
+    async def key_of(self, endpoint: str) -> FoundSecret | None:
         """One endpoint's key and where it is from; None where none is needed."""
         known = self.configuration().endpoints.get(endpoint)
         if known is None or known.key == "none":

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from cellwright.errors import UserError
-from cellwright.models.config.keys import write_private
 from cellwright.policy.budgets import Limit
 from cellwright.policy.rule_file import RuleText, read_rules
+from cellwright.secrets import write_private
 
 
 def standing_limits(home: Path, team_rules: Path | None) -> tuple[Limit, ...]:

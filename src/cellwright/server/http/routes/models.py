@@ -12,8 +12,8 @@ from cellwright.errors import UserError
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.config import keys
 from cellwright.models.config.configuration import configuration_at
-from cellwright.models.config.keys import Store
 from cellwright.models.config.names import TIERS
+from cellwright.secrets import SecretPlace, forget_secret
 from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiRouter, Resources, open_models
@@ -76,14 +76,14 @@ class KeptKey(ResponseModel):
     """Where a key is kept now."""
 
     provider: str
-    kept_in: Store
+    kept_in: SecretPlace
 
 
 class RemovedKey(ResponseModel):
     """Where a key was kept."""
 
     provider: str
-    removed_from: list[Store]
+    removed_from: list[SecretPlace]
 
 
 @router.get("/models")
@@ -118,7 +118,7 @@ async def remove_key(_: Admin, resources: Resources, provider: ProviderName) -> 
     """Forget a provider's API key."""
     async with open_models(resources) as models:
         await _check_provider(models, provider)
-        removed = await anyio.to_thread.run_sync(keys.remove_key, resources.settings.home, provider)
+        removed = await anyio.to_thread.run_sync(forget_secret, resources.settings.home, provider)
         await models.keys_changed(forget=[provider])
     return RemovedKey(provider=provider, removed_from=[*removed])
 

@@ -1,0 +1,224 @@
+"""SQL before it is sent: exactly one statement, read with sqlglot. What only reads may pass; what changes data is told
+as a write, for a person to decide; what parsers understand differently is refused. Pure.
+
+It is the first of three walls: the server's own settings, and functions by the server's catalogue, come behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import sqlglot
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+
+Dialect = Literal[
+    "postgres", "redshift", "mysql", "duckdb", "sqlite", "clickhouse", "snowflake", "bigquery", "databricks", "trino"
+]
+Access = Literal["read", "write"]
+MAX_CHARACTERS: Final = 100_000
+_INVISIBLE: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+_HINTS: Final = ("/*!", "/*M!", "/*+")
+_PREFIXED: Final = re.compile(r"(?<![\w$])(?:(?:E|U&)['\"]|_\w+\s*')", re.IGNORECASE)
+_DOLLAR: Final = re.compile(r"\$(?!\d)")
+_EXPLAIN: Final = re.compile(r"explain\b(?:\s*\(\s*format\s+\w+\s*\)|\s+format\s*=\s*\w+)?\s+", re.IGNORECASE)
+_PATH_LIKE: Final = re.compile(
+    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|parquet|xlsx|txt|db|duckdb|arrow)\b", re.IGNORECASE
+)
+_HASH_COMMENTS: Final = frozenset({"mysql", "bigquery"})
+_READS_FILES: Final = frozenset({"duckdb", "clickhouse"})
+
+_WRITES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)
+_REFUSED: Final = (
+    exp.Command, exp.Copy, exp.Into, exp.Lock, exp.Set, exp.Pragma, exp.Attach, exp.Detach, exp.Use, exp.Transaction,
+    exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Grant, exp.Analyze, exp.Summarize, exp.Cache, exp.Uncache,
+    exp.Refresh, exp.Comment, exp.Export, exp.Install,
+)  # fmt: skip
+
+_EVERYWHERE: Final = r"sleep|load_extension|writefile|readfile|getenv|load_file"
+_FUNCTIONS: Final[dict[str, str]] = {
+    "postgres": (
+        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|table_size|relation_size|total_relation_size|database_size)\w+"
+        r"|lo_\w+|loread|lowrite|dblink\w*|set_config|current_setting|\w+_to_xml\w*|ts_stat|ts_rewrite|nextval|setval"
+        r"|txid_\w+|inet_(?:client|server)_\w+|currval|lastval|crosstab\w*"
+    ),
+    "mysql": (
+        r"benchmark|get_lock|release_\w*lock\w*|is_(?:free|used)_lock|master_\w+|source_pos_wait|wait_for_\w+|sys_\w+"
+        r"|set_user_var|last_insert_id|nextval|setval|lastval|kill|extractvalue|updatexml"
+    ),
+    "duckdb": (
+        r"read_\w+|glob|parquet_\w+|sniff_csv|query|query_table|duckdb_\w+|pragma_\w+|sqlite_\w+|postgres_\w+|mysql_\w+"
+        r"|iceberg_\w+|delta_\w+|st_read\w*|nextval|currval|which_secret|current_setting|checkpoint|force_checkpoint"
+        r"|arrow_scan\w*|pandas_scan|python_map|json_execute_serialized_sql"
+    ),
+    "sqlite": r"edit|fts3_tokenizer|sqlite_\w+|changes|total_changes|last_insert_rowid|randomblob|zeroblob",
+    "clickhouse": (
+        r"file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|hdfs\w*|azure\w*|executable|mysql|postgresql|mongodb|sqlite|jdbc"
+        r"|odbc|input|dictionary|dict\w+|merge|sleep\w*|getsetting|iceberg\w*|deltalake\w*|hudi\w*|redis|fuzz\w+"
+    ),
+}
+"""Functions that do more than compute, by dialect; those without an entry have the server's own word only."""
+_LIKE: Final[dict[str, str]] = {"redshift": "postgres"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlStatement:
+    """One statement that may be sent, as it is sent."""
+
+    text: str
+    access: Access
+    tables: tuple[str, ...]
+    """Qualified as they are written, sorted, each once; names of a WITH are none."""
+    functions: tuple[str, ...]
+    """Called in it, in small letters: the server's catalogue says what they may do."""
+    is_plan: bool = False
+    """Its plan is asked for, not its rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedSql:
+    """Why it is not sent, for whoever wrote it."""
+
+    why: str
+
+
+def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
+    """The one statement in this text, if it can be told what it does."""
+    text = text.strip()
+    if len(text) > MAX_CHARACTERS:
+        return RefusedSql(why=f"A statement has at most {MAX_CHARACTERS:,} characters; this one has {len(text):,}.")
+    plain = _without_literals(text, dialect)
+    if isinstance(plain, RefusedSql):
+        return plain
+    if why := _ambiguity(text, plain):
+        return RefusedSql(why=why)
+    explain = _EXPLAIN.match(text)
+    body = text[explain.end() :] if explain else text
+    try:
+        trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
+    except (SqlglotError, RecursionError) as problem:
+        return RefusedSql(why=f"It cannot be read as SQL: {_first_line(problem)}")
+    if len(trees) != 1:
+        return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
+    return _judged(trees[0], body, plain, dialect, prefix=explain.group() if explain else "")
+
+
+def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: str) -> SqlStatement | RefusedSql:
+    nodes = list(tree.walk())
+    if found := next((node for node in nodes if isinstance(node, _REFUSED)), None):
+        return RefusedSql(why=f"{_word(found)} is not something a query does.")
+    is_write = any(isinstance(node, _WRITES) for node in nodes)
+    if not is_write and not isinstance(tree, exp.Query | exp.Values | exp.Show | exp.Describe):
+        return RefusedSql(why=f"It is no query: it begins with {_word(tree)}.")
+    if is_write and prefix:
+        return RefusedSql(why="Only the plan of a query can be asked for.")
+    if tree.args.get("settings") or any(node.args.get("settings") for node in nodes):
+        return RefusedSql(why="Settings are not a query's to change.")
+    functions = _functions(nodes)
+    if denied := next((name for name in functions if _does_more(name, dialect)), None):
+        return RefusedSql(why=f"The function {denied} does more than compute.")
+    tables = _tables(tree, nodes)
+    if dialect in _READS_FILES and (path := next((name for name in tables if _PATH_LIKE.search(name)), None)):
+        return RefusedSql(why=f"{path!r} is a file or an address, not a table.")
+    has_comments = re.search(r"--|/\*", plain) is not None or (dialect in _HASH_COMMENTS and "#" in plain)
+    # What was written anew has no comment that a server could read otherwise; else an error's position fits.
+    sent = tree.sql(dialect=dialect, comments=False) if has_comments else body.rstrip().rstrip(";").rstrip()
+    return SqlStatement(
+        text=prefix + sent,
+        access="write" if is_write else "read",
+        tables=tables,
+        functions=functions,
+        is_plan=bool(prefix),
+    )
+
+
+# ── the text ──
+
+
+def _ambiguity(text: str, plain: str) -> str:
+    """What parsers understand differently; empty: nothing."""
+    if found := _INVISIBLE.search(text):
+        return f"It has an invisible character (U+{ord(found.group()):04X}); take it out."
+    if "\\" in text:
+        return "It has a backslash, which servers read differently; write it without (chr(92))."
+    if found := next((hint for hint in _HINTS if hint in plain), None):
+        return f"{found} is a comment that some servers run; take it out."
+    if found := _PREFIXED.search(plain):
+        return f"Texts with a prefix ({found.group().strip()}) are read differently by servers; write a plain one."
+    return "A $ is for parameters ($1) only." if _DOLLAR.search(plain) else ""
+
+
+def _without_literals(text: str, dialect: Dialect) -> str | RefusedSql:
+    """The text with everything inside quotes and comments taken out, their marks kept."""
+    out, at = list[str](), 0
+    while at < len(text):
+        mark = text[at]
+        if mark in "'\"`":
+            end = _end_of_quoted(text, at)
+            if end is None:
+                return RefusedSql(why=f"A {mark} is not closed.")
+            out.append(mark * 2)
+        elif text.startswith("--", at) or (mark == "#" and dialect in _HASH_COMMENTS):
+            end = text.find("\n", at)
+            end = len(text) if end == -1 else end
+            out.append("--" if mark == "-" else "#")
+        elif text.startswith("/*", at):
+            closing = text.find("*/", at + 2)
+            if closing == -1 or "/*" in text[at + 2 : closing]:
+                return RefusedSql(why="A comment is not closed, or has another in it.")
+            end = closing + 2
+            out.append(text[at : at + 4])
+        else:
+            end = at + 1
+            out.append(mark)
+        at = end
+    return "".join(out)
+
+
+def _end_of_quoted(text: str, at: int) -> int | None:
+    mark, end = text[at], at + 1
+    while (end := text.find(mark, end)) != -1:
+        if text[end + 1 : end + 2] != mark:
+            return end + 1
+        end += 2
+    return None
+
+
+# ── the tree ──
+
+
+def _functions(nodes: list[exp.Expr]) -> tuple[str, ...]:
+    """By all names they go by."""
+    names: list[str] = []
+    for node in nodes:
+        if isinstance(node, exp.Anonymous):
+            names.append(str(node.this if isinstance(node.this, str) else node.name))
+        elif isinstance(node, exp.Func):
+            names += node.sql_names()
+    return tuple(dict.fromkeys(name.strip('"`').casefold() for name in names))
+
+
+def _does_more(name: str, dialect: Dialect) -> bool:
+    denied = _FUNCTIONS.get(_LIKE.get(dialect, dialect), "")
+    return re.fullmatch(f"{_EVERYWHERE}|{denied}" if denied else _EVERYWHERE, name) is not None
+
+
+def _tables(tree: exp.Expr, nodes: list[exp.Expr]) -> tuple[str, ...]:
+    common = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    found = [node for node in nodes if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func)]
+    names = [".".join(part.name for part in table.parts) for table in found]
+    return tuple(sorted({name for name in names if name and name not in common}))
+
+
+def _word(node: exp.Expr) -> str:
+    if isinstance(node, exp.Command):
+        return str(node.this).upper()
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", type(node).__name__).upper()
+
+
+def _first_line(problem: Exception) -> str:
+    return re.sub(r"\x1b\[\d*m", "", str(problem)).partition("\n")[0][:200]
