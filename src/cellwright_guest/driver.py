@@ -39,7 +39,9 @@ from cellwright_guest import (
     answers,
     editor_state,
     functions,
+    host_calls,
     host_files,
+    host_wire,
     mutants,
     programs,
     report_wire,
@@ -91,6 +93,7 @@ class Driver:
             stdin=streams.NoStdin(),
         )
         self._kernel, self._context = new_kernel(outlets, self._own_commands)
+        self._host_calls = host_calls.HostCalls(self._host)
         self._pauses = cell_pauses.CellPauses(self._kernel, self._host, self._answer_in_pause)
         self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
         self._watch(is_watched=False)
@@ -115,6 +118,7 @@ class Driver:
         self._connection = connection
         self._host.open(connection)
         self._inbox = streams.FrameQueue(self._loop, connection)
+        self._host_calls.open(self._inbox)
         self._own_commands.wake = self._inbox.wake
         signal.signal(signal.SIGINT, handlers.construct_interrupt_handler())
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -167,6 +171,8 @@ class Driver:
                 case wire.Fork() as fork:
                     if self._fork(fork):
                         self._say_ready()
+                case host_wire.HostAnswer() as late:
+                    self._host_calls.drop(late)
                 case wire.GoOn():
                     pass
                 case wire.Farewell(pid=pid):
@@ -318,6 +324,7 @@ class Driver:
             process_fork.rebuild_loop(self._loop)
             self._host.open(self._connection)
             self._inbox = streams.FrameQueue(self._loop, self._connection)
+            self._host_calls.open(self._inbox)
             self._own_commands.wake = self._inbox.wake
             if self._reporter.captured is not None:
                 self._reporter.captured.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import select
 import socket
 import threading
 import time
@@ -314,6 +315,18 @@ class FrameQueue:
         while (frame := wire.take_frame(self._buffer)) is None:
             if not self._receive():
                 return None
+        return frame
+
+    def frame_or_interrupt(self) -> tuple[int, bytes] | None:
+        """The same, but an interrupt ends the wait, and no frame is lost by it."""
+        while (frame := wire.take_frame(self._buffer)) is None:
+            ready = select.poll()
+            ready.register(self._connection, select.POLLIN)
+            ready.poll()
+            # What was received must be in the buffer before anything is raised.
+            with SigintHandler.defer():
+                if not self._receive():
+                    return None
         return frame
 
     def put_back(self, frames: Iterable[tuple[int, bytes]]) -> None:

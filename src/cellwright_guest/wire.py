@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from cellwright_guest import answer_wire, report_wire, transfer_wire
+from cellwright_guest import answer_wire, host_wire, report_wire, transfer_wire
 from cellwright_guest.report_wire import CellError, CellReport, FunctionSpec, HazardFacts, Value, Variable
 
 TYPED: Final = 0
@@ -160,7 +160,7 @@ Running = Bind | Apply | GoOn | SetUi | Watch
 _Asked = Look | RunProgram | ListFunctions | CallFunction | TakeValues | AddFiles | report_wire.AskFacts
 SideQuestion = _Asked | answer_wire.AnswerRequest
 """Questions that run no cells."""
-FromHost = transfer_wire.TransferRequest | Running | SideQuestion | Survey | Fork | Farewell
+FromHost = transfer_wire.TransferRequest | Running | SideQuestion | Survey | Fork | Farewell | host_wire.HostAnswer
 
 
 # ── guest → host ──
@@ -307,7 +307,9 @@ SideAnswer = (
     | _ForkAnswer
 )
 """Answers to questions that run no cells."""
-FromGuest = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer
+Told = Ready | BeforeCell | CellStarted | Console | Progress | CellFinished | Finished | CommandDone | SideAnswer
+"""What a kernel says of itself and its cells."""
+FromGuest = Told | host_wire.FromCell
 
 _encoder = msgspec.msgpack.Encoder()
 

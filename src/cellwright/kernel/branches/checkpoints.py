@@ -305,7 +305,7 @@ class CheckpointPauses:
         budget = self._checkpoints.budget
         return budget.apart_ms if call.terms.revision and budget.cells else None
 
-    def hear(self, call: Call, kernel: Kernel, message: wire.FromGuest) -> None:
+    def hear(self, call: Call, kernel: Kernel, message: wire.Told) -> None:
         """A message of the kernel about a call: what is about to run is noted, and a pause is used."""
         match message:
             case wire.CellStarted(cell=cell) if call.terms.revision:

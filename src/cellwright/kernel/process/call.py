@@ -159,7 +159,7 @@ class Call:
 
     # ── what the notebook hears and hands over ──
 
-    def hear(self, message: wire.FromGuest) -> None:
+    def hear(self, message: wire.Told) -> None:
         """Take one message of the kernel."""
         self._has_heard = True
         match message:

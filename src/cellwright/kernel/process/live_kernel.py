@@ -9,6 +9,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,11 +20,14 @@ import anyio.to_thread
 from cellwright.errors import Unavailable
 from cellwright.ids import CellId
 from cellwright.kernel.observation import KernelEnd, StateOwner
-from cellwright.kernel.process.kernel import Deliver, Kernel
+from cellwright.kernel.process.host_calls import HostCallServer
+from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.link import MarimoNotification
 from cellwright.kernel.process.provisioner import KernelProvisioner
 from cellwright.kernel.process.run_request import cells_that_ran
 from cellwright.notebook.document import Cell
 from cellwright.sandbox.host.file_changes import FileChange, KeepReport, UnkeptChanges
+from cellwright_guest import host_wire, wire
 
 if TYPE_CHECKING:
     from cellwright.sandbox.egress import Egress
@@ -40,7 +44,7 @@ class LiveKernel:
         provisioner: KernelProvisioner,
         tasks: anyio.abc.TaskGroup,
         *,
-        deliver: Deliver,
+        deliver: Callable[[wire.Told | MarimoNotification], Awaitable[None]],
         on_end: Callable[[KernelEnd], None],
     ) -> None:
         self._owner = owner
@@ -50,6 +54,7 @@ class LiveKernel:
         self._on_end = on_end
         self.on_kernel: Callable[[Kernel], Awaitable[None]] = lambda kernel: anyio.lowlevel.checkpoint()
         """Awaited with each kernel that takes the place of another, before anything is asked of it."""
+        self._host_calls = HostCallServer(provisioner.options.host_services, tasks)
         self._requests = 0
         self.slot = anyio.Lock()
         """Held by whoever speaks with the kernel."""
@@ -98,7 +103,7 @@ class LiveKernel:
         """Listen to a kernel from now on: it is this notebook's."""
         self.kernel, self.over = kernel, anyio.Event()
         self._hear(kernel)
-        self.tasks.start_soon(_listen, kernel, self.over)
+        self.tasks.start_soon(self._listen, kernel, self.over)
 
     def take_over(self, kernel: Kernel, known: Mapping[CellId, Cell]) -> None:
         """Go on with a kernel that has these cells."""
@@ -120,8 +125,17 @@ class LiveKernel:
                 live._hear(live.kernel)
 
     def _hear(self, kernel: Kernel) -> None:
-        kernel.deliver = self._deliver
+        kernel.deliver = partial(self._take, kernel)
         kernel.on_end = lambda end: self._on_end(end) if kernel is self.kernel else None
+
+    async def _take(self, kernel: Kernel, message: wire.FromGuest | MarimoNotification) -> None:
+        match message:
+            case host_wire.HostCall():
+                self._host_calls.take(kernel, message)
+            case host_wire.HostCancel(call=number):
+                self._host_calls.cancel(kernel, number)
+            case _:
+                await self._deliver(message)
 
     async def retire(self, *, is_kept: bool = True) -> None:
         """End it, and keep or drop the files it changed: as was agreed, or in any case drop them."""
@@ -148,6 +162,14 @@ class LiveKernel:
                     if kernel is not first:
                         closing.push_async_callback(kernel.end_process)
 
+    async def _listen(self, kernel: Kernel, over: anyio.Event) -> None:
+        try:
+            end = await kernel.listen()
+        finally:
+            over.set()
+            self._host_calls.end(kernel)
+        kernel.on_end(end)
+
     async def changed_files(self) -> tuple[FileChange, ...]:
         """Files of the project that its code made, changed or removed so far."""
         return await self.kernel.changes() if self.kernel is not None else ()
@@ -155,14 +177,6 @@ class LiveKernel:
     async def distributions(self) -> dict[str, str]:
         """The packages it has, name → version."""
         return self.joined | await anyio.to_thread.run_sync(self.provisioner.distributions)
-
-
-async def _listen(kernel: Kernel, over: anyio.Event) -> None:
-    try:
-        end = await kernel.listen()
-    finally:
-        over.set()
-    kernel.on_end(end)
 
 
 async def _let_out(egress: Egress, outlet: socket.socket, over: anyio.Event) -> None:

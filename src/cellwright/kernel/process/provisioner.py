@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from cellwright.kernel.environments.additions import distributions_in
 from cellwright.kernel.environments.interpreters import Pythons
 from cellwright.kernel.environments.lookup import Environment, UvSettings, environment_for, is_satisfied_by_ours
 from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.process.host_calls import HostService
 from cellwright.kernel.process.kernel import Kernel
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.process.zygote_process import package_paths
@@ -61,6 +62,8 @@ class KernelOptions:
     """Who decides about more changed files than the limits let pass; None: they are not kept."""
     egress: Egress | None = None
     """Which hosts the notebook may reach; None: there is no network."""
+    host_services: Mapping[str, HostService] = field(default_factory=dict[str, HostService])
+    """What its running cells may ask of the host, by name."""
 
 
 class KernelProvisioner:

@@ -133,7 +133,7 @@ class CallRunner:
 
     # ── what the kernel says ──
 
-    def hear(self, message: wire.FromGuest) -> None:
+    def hear(self, message: wire.Told) -> None:
         """Take a message about a call, or about what the notebook does by itself."""
         if isinstance(message, wire.Ready):
             return

@@ -313,7 +313,7 @@ class OpenNotebook:
 
     # ── what the kernel says ──
 
-    async def _deliver(self, message: wire.FromGuest | MarimoNotification) -> None:
+    async def _deliver(self, message: wire.Told | MarimoNotification) -> None:
         if isinstance(message, MarimoNotification):
             self._editor.notify(message.body)
             return

@@ -1,0 +1,110 @@
+"""A running cell asks the host for something and waits: interrupted like any other code, and never from a thread.
+
+A fork in a pause or between cells knows nothing of it: no call is open then, and the next goes over its own socket.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+
+import msgspec
+from marimo._utils.signals import SigintHandler
+
+from cellwright_guest import host_wire, wire
+from cellwright_guest.streams import FrameQueue, HostSocket
+
+
+class HostCallFailed(Exception):
+    """The host did not do it; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReply:
+    """What the host answered."""
+
+    body: bytes
+    descriptors: tuple[int, ...] = ()
+    """Open files, now the asker's to close."""
+
+
+class HostCalls:
+    """The way of one kernel's cells to its host."""
+
+    def __init__(self, host: HostSocket) -> None:
+        self._host = host
+        self._inbox: FrameQueue | None = None
+        self._number = 0
+
+    def open(self, inbox: FrameQueue) -> None:
+        """Answers arrive here from now on."""
+        self._inbox = inbox
+        _calls[:] = [self]
+
+    def ask(self, service: str, body: bytes) -> HostReply:
+        """Ask and wait. Raises `HostCallFailed`, or what interrupts a cell."""
+        inbox = self._inbox
+        if inbox is None or not self._host.is_ours:
+            raise HostCallFailed("Another process cannot ask the host: ask in the cell, and hand the result over.")
+        if threading.current_thread() is not threading.main_thread():
+            raise HostCallFailed("A thread cannot ask the host: ask in the cell itself, and hand the result over.")
+        if len(body) > host_wire.MAX_CALL_BYTES:
+            raise HostCallFailed(f"Too much to ask at once: {len(body):,} bytes of {host_wire.MAX_CALL_BYTES:,}.")
+        self._number += 1
+        number, later, taken = self._number, list[tuple[int, bytes]](), list[int]()
+        self._host.send(host_wire.HostCall(call=number, service=service, body=body))
+        try:
+            answer = self._wait(number, inbox, later, taken)
+        except BaseException:
+            # Interrupted, maybe just as the answer came.
+            for descriptor in taken:
+                os.close(descriptor)
+            self._host.send(host_wire.HostCancel(call=number))
+            raise
+        finally:
+            # An editor's, say: they wait for the end of the cell, as they would have without the call.
+            inbox.put_back(later)
+        if answer.error:
+            raise HostCallFailed(answer.error)
+        return HostReply(body=answer.body, descriptors=tuple(taken))
+
+    def drop(self, answer: host_wire.HostAnswer) -> None:
+        """An answer that nobody waits for any more."""
+        if self._inbox is not None:
+            _close(self._inbox, answer)
+
+    def _wait(
+        self, number: int, inbox: FrameQueue, later: list[tuple[int, bytes]], taken: list[int]
+    ) -> host_wire.HostAnswer:
+        while (frame := inbox.frame_or_interrupt()) is not None:
+            channel, body = frame
+            message = _decoder.decode(body) if channel == wire.TYPED else None
+            match message:
+                case host_wire.HostAnswer(call=answered) if answered == number:
+                    with SigintHandler.defer():
+                        taken += [inbox.descriptors.pop(0) for _ in range(message.descriptors)]
+                    return message
+                case host_wire.HostAnswer():
+                    with SigintHandler.defer():
+                        _close(inbox, message)
+                case _:
+                    later.append(frame)
+        os._exit(0)
+
+
+def ask_host(service: str, body: bytes) -> HostReply:
+    """What the host answers to a running cell. Raises `HostCallFailed`."""
+    if not _calls:
+        raise HostCallFailed("There is no host to ask.")
+    return _calls[0].ask(service, body)
+
+
+def _close(inbox: FrameQueue, answer: host_wire.HostAnswer) -> None:
+    for _ in range(answer.descriptors):
+        os.close(inbox.descriptors.pop(0))
+
+
+_calls: list[HostCalls] = []
+"""That of this kernel, once it is bound."""
+_decoder = msgspec.msgpack.Decoder(wire.FromHost)
