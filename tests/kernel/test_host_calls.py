@@ -54,6 +54,7 @@ class Services:
             await anyio.sleep_forever()
         finally:
             self.cancelled.set()
+        return ServiceAnswer()
 
     async def refuse(self, body: bytes) -> ServiceAnswer:
         raise RefusedByPolicy("That table is nobody's to read.", hint="Ask its owner.")
