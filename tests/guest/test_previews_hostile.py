@@ -17,6 +17,12 @@ class Loops:
             pass
 
 
+class Waits:
+    def __repr__(self) -> str:
+        time.sleep(0.2)
+        return "patient"
+
+
 class Swallows:
     def __repr__(self) -> str:
         while True:
@@ -116,8 +122,13 @@ def test_a_hostile_value_inside_another_is_named() -> None:
 
 
 def test_a_value_that_never_ends_is_said_to() -> None:
-    assert "took longer than" in preview("x", Loops()).text
-    assert "took longer than" in preview("x", {"a": Swallows()}).text
+    texts = [preview("x", Loops()).text, preview("x", {"a": Swallows()}).text]
+    assert ["took too long" in text for text in texts] == [True, True]
+
+
+def test_a_value_that_waits_for_a_busy_machine_is_shown_all_the_same() -> None:
+    [shown] = preview_all([("x", Waits())], seconds=2.0, each_seconds=0.1)
+    assert shown.text == "patient"
 
 
 def test_when_the_time_is_used_up_the_rest_is_named_only() -> None:

@@ -88,7 +88,7 @@ def limited_preview(name: str, value: object, room: int, limit: TimeLimit, drawn
         limit.deadline = NEVER
     except TimeUp:
         limit.deadline = NEVER
-        text = text or f"<{type_name}: looking at it took longer than {EACH_SECONDS} s>"
+        text = text or f"<{type_name}: looking at it took too long>"
     except BaseException as error:  # noqa: BLE001  # a library or the value itself may raise anything
         limit.deadline = NEVER
         text = text or f"<{type_name}: looking at it raised {identity.qualified_name(type(error))}>"

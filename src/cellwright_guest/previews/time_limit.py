@@ -15,13 +15,15 @@ import io
 import signal
 import sys
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, thread_time
 from types import FrameType, TracebackType
 from typing import Any, Final, Literal, TypeVar
 
 _TICK_SECONDS: Final = 0.02
 _FLOOD_SECONDS: Final = 0.000_02
 _ATTEMPTS: Final = 20_000
+_WAITING_TIMES: Final = 3
+"""So much longer may a value take by the clock than by its own work: on a busy machine it waits for others."""
 NEVER: Final = float("inf")
 
 T = TypeVar("T")
@@ -43,7 +45,7 @@ class Discard(io.TextIOBase):
 
 
 class TimeLimit:
-    """While entered: each `start`ed value may take `each_seconds`, all together `seconds`; prints are discarded.
+    """While entered: each `start`ed value may work for `each_seconds`, all may take `seconds`; prints are discarded.
 
     A value is done when `deadline` is set to `NEVER`. In an `except` clause that must be the first statement, and
     must not be a call: Python looks for signals when it calls, so a call could be met by one more `TimeUp`.
@@ -56,6 +58,7 @@ class TimeLimit:
         self._seconds = seconds
         self._each_seconds = each_seconds
         self.deadline = NEVER
+        self._worked = 0.0
         self._attempts = 0
         self._floods = False
         self._is_armed = False
@@ -94,7 +97,8 @@ class TimeLimit:
         if now >= end:
             return False
         self._attempts = 0
-        self.deadline = min(now + self._each_seconds, end)
+        self._worked = thread_time() + self._each_seconds
+        self.deadline = min(now + self._each_seconds * _WAITING_TIMES, end)
         return True
 
     def _disarm(self) -> None:
@@ -110,7 +114,8 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, max(left - passed, 1e-6), interval)
 
     def _on_tick(self, number: int, frame: FrameType | None) -> None:
-        if monotonic() < self.deadline or self._attempts > _ATTEMPTS:
+        is_late = self.deadline != NEVER and (thread_time() >= self._worked or monotonic() >= self.deadline)
+        if not is_late or self._attempts > _ATTEMPTS:
             if self._floods:
                 self._floods = False
                 signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
