@@ -146,15 +146,15 @@ def test_the_table_counts_by_kind_and_says_what_failed(task: Task, tmp_path: Pat
     none = result_of(task, "two", nothing("failed", "no data", seconds=1))
     lines = table([right, wrong, none]).splitlines()
     assert [" ".join(line.split()) for line in lines[1:4]] == [
-        "doubled_rows one yes 2.0 0 $0.0015 – – – –",
-        "doubled_rows two no 3.0 0 unknown – – – – each booking counted once; their nights counted once",
-        "doubled_rows two no 1.0 0 $0.0000 – – – – each booking counted once; their nights counted once",
+        "doubled_rows one yes 2.0 0 $0.0015 – – – – – –",
+        "doubled_rows two no 3.0 0 unknown – – – – – – each booking counted once; their nights counted once",
+        "doubled_rows two no 1.0 0 $0.0000 – – – – – – each booking counted once; their nights counted once",
     ]
     assert [" ".join(line.split()) for line in lines[6:]] == [
-        "cleaning one 1 of 1 2.0 0 $0.0015 – – – –",
-        "all one 1 of 1 2.0 0 $0.0015 – – – –",
-        "cleaning two 0 of 2 4.0 0 unknown – – – –",
-        "all two 0 of 2 4.0 0 unknown – – – –",
+        "cleaning one 1 of 1 2.0 0 $0.0015 – – – – – –",
+        "all one 1 of 1 2.0 0 $0.0015 – – – – – –",
+        "cleaning two 0 of 2 4.0 0 unknown – – – – – –",
+        "all two 0 of 2 4.0 0 unknown – – – – – –",
     ]
     kept: Any = json.loads(json.dumps(right.as_json()))
     assert kept["has_passed"] is True
