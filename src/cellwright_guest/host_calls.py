@@ -53,8 +53,9 @@ class HostCalls:
             raise HostCallFailed(f"Too much to ask at once: {len(body):,} bytes of {host_wire.MAX_CALL_BYTES:,}.")
         self._number += 1
         number, later, taken = self._number, list[tuple[int, bytes]](), list[int]()
-        self._host.send(host_wire.HostCall(call=number, service=service, body=body))
         try:
+            # An interrupt that comes while this is written is raised once it is out: then it must be taken back, too.
+            self._host.send(host_wire.HostCall(call=number, service=service, body=body))
             answer = self._wait(number, inbox, later, taken)
         except BaseException:
             # Interrupted, maybe just as the answer came.
