@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,6 +76,7 @@ HOSTILE: dict[Dialect, tuple[str, ...]] = {
         "select E'a'",
     ),
     "mysql": (
+        "select 1--1",
         "select /*!50000 load_file('/etc/passwd') */",
         "/*!50000 delete from t */",
         "select 1 /*M! ; drop table t */",
@@ -198,4 +200,4 @@ def test_any_text_is_a_statement_or_a_reason(text: str, dialect: Dialect) -> Non
 @given(st.lists(st.sampled_from(["select", "(", "'", '"', "--", "/*", "*/", ";", "drop table t", "1", "\n", "a"])))
 def test_no_second_statement_is_ever_sent(parts: list[str]) -> None:
     read = read_statement(" ".join(parts), "postgres")
-    assert isinstance(read, RefusedSql) or ";" not in read.text.replace("''", "").split("'")[0]
+    assert isinstance(read, RefusedSql) or len(sqlglot.parse(read.text, dialect="postgres")) == 1
