@@ -164,9 +164,7 @@ def _without_literals(text: str, dialect: Dialect) -> str | RefusedSql:
             out.append(mark * 2)
         elif text.startswith("--", at) or (mark == "#" and dialect in _HASH_COMMENTS):
             if dialect == "mysql" and mark == "-" and not text[at + 2 : at + 3].isspace() and at + 2 < len(text):
-                return RefusedSql(
-                    why="To MySQL -- without a blank is no comment; put a blank there."
-                )
+                return RefusedSql(why="To MySQL -- without a blank is no comment; put a blank there.")
             end = text.find("\n", at)
             end = len(text) if end == -1 else end
             out.append("--" if mark == "-" else "#")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cellwright_guest import report_wire
 from cellwright_guest.previews import columns, figures, identity, plain, tables, things
 from cellwright_guest.previews.plain import bounded, one_line, room_of
-from cellwright_guest.previews.time_limit import NEVER, TimeLimit, TimeUp
+from cellwright_guest.previews.time_limit import NEVER, WAITING_TIMES, TimeLimit, TimeUp
 
 EACH_SECONDS: Final = 0.5
 """Timeout of one value; the rest of the batch does not wait longer for it."""
@@ -34,7 +34,7 @@ _COUNTED: Final = frozenset({list, tuple, set, frozenset, dict})
 
 def preview(name: str, value: object, *, tokens: int = 200, seconds: float = EACH_SECONDS) -> report_wire.Variable:
     """One value: never raises, never longer than `tokens`, costs the same for 10 MB and 1 GB."""
-    return preview_all([(name, value)], tokens_each=tokens, seconds=seconds, each_seconds=seconds)[0]
+    return preview_all([(name, value)], tokens_each=tokens, seconds=seconds * WAITING_TIMES, each_seconds=seconds)[0]
 
 
 def preview_all(

@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, TypeVar
 _TICK_SECONDS: Final = 0.02
 _FLOOD_SECONDS: Final = 0.000_02
 _ATTEMPTS: Final = 20_000
-_WAITING_TIMES: Final = 3
+WAITING_TIMES: Final = 3
 """So much longer may a value take by the clock than by its own work: on a busy machine it waits for others."""
 NEVER: Final = float("inf")
 
@@ -98,7 +98,7 @@ class TimeLimit:
             return False
         self._attempts = 0
         self._worked = thread_time() + self._each_seconds
-        self.deadline = min(now + self._each_seconds * _WAITING_TIMES, end)
+        self.deadline = min(now + self._each_seconds * WAITING_TIMES, end)
         return True
 
     def _disarm(self) -> None:
