@@ -58,6 +58,10 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "replace_journal": "Replace it with --replace.",
     "start_daemon": "`cellwright serve --detach` starts one.",
     "stop_daemon": lambda given: f"`cellwright serve stop{' --kill' if given['how'] == 'kill' else ''}` ends it.",
+    "add_connection": "`cellwright data connect {name} --kind postgres` adds one; `--help` says what it takes.",
+    "set_connection_secret": "`cellwright data connect {name}` asks for the secret again.",
+    "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
+    "stop_broker": "`cellwright data stop` ends it.",
     "stop_gateway": "`cellwright gateway stop` ends it.",
     "open_web": "`cellwright serve` opens it.",
     "serve_with_tls": "Give --tls-cert and --tls-key; or --behind-proxy https://… if a proxy in front of it speaks "
