@@ -25,7 +25,7 @@ from cellwright.models.client.gateway_process import connect_or_start, gateway_a
 from cellwright.models.client.protocol import SubmitCall, pack_request
 from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.gateway import Server
-from cellwright.models.gateway.in_flight import IdleTimer
+from cellwright.idle import IdleTimer
 from cellwright.models.gateway.openai_access import standing_limits
 from cellwright.policy.budgets import Limit
 from cellwright.testing import Fault, Say, Tokens
