@@ -16,19 +16,26 @@ from typing import Any, Final
 import anyio.to_thread
 
 from cellwright.data.broker_client import BrokerClient
-from cellwright.data.connections import connections_at
+from cellwright.data.catalogue import Catalogue
+from cellwright.data.connections import connections_at, find_connection
 from cellwright.data.messages import (
     Asker,
     CostlyQuery,
+    MakeWrite,
     QueryResult,
     ReadSchema,
+    RehearsedWrite,
+    RehearseWrite,
     RunQuery,
+    WriteOutcome,
     read_broker_request,
 )
 from cellwright.data.result_cache import ResultCache
+from cellwright.data.statements import Dialect
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.framing import BadFrame
 from cellwright.kernel.process.host_calls import HostService, ServiceAnswer
+from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.actions import Action, QueryConnection
 from cellwright.secrets import file_stamp, secrets_stamp
 
@@ -60,7 +67,11 @@ class NotebookConnections:
     """None: every query is asked anew."""
     queried: list[QueriedResult] = field(default_factory=list[QueriedResult])
     """What was asked of servers, in order, where it is kept for a proof."""
-    _granted: set[str] = field(default_factory=set[str])
+    named: tuple[str, ...] = ()
+    """Connections that a person named for the work: they may be read."""
+    kept: Path | None = None
+    """Where what was granted outlasts the process."""
+    _granted: list[str] = field(default_factory=list[str])
 
     @property
     def services(self) -> dict[str, HostService]:
@@ -69,8 +80,16 @@ class NotebookConnections:
 
     async def grant(self, action: Action) -> None:
         """From now on the notebook's code may read this connection; other actions change nothing here."""
-        if isinstance(action, QueryConnection) and action.access == "read":
-            self._granted.add(action.connection)
+        if not isinstance(action, QueryConnection) or action.access != "read" or action.connection in self._granted:
+            return
+        self._granted.append(action.connection)
+        if self.kept is not None:
+            await anyio.to_thread.run_sync(_write_granted, self.kept, self._granted)
+
+    async def restore(self) -> None:
+        """Grant again what was granted before this process."""
+        if self.kept is not None:
+            self._granted = await anyio.to_thread.run_sync(_read_granted, self.kept)
 
     async def serve(self, body: bytes) -> ServiceAnswer:
         """Answer a cell. What it says is a stranger's."""
@@ -97,7 +116,7 @@ class NotebookConnections:
         known = self.cache.find(key) if self.cache is not None and not asked.fresh else None
         if known is not None:
             return known
-        found = await self.client.query(asked)
+        found = await self.client.query(replace(asked, asker=self.asker))
         if isinstance(found, CostlyQuery):
             raise RefusedByPolicy(costly_words(found), hint="Ask for less; a person can let the connection read more.")
         self.queried.append(
@@ -119,9 +138,28 @@ class NotebookConnections:
         del plain["descriptor"]
         return ServiceAnswer(body=json.dumps(plain | {"descriptors": 1}).encode(), descriptors=(found.descriptor,))
 
+    async def schema(self, asked: ReadSchema) -> Catalogue:
+        """What a connection shows, for a tool or a prompt."""
+        self._check(asked.connection, "")
+        return await self.client.schema(asked)
+
+    async def dialect(self, connection: str) -> Dialect:
+        """What its statements are written in."""
+        return (await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)).dialect
+
+    async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
+        """What a write would change."""
+        return await self.client.rehearse(replace(asked, asker=self.asker))
+
+    async def write(self, asked: MakeWrite) -> WriteOutcome:
+        """Make a change that a person agreed to; nothing that was read before counts any more."""
+        if self.cache is not None:
+            self.cache.clear()
+        return await self.client.write(replace(asked, asker=self.asker))
+
     def _check(self, name: str, statement: str) -> None:
         wanted = QueryConnection(connection=name, access="read", statement=statement)
-        if name not in self._granted and not self.may_query(wanted):
+        if name not in (*self.named, *self._granted) and not self.may_query(wanted):
             raise RefusedByPolicy(
                 f"The connection {name[:80]!r} {NOT_APPROVED}.", hint="Leave is asked for if somebody is there."
             )
@@ -129,8 +167,20 @@ class NotebookConnections:
     async def _key(self, asked: RunQuery) -> Hashable:
         """Another one for whatever could make the answer another."""
         settings = await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, asked.connection)
-        limits = (asked.rows, asked.megabytes, asked.seconds)
+        limits = (asked.rows, asked.megabytes, asked.seconds, asked.form)
         return (asked.connection, settings, asked.statement.strip(), asked.parameters, limits)
+
+
+def _read_granted(kept: Path) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(kept.read_text())]
+    except FileNotFoundError:
+        return []
+
+
+def _write_granted(kept: Path, names: list[str]) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(kept, json.dumps(names).encode())
 
 
 def _settings_stamp(home: Path, name: str) -> Hashable:
@@ -166,14 +216,23 @@ async def open_notebook_connections(
     project: Path,
     person: str = "",
     run: str = "",
+    named: tuple[str, ...] = (),
     may_query: MayQuery = lambda _: True,
+    kept: Path | None = None,
     is_cached: bool = True,
 ) -> AsyncGenerator[NotebookConnections]:
-    """Connections for one open notebook; what is kept of results goes when it closes."""
+    """Connections for one open notebook; what is kept of results goes when it closes.
+
+    What people grant outlasts the process in `kept`. Without a cache every query is asked anew: for a proof.
+    """
     asker = Asker(person=person, run=run, notebook=str(notebook), project=str(project))
     cache = ResultCache() if is_cached else None
+    connections = NotebookConnections(
+        client=client, asker=asker, may_query=may_query, cache=cache, named=named, kept=kept
+    )
+    await connections.restore()
     try:
-        yield NotebookConnections(client=client, asker=asker, may_query=may_query, cache=cache)
+        yield connections
     finally:
         if cache is not None:
             cache.clear()

@@ -298,6 +298,7 @@ class _RunHost:
             settings=settings,
             files=await run_files(goal),
             named=await anyio.to_thread.run_sync(goal_data, goal),
+            connections=goal.connections,
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,

@@ -107,6 +107,12 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
     return _judged(trees[0], body, plain, dialect, prefix=explain.group() if explain else "")
 
 
+def first_rows(schema: str, table: str, rows: int, dialect: Dialect) -> str:
+    """A statement for a few rows of a table, whatever it is called."""
+    source = exp.table_(table, db=schema or None, quoted=True)
+    return exp.select("*").from_(source).limit(rows).sql(dialect=dialect)
+
+
 def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: str) -> SqlStatement | RefusedSql:
     nodes = list(tree.walk())
     if found := next((node for node in nodes if isinstance(node, _REFUSED)), None):

@@ -63,6 +63,10 @@ def run(
         list[str] | None,
         typer.Option("--data", metavar="PATH", help="A file or folder it may read. Repeatable; NAME=PATH renames."),
     ] = None,
+    connection: Annotated[
+        list[str] | None,
+        typer.Option("--connection", metavar="NAME", help="A database it may read: see `cellwright data`. Repeatable."),
+    ] = None,
     notebook: Annotated[
         Path | None,
         typer.Option("--notebook", metavar="FILE", help="Extend this notebook, or make it; default: a new one here."),
@@ -111,6 +115,7 @@ def run(
     typed = GoalRequest(
         words=words_here(goal, has_data=bool(data)),
         data=data or (),
+        connections=connection or (),
         notebook=notebook,
         models=model or (),
         budget=budget,
