@@ -53,9 +53,11 @@ async def open_from_scratch(
         may_query=lambda _: False,
         kept=run_folder(settings, run) / CONNECTIONS_FILE,
     )
-    async with connections as allowed:
-        async with _opened(run, goal, settings=settings, pool=pool, connections=allowed) as editor:
-            yield editor
+    async with (
+        connections as allowed,
+        _opened(run, goal, settings=settings, pool=pool, connections=allowed) as editor,
+    ):
+        yield editor
 
 
 @asynccontextmanager

@@ -66,7 +66,7 @@ async def verify_notebook(
     leave = connections or ConnectionLeave(is_everything=True)
     asking = open_notebook_connections(
         BrokerClient(launch=settings.broker_launch()),
-        notebook=path.resolve(),
+        notebook=file.path,
         project=options.project,
         named=leave.named,
         may_query=lambda _: leave.is_everything,
