@@ -113,7 +113,7 @@ async def verify(
     """Run a notebook twice in fresh kernels, compare, check, look for leaks; a proof if all is well.
 
     `seconds` bounds each run. Warnings of marimo's linter fail only when `is_strict`. `opinion` is what a
-    second opinion on its answer said, which the proof tells too, like results of databases. Raises `UserError` for a file
+    second opinion on its answer said, which the proof tells too, like database results. Raises `UserError` for a file
     that is no notebook.
     """
     file = await anyio.to_thread.run_sync(read, path)
