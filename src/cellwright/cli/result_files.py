@@ -44,4 +44,4 @@ def write_result(result: IO[bytes], columns: Sequence[str], path: Path) -> None:
 
 
 def _flat(row: list[Any]) -> list[Any]:
-    return [json.dumps(value) if isinstance(value, list | dict) else value for value in row]
+    return [json.dumps(value) if isinstance(value, (list, dict)) else value for value in row]

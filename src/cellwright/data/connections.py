@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal, get_args
 
 import tomlkit
+import tomlkit.items
 from pydantic import Field
 
 from cellwright.data.statements import Dialect
@@ -207,7 +208,7 @@ def remove_connection(home: Path, name: str) -> bool:
     if name not in connections_at(home):
         return False
     document = tomlkit.parse(file.read_text("utf-8"))
-    del document["connections"][name]  # pyrefly: ignore[unsupported-operation]  - tomlkit's items are untyped
+    del document["connections"][name]
     write_atomically(file, tomlkit.dumps(document).encode())
     return True
 

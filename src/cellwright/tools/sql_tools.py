@@ -42,8 +42,10 @@ Rows = Annotated[int, Field(ge=1, le=_MOST_ROWS)]
 class SqlAccess(Protocol):
     """What these tools ask. Methods raise the errors of `cellwright.errors`."""
 
-    named: Collection[str]
-    """Connections that may be read without a question."""
+    @property
+    def named(self) -> Collection[str]:
+        """Connections that may be read without a question."""
+        ...
 
     async def query(self, asked: RunQuery) -> QueryResult:
         """Rows; the descriptor is the caller's to close."""

@@ -108,12 +108,14 @@ class StatementAudit:
                 f"select {_COLUMNS} from statements {where} order by id desc limit ?", (*values, most)
             ).fetchall()
         names = _COLUMNS.split(", ")
-        plain = [dict(zip(names, row, strict=True)) for row in rows]
-        return [
-            SentStatement(**row | {key: tuple(json.loads(row[key])) for key in ("tables", "columns")}) for row in plain
-        ]
+        return [_line(dict(zip(names, row, strict=True))) for row in rows]
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(self._file, timeout=10)
         database.execute("pragma journal_mode = wal")
         return database
+
+
+def _line(row: dict[str, Any]) -> SentStatement:
+    read: dict[str, Any] = {key: tuple(json.loads(row[key])) for key in ("tables", "columns")}
+    return SentStatement(**(row | read))

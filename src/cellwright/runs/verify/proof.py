@@ -210,7 +210,7 @@ def to_json(signed: SignedProof) -> bytes:
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
-    fields = asdict(proof)
+    fields: dict[str, Any] = asdict(proof)
     if proof.environment.source is None:
         # Proofs that do not say it were signed without the word.
         del fields["environment"]["source"]

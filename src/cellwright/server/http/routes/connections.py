@@ -282,7 +282,7 @@ async def connection_rows(
     if not found:
         raise ResourceNotFound(f"{name!r} has no table {table[:80]!r}.", hint="Look at its tables.")
     statement = first_rows(found[0].schema, found[0].name, 20, connection.dialect)
-    asker = Asker(person=caller.name)
+    asker = Asker(person=caller.person)
     result = await client.query(RunQuery(connection=name, statement=statement, rows=20, form="json", asker=asker))
     if isinstance(result, CostlyQuery):
         raise UserError("The database expects to read very much for this.", hint="Ask for it in a notebook.")
