@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.worker.failures import SecretMask
 from cellwright.data.worker.interruption import Ending, Interruption
+from cellwright.data.worker.json_lines import as_json_lines
 from cellwright.data.worker.opening import open_source
 from cellwright.data.worker.results import SealedResult, write_result
 from cellwright.data.worker.source import FailureKind, Source, SourceFailed, SourceLogin, WritingSource
@@ -143,6 +144,8 @@ class Conversation:
     def _query(self, request: Request, seconds: float) -> tuple[Request, int | None]:
         with self._open_source().stream(request["statement"], request.get("parameters") or (), seconds) as stream:
             result = write_result(stream, rows=int(request["rows"]), size=int(request["bytes"]))
+        if request.get("form") == "json":
+            result = as_json_lines(result)
         return _result_reply(result), result.descriptor
 
     def _catalogue(self, _request: Request, _seconds: float) -> tuple[Request, int | None]:
