@@ -31,6 +31,7 @@ from cellwright.data.messages import (
     read_broker_request,
 )
 from cellwright.data.result_cache import ResultCache
+from cellwright.data.sealed_memory import sealed
 from cellwright.data.statements import Dialect
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.framing import BadFrame
@@ -41,6 +42,7 @@ from cellwright.secrets import file_stamp, secrets_stamp
 
 MayQuery = Callable[[QueryConnection], bool]
 """Whether nobody need be asked."""
+_LONGEST_ANSWER: Final = 900_000
 NOT_APPROVED: Final = "is not approved for this notebook"
 """By which a repair knows what to ask for."""
 
@@ -103,7 +105,7 @@ class NotebookConnections:
             case ReadSchema():
                 self._check(request.connection, "")
                 reply = await self.client.schema_reply(request)
-                return ServiceAnswer(body=json.dumps(_fitting(reply)).encode())
+                return await anyio.to_thread.run_sync(_answer, reply)
             case _:
                 raise RefusedByPolicy(
                     "A cell can only read.", hint="Changes are asked about: agents have a tool for it."
@@ -198,14 +200,12 @@ def costly_words(costly: CostlyQuery) -> str:
     return f"The database expects to read about {costly.rows:,} rows for this{size}{price}: more than it may unasked."
 
 
-def _fitting(reply: dict[str, Any]) -> dict[str, Any]:
-    """As much of a schema as a cell's answer can hold, columns of the first tables and names of the others."""
-    tables: list[dict[str, Any]] = reply["tables"]
-    most = 900_000
-    while tables and len(json.dumps(reply)) > most:
-        tables = tables[: len(tables) // 2]
-        reply = reply | {"tables": tables, "is_cut": True}
-    return reply
+def _answer(reply: dict[str, Any]) -> ServiceAnswer:
+    """A reply; what is more than a message may say goes in memory of its own. Blocking."""
+    body = json.dumps(reply).encode()
+    if len(body) <= _LONGEST_ANSWER:
+        return ServiceAnswer(body=body)
+    return ServiceAnswer(body=b'{"kind":"schema","descriptors":1}', descriptors=(sealed([body]).descriptor,))
 
 
 @asynccontextmanager

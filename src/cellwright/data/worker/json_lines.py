@@ -13,17 +13,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from cellwright.data.worker.results import SealedResult, sealed_file
+from cellwright.data.sealed_memory import sealed
+from cellwright.data.worker.results import SealedResult
 
 
 def as_json_lines(result: SealedResult) -> SealedResult:
     """The same rows; the result that is given is used up. Blocking."""
     try:
         with pa.OSFile(f"/proc/self/fd/{result.descriptor}") as source:
-            descriptor, size, digest = sealed_file(_lines(pa.ipc.open_file(source)))
+            memory = sealed(_lines(pa.ipc.open_file(source)))
     finally:
         os.close(result.descriptor)
-    return replace(result, descriptor=descriptor, bytes=size, sha256=digest)
+    return replace(result, descriptor=memory.descriptor, bytes=memory.bytes, sha256=memory.sha256)
 
 
 def _lines(reader: pa.RecordBatchFileReader) -> Iterator[bytes]:

@@ -24,9 +24,7 @@ _USE_COPY: Final = "adbc.postgresql.use_copy"
 _NOT_COPIED: Final = re.compile(r"\s*(?:explain|show)\b", re.IGNORECASE)
 _TLS: Final = {"off": "disable", "prefer": "prefer", "require": "require", "verify": "verify-full"}
 _FETCHED_ROWS: Final = 20_000
-_ONLY_COMPUTE: Final = (
-    r"^(random\w*|uuidv\d+|gen_random_uuid|clock_timestamp|timeofday|array_sample|array_shuffle)$"
-)
+_ONLY_COMPUTE: Final = r"^(random\w*|uuidv\d+|gen_random_uuid|clock_timestamp|timeofday|array_sample|array_shuffle)$"
 _READ_MORE: Final = r"_to_xml|^current_setting$|^pg_show_all_settings$"
 _DOING_MORE: Final = f"""
     SELECT DISTINCT p.proname::text AS name

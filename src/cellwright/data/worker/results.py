@@ -6,24 +6,20 @@ late (see `TidyColumns`), what was written is copied once, into the types of the
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal
 
 import pyarrow as pa
 
+from cellwright.data.sealed_memory import new_memory, seal
 from cellwright.data.worker.source import BatchStream, SourceFailed
 from cellwright.data.worker.tidy import TidyColumns, widen
 
 Cut = Literal["", "rows", "bytes"]
 MAX_SCHEMA_BYTES: Final = 8 << 20
-_SEALS: Final = 0xF
-"""F_SEAL_SEAL, SHRINK, GROW and WRITE: nobody changes it any more, we neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +83,7 @@ class _Part:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self.descriptor = os.memfd_create("cellwright-result", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self.descriptor = new_memory()
         self._sink: pa.NativeFile = pa.OSFile(f"/proc/self/fd/{self.descriptor}", "wb")
         self._writer = pa.ipc.new_file(self._sink, schema)
         self.written = 0
@@ -128,30 +124,13 @@ def _joined(parts: list[_Part], schema: pa.Schema) -> _Part:
     return whole
 
 
-def sealed_file(lines: Iterable[bytes]) -> tuple[int, int, str]:
-    """Bytes in sealed memory of their own: a descriptor that is open for reading only, their number, their digest."""
-    descriptor = os.memfd_create("cellwright-result", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
-        file.writelines(lines)
-        file.flush()
-        return _seal(descriptor)
-
-
 def _sealed(part: _Part, rows: int, cut: Cut) -> SealedResult:
-    descriptor, size, digest = _seal(part.descriptor)
+    memory = seal(part.descriptor)
     return SealedResult(
-        descriptor=descriptor,
+        descriptor=memory.descriptor,
         rows=rows,
-        bytes=size,
+        bytes=memory.bytes,
         cut=cut,
         columns=tuple((field.name, str(field.type)) for field in part.schema),
-        sha256=digest,
+        sha256=memory.sha256,
     )
-
-
-def _seal(descriptor: int) -> tuple[int, int, str]:
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
-    place = Path(f"/proc/self/fd/{descriptor}")
-    with place.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return os.open(place, os.O_RDONLY | os.O_CLOEXEC), os.fstat(descriptor).st_size, digest
