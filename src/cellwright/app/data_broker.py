@@ -14,6 +14,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +80,8 @@ class CagedFiles:
         self, kind: str, path: Path, statement: str, parameters: Sequence[Any], limits: QueryLimits, form: ResultForm
     ) -> QueryResult:
         """Rows."""
-        return await (await self._started()).query(kind, path, statement, parameters, limits, form)
+        found = await (await self._started()).query(kind, path, statement, parameters, limits, form)
+        return QueryResult(**asdict(found))
 
     async def catalogue(self, kind: str, path: Path) -> Catalogue:
         """What it shows."""
