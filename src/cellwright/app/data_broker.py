@@ -121,3 +121,7 @@ async def _run(home: Path, given: dict[str, Any], listener: Any) -> None:
         say_ready()
         await server.serve(listener)
         tasks.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    main()
