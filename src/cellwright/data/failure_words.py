@@ -12,9 +12,7 @@ from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.remedies import Hint, remedy
 
 _MISSING = re.compile(
-    r"""(?:column|relation|table|field|identifier|unknown\s+(?:expression\s+)?identifier)\s+   # what is missing
-        ["'`]?(?:(?:\w+)\.)?(?P<name>[\w ]+?)["'`]?(?:\s|$|\.|,|;)""",
-    re.IGNORECASE | re.VERBOSE,
+    r"""(?:column|relation|table|field|identifier|view)\s*:?\s+["'`]?(?:\w+\.)*(?P<name>\w+)["'`]?""", re.IGNORECASE
 )
 _QUOTED = re.compile(r"""["'`](?:[\w]+\.)*(\w+)["'`]""")
 

@@ -45,6 +45,7 @@ from cellwright.data.messages import (
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.policy.money import Money
+from cellwright.remedies import remedy
 
 _GRACE_SECONDS: Final = 10.0
 """Beyond a statement's own limit, for a worker to say that it was reached."""
@@ -101,7 +102,7 @@ class Broker:
         if judged.access == "write":
             why = f"It changes data, and {connection.name!r} is read here."
             await self._record_refusal(asked, why)
-            raise RefusedByPolicy(f"{why} A write is asked about first.", hint="Agents have the tool `write` for it.")
+            raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
         if (costly := await self._cost(judged, connection, asked.agreed_rows)) is not None:
             await self._record(asked, judged, "costly", why=f"about {costly.rows:,} rows would be read")
             return costly
