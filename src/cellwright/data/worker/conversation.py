@@ -17,7 +17,7 @@ from cellwright.data.worker.failures import SecretMask
 from cellwright.data.worker.interruption import Ending, Interruption
 from cellwright.data.worker.opening import open_source
 from cellwright.data.worker.results import SealedResult, write_result
-from cellwright.data.worker.source import FailureKind, Source, SourceFailed, SourceLogin, WritingSource
+from cellwright.data.worker.source import Source, SourceFailed, SourceLogin, WritingSource
 from cellwright.framing import BadFrame, FrameUnpacker, pack_json, read_json
 
 DESCRIPTOR_MARK: Final = b"F"

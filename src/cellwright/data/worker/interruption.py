@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -29,7 +29,7 @@ class Interruption:
         threading.Thread(target=self._watch, name="interruption", daemon=True).start()
 
     @contextmanager
-    def until(self, seconds: float) -> Iterator[Callable[[], Ending]]:
+    def until(self, seconds: float) -> Generator[Callable[[], Ending]]:
         """A request that may last so long; what is given says whether it was ended early, and why."""
         with self._changed:
             self._deadline, self._ending = time.monotonic() + seconds, ""
