@@ -20,6 +20,7 @@ class SecretMask:
         self._spellings = sorted(_spellings(user, secret), key=len, reverse=True) if secret else []
 
     def __call__(self, text: str) -> str:
+        """The text without it."""
         for spelling in self._spellings:
             text = text.replace(spelling, _MASK)
         return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -26,10 +26,11 @@ class Interruption:
         self._deadline: float | None = None
         """When the request that runs now is over; None: none runs."""
         self._ending: Ending = ""
+        self._canceller: threading.Thread | None = None
         threading.Thread(target=self._watch, name="interruption", daemon=True).start()
 
     @contextmanager
-    def until(self, seconds: float) -> Iterator[Callable[[], Ending]]:
+    def until(self, seconds: float) -> Generator[Callable[[], Ending]]:
         """A request that may last so long; what is given says whether it was ended early, and why."""
         with self._changed:
             self._deadline, self._ending = time.monotonic() + seconds, ""
@@ -40,6 +41,10 @@ class Interruption:
             with self._changed:
                 self._deadline = None
                 self._changed.notify_all()
+                canceller = self._canceller
+            # A cancel that is on its way would end the next statement.
+            if canceller is not None:
+                canceller.join(_PATIENCE_SECONDS)
 
     def ask(self) -> None:
         """End what runs now; nothing if nothing does."""
@@ -52,12 +57,7 @@ class Interruption:
         while True:
             ending = self._wait_for_ending()
             started = time.monotonic()
-            # In a thread of its own: a cancel is a connection too, and may hang.
-            canceller: threading.Thread | None = None
-            while self._is_on():
-                if canceller is None or not canceller.is_alive():
-                    canceller = threading.Thread(target=self._cancel, name="cancel", daemon=True)
-                    canceller.start()
+            while self._cancel_again():
                 if time.monotonic() - started > _PATIENCE_SECONDS:
                     self._give_up(ending)
                 with self._changed:
@@ -76,6 +76,12 @@ class Interruption:
                     # A wait has an upper limit, which a deadline of years would exceed.
                     self._changed.wait(min(left, 3600))
 
-    def _is_on(self) -> bool:
+    def _cancel_again(self) -> bool:
+        """Unless the request is over. In a thread of its own: a cancel is a connection too, and may hang."""
         with self._changed:
-            return self._deadline is not None and bool(self._ending)
+            if self._deadline is None or not self._ending:
+                return False
+            if self._canceller is None or not self._canceller.is_alive():
+                self._canceller = threading.Thread(target=self._cancel, name="cancel", daemon=True)
+                self._canceller.start()
+            return True

@@ -28,6 +28,10 @@ def _open(kind: SourceKind, login: SourceLogin) -> object:
         case "postgres" | "redshift":
             from cellwright.data.worker.postgres import PostgresSource
 
-            return PostgresSource(login)
+            return PostgresSource(login, kind)
+        case "mysql":
+            from cellwright.data.worker.mysql import MysqlSource
+
+            return MysqlSource(login)
         case _:
             raise SourceFailed("other", f"No worker opens a {kind} connection.")

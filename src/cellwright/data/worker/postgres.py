@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Literal
 
@@ -72,7 +72,7 @@ class PostgresSource:
     # ── what a worker asks ──
 
     @contextmanager
-    def stream(self, statement: str, parameters: Sequence[Any], seconds: float) -> Iterator[BatchStream]:
+    def stream(self, statement: str, parameters: Sequence[Any], seconds: float) -> Generator[BatchStream]:
         """See `Source`."""
         with self._transaction("READ ONLY", seconds):
             if _NOT_COPIED.match(statement):
@@ -136,7 +136,7 @@ class PostgresSource:
     @contextmanager
     def _transaction(
         self, access: str, seconds: float | None = None, *, end: Literal["ROLLBACK", "COMMIT"] = "ROLLBACK"
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         self._do(f"BEGIN {access}")
         try:
             if seconds is not None:
@@ -149,7 +149,7 @@ class PostgresSource:
         self._do(end)
 
     @contextmanager
-    def _statement(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> Iterator[adbc.AdbcStatement]:
+    def _statement(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> Generator[adbc.AdbcStatement]:
         """What `cancel` ends, as long as this block lasts."""
         try:
             statement = adbc.AdbcStatement(self._connection)
@@ -172,7 +172,7 @@ class PostgresSource:
                 statement.close()
 
     @contextmanager
-    def _result(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> Iterator[BatchStream]:
+    def _result(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> Generator[BatchStream]:
         with self._statement(text, copied=copied, bound=bound) as statement:
             handle, _count = statement.execute_query()
             reader = pa.RecordBatchReader.from_stream(handle)
@@ -199,7 +199,7 @@ class PostgresSource:
                     reader.close()
 
     @contextmanager
-    def _fetched(self, statement: str, parameters: Sequence[Any]) -> Iterator[BatchStream]:
+    def _fetched(self, statement: str, parameters: Sequence[Any]) -> Generator[BatchStream]:
         """By a cursor: COPY takes no parameters, and without it all of a result would lie in the driver's memory."""
         self._schema(statement)  # Its mistakes are told of the text as it was written.
         text, values = bound_parameters(statement, parameters, self._parameter_types(statement))

@@ -12,7 +12,10 @@ import pyarrow.compute as pc
 
 from cellwright.data.worker.source import SourceFailed
 
-_CASTS: Final = {"money": "numeric", "oid": "int8", "xid": "text", "record": "text"}
+_CASTS: Final = {"money": "{}::numeric", "oid": "{}::int8", "inet": "abbrev({})", "_money": "{}::numeric[]"}
+_AS_TEXT: Final = "{}::text"
+_AS_TEXTS: Final = "{}::text::text[]"
+"""By the type's own text: a cast of the items would write a network's length where there is none."""
 _TOKENS: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\d+)")
 _FAR_TIMESTAMP: Final = -(2**63) + 946_684_800_000_000
 _FAR_DATE: Final = -(2**31) + 10_957
@@ -25,7 +28,7 @@ def readable(statement: str, schema: pa.Schema) -> str:
     if not any(casts):
         return statement
     names = [f"c{place}" for place in range(len(casts))]
-    columns = ", ".join(f"{name}::{cast}" if cast else name for name, cast in zip(names, casts, strict=True))
+    columns = ", ".join(cast.format(name) if cast else name for name, cast in zip(names, casts, strict=True))
     # On lines of its own: a comment at its end would swallow the bracket.
     return f"SELECT {columns} FROM (\n{statement}\n) AS q({', '.join(names)})"
 
@@ -34,18 +37,14 @@ def _cast(field: pa.Field) -> str:
     called = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     if called in _CASTS:
         return _CASTS[called]
-    if _is_raw(field.type) or pa.types.is_struct(field.type):
-        return "text"
     if pa.types.is_list(field.type):
-        inner = field.type.value_type
-        if _is_raw(inner) or pa.types.is_struct(inner) or called.removeprefix("_") in _CASTS:
-            return f"{_CASTS.get(called.removeprefix('_'), 'text')}[]"
-    return ""
+        return _AS_TEXTS if _is_raw(field.type.value_type) else ""
+    return _AS_TEXT if _is_raw(field.type) else ""
 
 
 def _is_raw(kind: pa.DataType) -> bool:
-    """The server's own bytes of a type that the driver does not know."""
-    return isinstance(kind, pa.OpaqueType) and pa.types.is_binary(kind.storage_type)
+    """The server's own bytes of a type that the driver does not know, or a row, which it often misreads."""
+    return pa.types.is_struct(kind) or (isinstance(kind, pa.OpaqueType) and pa.types.is_binary(kind.storage_type))
 
 
 def without_infinity(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -61,10 +60,10 @@ def _finite(array: pa.Array) -> pa.Array:
         far, whole = _FAR_DATE, array.view(pa.int32())
     else:
         return array
-    is_far = pc.less_equal(whole, pa.scalar(far, whole.type))
-    if not pc.any(is_far).as_py():
+    is_far = pc.call_function("less_equal", [whole, pa.scalar(far, whole.type)])
+    if not pc.call_function("any", [is_far]).as_py():
         return array
-    return pc.if_else(is_far, pa.scalar(None, array.type), array)
+    return pc.call_function("if_else", [is_far, pa.scalar(None, array.type), array])
 
 
 def bound_parameters(statement: str, values: Sequence[Any], types: Sequence[str]) -> tuple[str, list[str | None]]:

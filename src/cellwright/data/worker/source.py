@@ -62,7 +62,7 @@ class Source(Protocol):
     """What it says it is: "PostgreSQL 18.4"."""
 
     def stream(self, statement: str, parameters: Sequence[Any], seconds: float) -> AbstractContextManager[BatchStream]:
-        """The result of one query. Left early, the statement ends on the server, too; after it the session is as before."""
+        """The result of one query. Left early, the statement ends on the server, too; the session goes on."""
         ...
 
     def cancel(self) -> None:

@@ -150,7 +150,7 @@ def _floats(array: pa.Array) -> pa.Array:
 def _list_of(array: Any, convert: Convert, whole: pa.DataType) -> pa.Array:
     kind = pa.ListArray if pa.types.is_list(whole) else pa.LargeListArray
     values = convert(array.flatten())
-    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    lengths = pc.call_function("list_value_length", [array]).fill_null(0)
     ends = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False))))
     offsets = pa.array(ends, type=pa.int32() if pa.types.is_list(whole) else pa.int64())
     return kind.from_arrays(offsets, values, type=whole, mask=array.is_null())
@@ -171,7 +171,9 @@ def _uuid_texts(array: Any) -> pa.Array:
     texts[:, [place for place in range(36) if place not in _UUID_DASHES]] = digits
     offsets = np.arange(len(stored) + 1, dtype=np.int32) * 36
     whole = pa.StringArray.from_buffers(len(stored), pa.py_buffer(offsets), pa.py_buffer(texts))
-    return pc.if_else(array.is_null(), pa.scalar(None, pa.string()), whole) if array.null_count else whole
+    if not array.null_count:
+        return whole
+    return pc.call_function("if_else", [array.is_null(), pa.scalar(None, pa.string()), whole])
 
 
 def _durations(array: Any) -> pa.Array:
