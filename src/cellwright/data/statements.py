@@ -96,15 +96,20 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
         return plain
     if why := _ambiguity(text, plain):
         return RefusedSql(why=why)
-    explain = _EXPLAIN.match(text)
-    body = text[explain.end() :] if explain else text
+    prefix, body = split_plan(text)
     try:
         trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
     except (SqlglotError, RecursionError) as problem:
         return RefusedSql(why=f"It cannot be read as SQL: {_first_line(problem)}")
     if len(trees) != 1:
         return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
-    return _judged(trees[0], body, plain, dialect, prefix=explain.group() if explain else "")
+    return _judged(trees[0], body, plain, dialect, prefix=prefix)
+
+
+def split_plan(text: str) -> tuple[str, str]:
+    """What asks for a plan, as it is written, and the statement; the first is empty where rows are asked for."""
+    explain = _EXPLAIN.match(text)
+    return (explain.group(), text[explain.end() :]) if explain else ("", text)
 
 
 def first_rows(schema: str, table: str, rows: int, dialect: Dialect) -> str:
@@ -118,7 +123,7 @@ def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: 
     if found := next((node for node in nodes if isinstance(node, _REFUSED)), None):
         return RefusedSql(why=f"{_word(found)} is not something a query does.")
     is_write = any(isinstance(node, _WRITES) for node in nodes)
-    if not is_write and not isinstance(tree, exp.Query | exp.Values | exp.Show | exp.Describe):
+    if not is_write and not isinstance(tree, exp.Query | exp.Values | exp.Show | exp.Describe | exp.Pivot):
         return RefusedSql(why=f"It is no query: it begins with {_word(tree)}.")
     if is_write and prefix:
         return RefusedSql(why="Only the plan of a query can be asked for.")
