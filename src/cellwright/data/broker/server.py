@@ -96,6 +96,9 @@ class BrokerServer:
             await send_frame(stream, reply, descriptor)
         finally:
             close_descriptor(descriptor)
+        if isinstance(request, messages.StopBroker):
+            # Whoever said so has heard it now.
+            self.stopping.set()
 
     async def _while_connected(self, stream: UNIXSocketStream, request: BrokerRequest) -> tuple[dict[str, Any], int]:
         """The answer; a client that leaves, or says another word, takes its request back."""
@@ -156,7 +159,6 @@ class BrokerServer:
                     await broker.workers.forget(name)
                 return {"kind": "done"}, -1
             case messages.StopBroker():
-                self.stopping.set()
                 return {"kind": "done"}, -1
             case _:
                 assert_never(request)
