@@ -26,7 +26,9 @@ from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.connections import FILE_KINDS, SOURCE_TRAITS, DataConnection, QueryLimits, find_connection
 from cellwright.data.failure_words import failure_error
-from cellwright.data.masks import columns_read, mark_masked, mask_statement
+from cellwright.data.lineage import columns_read
+from cellwright.data.masked_columns import mark_masked
+from cellwright.data.masks import mask_statement
 from cellwright.data.messages import (
     CostlyQuery,
     ListStatements,
@@ -203,7 +205,13 @@ class Broker:
             return RefusedSql(why=f"The server does not say that {names} only computes; a person can list it.")
         if not connection.masked:
             return judged
-        return mask_statement(judged, connection.dialect, await self.catalogue(connection), connection.masked)
+        return mask_statement(
+            judged,
+            connection.dialect,
+            await self.catalogue(connection),
+            connection.masked,
+            functions=connection.functions,
+        )
 
     async def _doing_more(self, functions: Sequence[str], connection: DataConnection) -> list[str]:
         """Those of these functions that the server does not vouch for, nor the person."""
@@ -238,7 +246,13 @@ class Broker:
         if isinstance(judged, SqlStatement) and judged.access == "read":
             judged = RefusedSql(why="It changes nothing: ask for its rows instead.")
         if isinstance(judged, SqlStatement) and connection.masked:
-            judged = mask_statement(judged, connection.dialect, await self.catalogue(connection), connection.masked)
+            judged = mask_statement(
+                judged,
+                connection.dialect,
+                await self.catalogue(connection),
+                connection.masked,
+                functions=connection.functions,
+            )
         if isinstance(judged, RefusedSql):
             await self._record_refusal(asked, judged.why)
             raise UserError(f"The statement was not sent. {judged.why}", hint="Write one statement that can be read.")
