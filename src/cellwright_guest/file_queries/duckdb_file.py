@@ -14,7 +14,14 @@ import pyarrow as pa
 
 from cellwright_guest.file_queries.arrow_frames import ArrowFrames, columns_of, unique_names, write_all
 from cellwright_guest.file_queries.duckdb_catalogue import read_duckdb_catalogue
-from cellwright_guest.file_queries.records import FileAnswer, FileCatalogue, FileQueryFailed, FileQuestion, FileRows
+from cellwright_guest.file_queries.records import (
+    LOG_UNSEEN,
+    FileAnswer,
+    FileCatalogue,
+    FileQueryFailed,
+    FileQuestion,
+    FileRows,
+)
 
 _BATCH_ROWS: Final = 32_768
 _MOST_THREADS: Final = 4
@@ -67,7 +74,9 @@ def _query(connection: duckdb.DuckDBPyConnection, question: FileQuestion, frames
     except _DoesNotFit:
         frames.again()
         written = _write(relation, question, frames, whole=pa.float64())
-    return FileRows(rows=written.rows, cut=written.cut, columns=columns_of(written.schema))
+    return FileRows(
+        rows=written.rows, cut=written.cut, columns=columns_of(written.schema), notices=_notices(question.path)
+    )
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, question: FileQuestion) -> duckdb.DuckDBPyRelation:
@@ -132,6 +141,12 @@ def _interrupted_at(connection: duckdb.DuckDBPyConnection, until: float) -> Gene
         timer.cancel()
 
 
+def _notices(path: str) -> tuple[str, ...]:
+    """Where root's own files are copied for a cage, a log is not beside its file."""
+    is_unseen = os.path.exists(f"{path}.wal") and not os.path.exists(f"{os.path.realpath(path)}.wal")  # noqa: PTH110
+    return (LOG_UNSEEN,) if is_unseen else ()
+
+
 # ── what went wrong ──
 
 
@@ -155,10 +170,11 @@ def _not_opened(words: str) -> FileQueryFailed:
         return FileQueryFailed(
             "gone", "Another program has the file open for writing.", hint="Close it there, or ask a copy."
         )
-    if "version number" in words or "storage version" in words:
+    if "version number" in words:
+        which = "A newer" if "newer" in words else "Another"
         return FileQueryFailed(
             "host",
-            f"A newer DuckDB wrote this file than the one here ({duckdb.__version__}).",
+            f"{which} DuckDB wrote this file than the one here ({duckdb.__version__}).",
             hint="Write it again with this version: EXPORT DATABASE there, IMPORT DATABASE here.",
         )
     if "encrypt" in words.lower():

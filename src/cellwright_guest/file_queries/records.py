@@ -22,6 +22,11 @@ MAX_NOTICES: Final = 20
 MAX_WORDS: Final = 600
 """Characters of one notice, reason or hint."""
 
+LOG_UNSEEN: Final = (
+    "Changes in a log beside the file could not be read and are not in this; they are once the program that writes to "
+    "the file has closed it."
+)
+
 FileEngine = Literal["sqlite", "duckdb"]
 FileFailureKind = Literal["statement", "time", "host", "gone", "other"]
 """host: this is not the file that was meant, or it is damaged; gone: not now, trying again may help."""

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from cellwright_guest.file_queries.arrow_frames import ArrowFrames, columns_of, write_all
 from cellwright_guest.file_queries.records import (
+    LOG_UNSEEN,
     MAX_NAME,
     FileAnswer,
     FileCatalogue,
@@ -39,10 +40,6 @@ _ALLOWED: Final = frozenset({
 _DENIED_FUNCTIONS: Final = frozenset({"load_extension", "fts3_tokenizer", "writefile", "readfile", "edit"})
 _DENIED_TABLES: Final = re.compile(r"sqlite_dbpage|sqlite_dbdata|sqlite_dbptr|dbstat|pragma_\w+", re.IGNORECASE)
 """Tables of the engine itself that show raw pages, or run a PRAGMA."""
-_LOG_UNSEEN: Final = (
-    "Changes in a log beside the file (-wal) could not be read and are not in this; they are once the program that "
-    "writes to it has closed it."
-)
 
 
 def answer_sqlite(question: FileQuestion, frames: ArrowFrames) -> FileAnswer:
@@ -102,7 +99,7 @@ def _open(path: str) -> Generator[tuple[sqlite3.Connection, list[str]]]:
             opened = _connect(path, options)
         except sqlite3.OperationalError as problem:
             if options == "mode=ro" and not _is_busy(problem) and _has_log(path):
-                opened, options, notices = _connect(path, _UNCHANGING), _UNCHANGING, [_LOG_UNSEEN]
+                opened, options, notices = _connect(path, _UNCHANGING), _UNCHANGING, [LOG_UNSEEN]
             else:
                 raise
         before = _stamp(path)
@@ -131,7 +128,7 @@ def _how_to_open(path: str) -> tuple[str, list[str]]:
         return "mode=ro", []
     # Without a log nobody has it open; SQLite itself would want to make one.
     is_log_elsewhere = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0  # noqa: PTH110, PTH202
-    return _UNCHANGING, [_LOG_UNSEEN] if is_log_elsewhere else []
+    return _UNCHANGING, [LOG_UNSEEN] if is_log_elsewhere else []
 
 
 def _has_log(path: str) -> bool:
