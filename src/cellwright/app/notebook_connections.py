@@ -18,6 +18,7 @@ import anyio.to_thread
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import connections_at, find_connection
+from cellwright.data.dialects import Dialect
 from cellwright.data.messages import (
     Asker,
     CostlyQuery,
@@ -32,7 +33,6 @@ from cellwright.data.messages import (
 )
 from cellwright.data.result_cache import ResultCache
 from cellwright.data.sealed_memory import sealed
-from cellwright.data.statements import Dialect
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.framing import BadFrame
 from cellwright.kernel.process.host_calls import HostService, ServiceAnswer

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from cellwright.analyst.data_search import mounts
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
+from cellwright.background import current_person
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
@@ -116,7 +117,10 @@ async def open_notebook(
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
         if connections is None:
             own = open_notebook_connections(
-                BrokerClient(launch=settings.broker_launch()), notebook=file.path.resolve(), project=options.project
+                BrokerClient(launch=settings.broker_launch()),
+                notebook=file.path.resolve(),
+                project=options.project,
+                person=current_person(),
             )
             connections = await stack.enter_async_context(own)
         options = replace(options, host_services=connections.services)

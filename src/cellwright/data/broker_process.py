@@ -39,7 +39,7 @@ class BrokerLaunch:
     """It ends after so long without a connection."""
     cache: Path | None = None
     """Where cages for files keep what they prepared; None: nowhere that lasts."""
-    command: tuple[str, ...] = (sys.executable, "-I", "-m", "cellwright.app.data_broker")
+    command: tuple[str, ...] = (sys.executable, "-I", "-m", "cellwright.server.data_broker")
     start_seconds: float = 60
 
 

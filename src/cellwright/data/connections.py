@@ -17,7 +17,7 @@ import tomlkit
 import tomlkit.items
 from pydantic import Field
 
-from cellwright.data.statements import Dialect
+from cellwright.data.dialects import Dialect
 from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.money import Money, parse_money

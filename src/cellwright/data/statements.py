@@ -14,9 +14,8 @@ import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-Dialect = Literal[
-    "postgres", "redshift", "mysql", "duckdb", "sqlite", "clickhouse", "snowflake", "bigquery", "databricks", "trino"
-]
+from cellwright.data.dialects import Dialect
+
 Access = Literal["read", "write"]
 MAX_CHARACTERS: Final = 100_000
 _INVISIBLE: Final = re.compile(

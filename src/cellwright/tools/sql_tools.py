@@ -16,6 +16,7 @@ from pydantic import Field
 from cellwright.analyst.profile import one_line
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.catalogue_text import catalogue_text
+from cellwright.data.dialects import Dialect
 from cellwright.data.messages import (
     MakeWrite,
     QueryResult,
@@ -25,7 +26,7 @@ from cellwright.data.messages import (
     RunQuery,
     WriteOutcome,
 )
-from cellwright.data.statements import Dialect, first_rows
+from cellwright.data.statements import first_rows
 from cellwright.errors import UserError
 from cellwright.policy.actions import Action, QueryConnection
 from cellwright.tools.tool import CallContext, Done, Tool, ToolResult, tool

@@ -1,7 +1,7 @@
 """The processes below this one and the memory they use, where no namespace or control group holds them together."""
 
 # Plain paths: this runs in the zygote and its children.
-# ruff: noqa: PTH123, PTH208
+# ruff: noqa: PTH116, PTH123, PTH208
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m cellwright.app.data_broker`: reads from standard input what to be, says `ready`, and is the data broker.
+"""`python -m cellwright.server.data_broker`: reads from standard input what to be, says `ready`, and is the data broker.
 
 Started by clients only. Nothing of a secret is in its arguments or its environment, and no other process of the same
 person can look into its memory. Databases that are files are read in cages, which it starts when one is asked for.
@@ -16,14 +16,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 import uvloop
 from anyio.abc import TaskGroup, TaskStatus
 
-from cellwright.app.notebooks import contained
 from cellwright.background import listen, say_ready, sole
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.broker import Broker
@@ -35,10 +34,10 @@ from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import QueryLimits
 from cellwright.data.messages import QueryResult, ResultForm
 from cellwright.idle import IdleTimer
-from cellwright.kernel.file_queries import FileQueries
-from cellwright.kernel.pool import KernelPool
-from cellwright.sandbox.host.tiers import probe
 from cellwright.settings import Settings
+
+if TYPE_CHECKING:
+    from cellwright.kernel.file_queries import FileQueries
 
 _PR_SET_DUMPABLE: Final = 4
 
@@ -94,6 +93,12 @@ class CagedFiles:
             return self._queries
 
     async def _keep(self, *, task_status: TaskStatus[FileQueries]) -> None:
+        # Most brokers never read a file: none of them waits for what runs notebooks to load.
+        from cellwright.app.notebooks import contained
+        from cellwright.kernel.file_queries import FileQueries
+        from cellwright.kernel.pool import KernelPool
+        from cellwright.sandbox.host.tiers import probe
+
         tier = contained(None, await anyio.to_thread.run_sync(probe), allow_uncontained=False)
         with tempfile.TemporaryDirectory() as own:
             async with KernelPool.open((self._cache or Path(own)) / "zygote") as pool:
