@@ -9,7 +9,7 @@ from cellwright.data.broker.worker_pool import Access
 from cellwright.data.connections import DataConnection
 from cellwright.errors import UserError
 from cellwright.remedies import remedy
-from cellwright.secrets import ask_command, find_secret
+from cellwright.secrets import ask_command, find_secret, secrets_stamp
 
 
 class SecretFinder:
@@ -20,6 +20,7 @@ class SecretFinder:
         self._handed_over = dict(handed_over)
         self._environment = environment
         self._known = dict[str, str]()
+        self._stamp: object = None
 
     def take(self, secrets: Mapping[str, str]) -> None:
         """Hold these, by connection; a writer's is under `NAME_writer`."""
@@ -45,6 +46,9 @@ class SecretFinder:
         kept_as = connection.writer_secret_name if is_writer else connection.secret_name
         if (given := self._handed_over.get(name)) is not None:
             return given
+        if (stamp := secrets_stamp(self._home)) != self._stamp:
+            self._known.clear()
+            self._stamp = stamp
         if (known := self._known.get(kept_as)) is not None:
             return known
         found = find_secret(self._home, kept_as)
