@@ -1,4 +1,4 @@
-"""`python -m cellwright.server.data_broker`: reads from standard input what to be, says `ready`, and is the data broker.
+"""`python -m cellwright.server.data_broker`: reads from standard input what to be, says `ready`, and is the broker.
 
 Started by clients only. Nothing of a secret is in its arguments or its environment, and no other process of the same
 person can look into its memory. Databases that are files are read in cages, which it starts when one is asked for.
