@@ -1,4 +1,4 @@
-"""BigQuery by its ADBC driver. The secret is a service account's key as JSON; without it, the machine's own identity."""
+"""BigQuery by its ADBC driver. The secret is a service account's key as JSON; without it: the machine's own."""
 
 from __future__ import annotations
 
