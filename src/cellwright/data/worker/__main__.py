@@ -29,7 +29,7 @@ def main() -> None:
     # Ctrl-C in the terminal that started the broker is not meant for us: the broker's end is ours.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What drivers log may name addresses: nothing of theirs is written.
-    logging.basicConfig(level=logging.CRITICAL)
+    logging.disable(logging.CRITICAL)
     connection = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
     Conversation(connection).hold()

@@ -35,7 +35,7 @@ def _largest(node: Any) -> int | None:
             rows = _largest(table)
             together *= max(1.0, (rows or 1) * float(table.get("filtered", 100)) / 100)
         own.append(min(int(together), _MOST))
-    return _most([*own, *(_largest(value) for value in node.values() if isinstance(value, dict | list))])
+    return _most([*own, *(_largest(value) for value in node.values())])
 
 
 def _most(numbers: list[int | None]) -> int | None:

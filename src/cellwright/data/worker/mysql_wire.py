@@ -28,6 +28,10 @@ Columns = list[list[bytes | None]]
 class MysqlWire(Connection):
     """One session; one statement at a time, never two in one text."""
 
+    # The library's own, which its types do not tell of.
+    _rfile: Any
+    _execute_command: Any
+
     @classmethod
     def to(cls, login: SourceLogin) -> MysqlWire:
         """A connection. Raises `pymysql.err.Error`."""

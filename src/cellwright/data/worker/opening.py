@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import assert_never, cast
 
 from cellwright.data.connections import SOURCE_TRAITS, SourceKind
 from cellwright.data.worker.source import Source, SourceFailed, SourceLogin
@@ -33,5 +33,27 @@ def _open(kind: SourceKind, login: SourceLogin) -> object:
             from cellwright.data.worker.mysql import MysqlSource
 
             return MysqlSource(login)
-        case _:
-            raise SourceFailed("other", f"No worker opens a {kind} connection.")
+        case "clickhouse":
+            from cellwright.data.worker.clickhouse import ClickhouseSource
+
+            return ClickhouseSource(login)
+        case "snowflake":
+            from cellwright.data.worker.snowflake import open_snowflake
+
+            return open_snowflake(login)
+        case "bigquery":
+            from cellwright.data.worker.bigquery import open_bigquery
+
+            return open_bigquery(login)
+        case "databricks":
+            from cellwright.data.worker.databricks import open_databricks
+
+            return open_databricks(login)
+        case "trino":
+            from cellwright.data.worker.trino import open_trino
+
+            return open_trino(login)
+        case "sqlite" | "duckdb":
+            raise SourceFailed("other", "A file is read in a cage, never by a worker.")
+        case other:
+            assert_never(other)

@@ -21,6 +21,8 @@ from cellwright.data.worker.source import BatchStream, CostEstimate, SourceFaile
 
 _CONNECT_SECONDS: Final = 10
 _USE_COPY: Final = "adbc.postgresql.use_copy"
+_BATCH_SIZE: Final = "adbc.postgresql.batch_size_hint_bytes"
+_BATCH_BYTES: Final = 4 << 20
 _NOT_COPIED: Final = re.compile(r"\s*(?:explain|show)\b", re.IGNORECASE)
 _TLS: Final = {"off": "disable", "prefer": "prefer", "require": "require", "verify": "verify-full"}
 _FETCHED_ROWS: Final = 20_000
@@ -156,7 +158,7 @@ class PostgresSource:
         except adbc.Error as problem:
             raise failure_of(problem) from None
         try:
-            statement.set_options(**{_USE_COPY: "true" if copied else "false"})
+            statement.set_options(**{_USE_COPY: "true" if copied else "false", _BATCH_SIZE: _BATCH_BYTES})
             statement.set_sql_query(text)
             if bound:
                 statement.bind(*_bindable(bound))
