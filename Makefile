@@ -29,7 +29,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
 GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval models+testing \
-	house+policy+network+data+secrets+telemetry+bench guest/profiling+analyst+notebook guest
+	house+policy+network+data+cells+secrets+telemetry+bench guest/profiling+analyst+notebook guest
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
@@ -101,12 +101,12 @@ docs: $(READY) ## build the documentation site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # An environment that has the tools keeps them: with what changed, it is made anew as a whole.
-$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml
+$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml cells/pyproject.toml
 	@if test -f $(READY); then $(MAKE) $(READY); \
 	else $(MAKE) packages FILES="requirements/bootstrap.txt requirements/base.txt" SIZE="1.5 GB"; fi
 	@touch $@
 
-$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml
+$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml cells/pyproject.toml
 	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.3 GB"
 	@touch $(RUNNABLE) $@
 
@@ -119,7 +119,7 @@ packages:
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
 	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
-	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./cells
 
 # Only what is slow needs it: a machine that runs `make test` needs no system package.
 browser:

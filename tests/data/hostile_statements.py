@@ -6,7 +6,7 @@ not come to be; whoever runs them puts real paths there.
 
 from __future__ import annotations
 
-from cellwright.data.statements import Dialect
+from cellwright.data.dialects import Dialect
 
 WRITES = (
     "delete from t",

@@ -14,9 +14,8 @@ import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-Dialect = Literal[
-    "postgres", "redshift", "mysql", "duckdb", "sqlite", "clickhouse", "snowflake", "bigquery", "databricks", "trino"
-]
+from cellwright.data.dialects import Dialect
+
 Access = Literal["read", "write"]
 MAX_CHARACTERS: Final = 100_000
 _INVISIBLE: Final = re.compile(
@@ -103,15 +102,26 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
         return plain
     if why := _ambiguity(text, plain):
         return RefusedSql(why=why)
-    explain = _EXPLAIN.match(text)
-    body = text[explain.end() :] if explain else text
+    prefix, body = split_plan(text)
     try:
         trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
     except (SqlglotError, RecursionError) as problem:
         return RefusedSql(why=f"It cannot be read as SQL: {_first_line(problem)}")
     if len(trees) != 1:
         return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
-    return _judged(trees[0], body, plain, dialect, prefix=explain.group() if explain else "")
+    return _judged(trees[0], body, plain, dialect, prefix=prefix)
+
+
+def split_plan(text: str) -> tuple[str, str]:
+    """What asks for a plan, as it is written, and the statement; the first is empty where rows are asked for."""
+    explain = _EXPLAIN.match(text)
+    return (explain.group(), text[explain.end() :]) if explain else ("", text)
+
+
+def first_rows(schema: str, table: str, rows: int, dialect: Dialect) -> str:
+    """A statement for a few rows of a table, whatever it is called."""
+    source = exp.table_(table, db=schema or None, quoted=True)
+    return exp.select("*").from_(source).limit(rows).sql(dialect=dialect)
 
 
 def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: str) -> SqlStatement | RefusedSql:

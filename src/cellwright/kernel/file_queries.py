@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from cellwright.data.catalogue import CATALOGUE_JSON, MAX_COMMENT, MAX_NAME, Catalogue, CatalogueTable, bounded
 from cellwright.data.connections import QueryLimits
+from cellwright.data.messages import ResultForm
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.framing import BadFrame, FrameUnpacker
 from cellwright.kernel.pool import KernelPool
@@ -84,7 +85,13 @@ class FileQueries:
     limits: Limits = FILE_QUERY_LIMITS
 
     async def query(
-        self, kind: str, path: Path, statement: str, parameters: Sequence[Any], limits: QueryLimits
+        self,
+        kind: str,
+        path: Path,
+        statement: str,
+        parameters: Sequence[Any],
+        limits: QueryLimits,
+        form: ResultForm = "arrow",
     ) -> FileResult:
         """The rows of one statement. Cancelling ends the cage.
 
@@ -100,6 +107,7 @@ class FileQueries:
             rows=limits.rows,
             bytes=limits.megabytes * MEGABYTE,
             seconds=limits.seconds,
+            form=form,
         )
         with ArrowMemory(question.bytes) as memory:
             match await self._ask(path, question, memory):
@@ -187,7 +195,7 @@ class ArrowMemory:
 
     def result(self, found: FileRows) -> FileResult:
         """What came, with the memory sealed and open for reading only."""
-        if found.rows < 0 or len(found.columns) > MAX_COLUMNS or not self._size:
+        if found.rows < 0 or len(found.columns) > MAX_COLUMNS or (found.rows and not self._size):
             raise _nonsense()
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, _SEALS)
         return FileResult(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import socket
 import struct
 from collections.abc import Iterable, Sequence
@@ -23,8 +25,9 @@ class ArrowFrames:
 
     closed = False
 
-    def __init__(self, line: socket.socket) -> None:
+    def __init__(self, line: socket.socket, form: Literal["arrow", "json"] = "arrow") -> None:
         self._line = line
+        self.form = form
         self._waiting = bytearray()
         self.sent = 0
         """Bytes of the Arrow file so far."""
@@ -80,7 +83,7 @@ class BoundedWriter:
         self._most_bytes = most_bytes
         self._blocks = 0
         self._footer = schema.serialize().size + _SPARE_BYTES
-        self._file = pa.ipc.new_file(pa.PythonFile(frames, mode="w"), schema)
+        self._file = JsonRows(frames) if frames.form == "json" else _arrow_file(frames, schema)
 
     def write(self, batch: pa.RecordBatch) -> bool:
         """Whether more may come."""
@@ -111,6 +114,41 @@ class BoundedWriter:
         while count and (size := pa.ipc.get_record_batch_size(batch.slice(0, count))) > room:
             count = min(count - 1, int(count * max(room, 0) / size))
         return count
+
+
+class JsonRows:
+    """In place of an Arrow file: a line of JSON for each row."""
+
+    def __init__(self, frames: ArrowFrames) -> None:
+        self._frames = frames
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """All its rows."""
+        columns = [column.to_pylist() for column in batch.columns]
+        for row in zip(*columns, strict=True):
+            self._frames.write(json.dumps([plain_value(value) for value in row], ensure_ascii=False).encode() + b"\n")
+
+    def close(self) -> None:
+        """Nothing more."""
+
+
+def plain_value(value: Any) -> Any:
+    """As JSON has it; what it has not, as text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(item) for item in value]
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _arrow_file(frames: ArrowFrames, schema: pa.Schema) -> Any:
+    return pa.ipc.new_file(pa.PythonFile(frames, mode="w"), schema)
 
 
 def write_all(

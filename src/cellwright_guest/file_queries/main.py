@@ -26,8 +26,9 @@ _DESCRIPTOR: Final = 3
 def main() -> None:
     """Answer, and end."""
     with socket.socket(fileno=_DESCRIPTOR) as line, line.makefile("rb") as reading:
-        frames = ArrowFrames(line)
-        answer = answer_question(msgspec.json.decode(reading.read(), type=FileQuestion), frames)
+        question = msgspec.json.decode(reading.read(), type=FileQuestion)
+        frames = ArrowFrames(line, question.form)
+        answer = answer_question(question, frames)
         frames.end(msgspec.json.encode(answer))
         # A database of gigabytes need not be closed in order: nothing was changed.
         os._exit(0)

@@ -44,6 +44,8 @@ class FileQuestion(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 1 << 30
     """Of the whole Arrow file."""
     seconds: float = 300.0
+    form: Literal["arrow", "json"] = "arrow"
+    """json: a line for each row, a list of values, in place of the Arrow file."""
 
 
 class FileRows(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="result"):
