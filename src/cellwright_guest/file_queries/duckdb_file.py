@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -84,8 +85,8 @@ def _relation(connection: duckdb.DuckDBPyConnection, question: FileQuestion) -> 
     statements = connection.extract_statements(question.statement)
     if len(statements) != 1:
         raise FileQueryFailed("statement", f"One statement at a time; this has {len(statements)}.")
-    if statements[0].type.name not in _READING:
-        raise FileQueryFailed("statement", f"Only reading is possible here, not {statements[0].type.name}.")
+    if (kind := _kind(statements[0])) not in _READING:
+        raise FileQueryFailed("statement", f"Only reading is possible here, not {kind}.")
     given: dict[str, Any] = {"params": list(question.parameters)} if question.parameters else {}
     relation = connection.sql(statements[0], **given)
     if relation is None:
@@ -97,6 +98,14 @@ def _relation(connection: duckdb.DuckDBPyConnection, question: FileQuestion) -> 
     return relation.project(
         ", ".join(_column(number, *named) for number, named in enumerate(zip(ids, names, strict=True), 1))
     )
+
+
+def _kind(statement: duckdb.Statement) -> str:
+    try:
+        return str(statement.type.name)
+    except ValueError:
+        # Newer than its own list of kinds.
+        return "this"
 
 
 def _column(number: int, type_id: str, name: str) -> str:
@@ -114,7 +123,9 @@ def _write(
         for type_, field in zip(relation.types, reader.schema, strict=True)
     ]
     schema = pa.schema(list(zip(unique_names(reader.schema.names), types, strict=True)))
-    return write_all(frames, schema, _tidied(reader, schema), most_rows=question.rows, most_bytes=question.bytes)
+    # A connection has one open result at a time.
+    with closing(reader):
+        return write_all(frames, schema, _tidied(reader, schema), most_rows=question.rows, most_bytes=question.bytes)
 
 
 def _tidied(reader: Any, schema: pa.Schema) -> Generator[pa.RecordBatch]:
@@ -179,7 +190,7 @@ def _not_opened(words: str) -> FileQueryFailed:
         )
     if "encrypt" in words.lower():
         return FileQueryFailed("host", "The file is encrypted.", hint="Only a file without a key can be read here.")
-    return FileQueryFailed("host", f"The file is cut off or damaged: {_line(words)}", hint=_MEND)
+    return FileQueryFailed("host", f"The file is cut off or damaged: {_without_paths(words)}", hint=_MEND)
 
 
 def _failure(problem: Exception, *, is_late: bool) -> FileQueryFailed:
@@ -189,10 +200,14 @@ def _failure(problem: Exception, *, is_late: bool) -> FileQueryFailed:
     if isinstance(problem, duckdb.OutOfMemoryException) or "Out of Memory" in words:
         return FileQueryFailed("statement", "It needs more memory than there is.", hint="Ask for less at a time.")
     if "Corrupt database file" in words or "Could not read" in words or isinstance(problem, duckdb.FatalException):
-        return FileQueryFailed("host", f"The file is damaged: {_line(words)}", hint=_MEND)
+        return FileQueryFailed("host", f"The file is damaged: {_without_paths(words)}", hint=_MEND)
     if isinstance(problem, (duckdb.PermissionException, duckdb.InvalidInputException)) and "read-only" in words:
         return FileQueryFailed("statement", "Only reading is possible here.")
     return FileQueryFailed("statement", _line(words))
+
+
+def _without_paths(words: str) -> str:
+    return re.sub(r'(?:file )?"[^"]*/[^"]*"', "it", _line(words))
 
 
 def _line(words: str) -> str:

@@ -29,6 +29,7 @@ from cellwright_guest.file_queries.sqlite_catalogue import read_sqlite_catalogue
 from cellwright_guest.file_queries.sqlite_rows import SqliteRows, TypesDiffer
 
 _MAGIC: Final = b"SQLite format 3\0"
+_JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
 _WAL_VERSION: Final = 2
 _LONGEST_VALUE: Final = 256 << 20
 _STEPS: Final = 20_000
@@ -123,12 +124,24 @@ def _how_to_open(path: str) -> tuple[str, list[str]]:
     if not header.startswith(_MAGIC):
         raise _not_sqlite(header)
     if _WAL_VERSION not in header[18:20]:
+        if _has_unseen_journal(path):
+            raise _half_changed()
         return "mode=ro", []
     if _has_log(path):
         return "mode=ro", []
     # Without a log nobody has it open; SQLite itself would want to make one.
     is_log_elsewhere = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0  # noqa: PTH110, PTH202
     return _UNCHANGING, [LOG_UNSEEN] if is_log_elsewhere else []
+
+
+def _has_unseen_journal(path: str) -> bool:
+    """Whether there is a change to be undone that SQLite would not find: a copy for this cage lies elsewhere."""
+    try:
+        with open(f"{path}-journal", "rb") as file:  # noqa: PTH123
+            is_in_use = file.read(8) == _JOURNAL_MAGIC
+    except OSError:
+        return False
+    return is_in_use and not os.path.exists(f"{os.path.realpath(path)}-journal")  # noqa: PTH110
 
 
 def _has_log(path: str) -> bool:
@@ -193,9 +206,7 @@ def _failure(problem: sqlite3.Error) -> FileQueryFailed:
         "SQLITE_CORRUPT": lambda: FileQueryFailed("host", f"The file is damaged: {words}.", hint=_MEND),
         "SQLITE_NOTADB": lambda: FileQueryFailed("host", f"The file cannot be read as SQLite: {words}.", hint=_MEND),
         "SQLITE_IOERR": lambda: FileQueryFailed("host", f"The file is cut off or damaged: {words}.", hint=_MEND),
-        "SQLITE_READONLY": lambda: FileQueryFailed(
-            "host", f"The file was left in the middle of a change: {words}.", hint="Open it once with its own program."
-        ),
+        "SQLITE_READONLY": _half_changed,
         "SQLITE_CANTOPEN": lambda: FileQueryFailed("host", f"The file cannot be opened: {words}."),
         "SQLITE_BUSY": lambda: FileQueryFailed("gone", "Another program is changing the file.", hint="Ask again."),
         "SQLITE_LOCKED": lambda: FileQueryFailed("gone", "Another program is changing the file.", hint="Ask again."),
@@ -203,6 +214,12 @@ def _failure(problem: sqlite3.Error) -> FileQueryFailed:
     }
     found = next((make for start, make in known.items() if name.startswith(start)), None)
     return found() if found is not None else FileQueryFailed("statement", words)
+
+
+def _half_changed() -> FileQueryFailed:
+    return FileQueryFailed(
+        "host", "The file was left in the middle of a change.", hint="Open it once with its own program."
+    )
 
 
 _MEND: Final = "Take another copy of it, or mend it with its own program."
