@@ -17,7 +17,7 @@ from marimo._runtime import commands
 
 from cellwright.errors import UserError
 from cellwright.ids import CellId
-from cellwright.kernel.branches.notebook_session import NotebookSession
+from cellwright.kernel.observation import Observation
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.host_calls import ServiceAnswer
 from cellwright.kernel.process.provisioner import KernelOptions
@@ -90,9 +90,13 @@ async def ran(notebook: OpenNotebook) -> None:
     assert observation.is_ok, observation
 
 
-async def json_of(notebook: NotebookSession, *names: str) -> list[Any]:
+async def json_of(notebook: OpenNotebook, *names: str) -> list[Any]:
     found = await notebook.values(list(names))
     return [found[name].json for name in names]
+
+
+def shown_by(observation: Observation) -> dict[str, str]:
+    return {variable.name: variable.text for cell in observation.cells for variable in cell.variables}
 
 
 # ── queries ──
@@ -218,7 +222,7 @@ async def test_a_kernel_with_a_mapped_result_forks_and_both_sides_query(open_in:
             assert tried.method is not None and tried.method.kind == "fork", tried.method
             assert (await notebook.apply([CreateCell(code=code)])).is_ok
             assert await json_of(notebook, "both") == [[3, [{"n": 7}]]]
-            assert await json_of(branch.notebook, "both") == [[3, [{"n": 7}]]]
+            assert shown_by(tried) == {"both": "[3, [{'n': 7}]]"}
     assert source.statements == [QUERY, "select 7 as n", "select 7 as n"]
 
 
@@ -229,7 +233,7 @@ async def test_a_connection_is_carried_to_a_kernel_that_is_no_fork(open_in: Open
             tried = await branch.apply([CreateCell(code="again = [shop.name, shop.sql('select 2').num_rows, asked]")])
             assert tried.is_ok, tried
             assert tried.method is not None and tried.method.kind == "carried", tried.method
-            assert await json_of(branch.notebook, "again") == [["shop", 1, [{"n": 1}]]]
+            assert shown_by(tried) == {"again": "['shop', 1, [{'n': 1}]]"}
     assert source.statements == ["select 1 as n", "select 2"]
 
 
