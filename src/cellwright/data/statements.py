@@ -36,8 +36,8 @@ _READS_FILES: Final = frozenset({"duckdb", "clickhouse"})
 _WRITES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)
 _REFUSED: Final = (
     exp.Command, exp.Copy, exp.Into, exp.Lock, exp.Set, exp.Pragma, exp.Attach, exp.Detach, exp.Use, exp.Transaction,
-    exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Grant, exp.Analyze, exp.Summarize, exp.Cache, exp.Uncache,
-    exp.Refresh, exp.Comment, exp.Export, exp.Install,
+    exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Grant, exp.Revoke, exp.Analyze, exp.Summarize, exp.Cache,
+    exp.Uncache, exp.Refresh, exp.Comment, exp.Export, exp.Install,
 )  # fmt: skip
 
 _EVERYWHERE: Final = r"sleep|load_extension|writefile|readfile|getenv|load_file"
@@ -147,7 +147,7 @@ def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: 
         return RefusedSql(why=f"{own!r} is the engine's own, not a table.")
     has_comments = re.search(r"--|/\*", plain) is not None or (dialect in _HASH_COMMENTS and "#" in plain)
     # What was written anew has no comment that a server could read otherwise; else an error's position fits.
-    sent = tree.sql(dialect=dialect, comments=False) if has_comments else body.rstrip().rstrip(";").rstrip()
+    sent = tree.sql(dialect=dialect, comments=False) if has_comments else body.rstrip("; \t\r\n")
     return SqlStatement(
         text=prefix + sent,
         access="write" if is_write else "read",
