@@ -82,7 +82,8 @@ DOORS = {
     "cellwright/models/money/ledger.py": "import sqlite3\n",
     "cellwright/models/gateway/__init__.py": "import starlette.applications\n",
     "cellwright/journal/__init__.py": "import dbos, sqlite3\n",
-    "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\nimport cellwright_cells\n",
+    "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\n",
+    "cellwright_guest/tool.py": "from cellwright_cells import tool\n",
     "cellwright_guest/chart_main.py": "import vl_convert\n",
 }
 
