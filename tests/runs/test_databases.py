@@ -110,7 +110,8 @@ async def test_a_database_that_the_goal_does_not_name_is_asked_about_first(
     testbed: ModelTestbed, project: Path, kernels: Kernels, client: BrokerClient
 ) -> None:
     async with open_factory(testbed, project, kernels) as factory:
-        factory.script(at_once(*answering(GOALS["What is the turnover of all orders in EUR?"][1], 100)))
+        turnover = answering(GOALS["What is the turnover of all orders in EUR?"][1], 100)
+        factory.script(at_once(*turnover), turnover[-1])
         await factory.start(factory.goal("What is the turnover?", notebook="unnamed.py"))
         assert "Read from the connection shop" in await factory.say_yes()
         delivery = await factory.delivery()
