@@ -1,4 +1,4 @@
-"""A company's database of 60 tables, with a trap in each of three questions whose answers follow from how it is made."""
+"""A company's database of 60 tables, with a trap in each of three questions; their answers follow from its making."""
 
 from __future__ import annotations
 
