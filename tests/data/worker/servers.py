@@ -20,6 +20,7 @@ from typing import Any
 import psycopg
 import pymysql
 import urllib3
+from psycopg import sql
 
 from bench.postgres_server import postgres_server
 from tests.journal.conftest import in_memory
@@ -82,7 +83,7 @@ def postgres_data_server() -> Generator[DataServer]:
         assert lines is not None
         hba = Path(lines[0])
         hba.write_text(f"local all {USER} scram-sha-256\n" + hba.read_text())
-        owner.execute(psycopg.sql.SQL("CREATE ROLE ann LOGIN PASSWORD {}").format(psycopg.sql.Literal(SECRET)))
+        owner.execute(sql.SQL("CREATE ROLE ann LOGIN PASSWORD {}").format(sql.Literal(SECRET)))
         owner.execute("SELECT pg_reload_conf()")
         owner.execute("CREATE DATABASE shop OWNER ann")
         with psycopg.connect(address.replace("/postgres?", "/shop?"), autocommit=True) as shop:
@@ -91,7 +92,7 @@ def postgres_data_server() -> Generator[DataServer]:
                 kind="postgres",
                 server="PostgreSQL 18",
                 options={"host": folder, "database": "shop", "user": USER},
-                run=shop.execute,
+                run=lambda statement: shop.execute(statement.encode()),
                 running=lambda: [row[0] for row in owner.execute(listed)],
                 kill=lambda: _kill_postgres(owner),
                 numbers="SELECT n FROM (SELECT generate_series(1, %s) AS n) AS numbers",

@@ -88,7 +88,7 @@ def test_sums_averages_and_decimals_are_numbers(shop: DataServer, worker: Driven
     assert found is not None
     expected = (500500, 500.5, 125125.0, "open", 1000)
     assert pl.DataFrame(found).rows() == [expected]
-    assert duckdb.sql("SELECT s + 0, a * 1, p * 1, t, c FROM found").fetchall() == [expected]
+    assert duckdb.execute("SELECT s + 0, a * 1, p * 1, t, c FROM found").fetchall() == [expected]
     assert (found.to_pandas()[["s", "a", "p"]] / 5).to_numpy().tolist() == [[100100, 100.1, 25025.0]]
 
 
@@ -227,10 +227,14 @@ def test_a_server_killed_in_the_middle_of_a_result_is_gone_and_nothing_hangs(sta
     with start() as server, driven_worker() as driven:
         assert driven.ask(**server.opening()).reply["kind"] == "opened"
         driven.start(server.numbers % 2_000_000_000, rows=2_000_000_000, bytes=1 << 40)
-        server.wait_until(lambda running: any("2000000000" in each and "DESCRIBE" not in each for each in running))
+        server.wait_until(_is_at_it)
         server.kill()
         kind, _why = driven.answer().failure
         assert kind == "gone"
+
+
+def _is_at_it(running: list[str]) -> bool:
+    return any("2000000000" in statement and "DESCRIBE" not in statement for statement in running)
 
 
 # ── ending ──
