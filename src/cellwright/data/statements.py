@@ -27,8 +27,11 @@ _PREFIXED: Final = re.compile(r"(?<![\w$])(?:(?:E|U&)['\"]|_\w+\s*')", re.IGNORE
 _DOLLAR: Final = re.compile(r"\$(?!\d)")
 _EXPLAIN: Final = re.compile(r"explain\b(?:\s*\(\s*format\s+\w+\s*\)|\s+format\s*=\s*\w+)?\s+", re.IGNORECASE)
 _PATH_LIKE: Final = re.compile(
-    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|parquet|xlsx|txt|db|duckdb|arrow)\b", re.IGNORECASE
+    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|geojson|parquet|xlsx|txt|db|ddb|duckdb|arrow|arrows|feather|ipc|avro|orc"
+    r"|xml|shp|gpkg|fgb|lance|vortex)(?:\.(?:gz|gzip|zst|zstd|bz2|xz|lz4|snappy))?$",
+    re.IGNORECASE,
 )
+"""What ends so is a file to DuckDB, also without quotes: `FROM a.csv`."""
 _HASH_COMMENTS: Final = frozenset({"mysql", "bigquery"})
 _READS_FILES: Final = frozenset({"duckdb", "clickhouse"})
 
@@ -42,7 +45,7 @@ _REFUSED: Final = (
 _EVERYWHERE: Final = r"sleep|load_extension|writefile|readfile|getenv|load_file"
 _FUNCTIONS: Final[dict[str, str]] = {
     "postgres": (
-        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|table_size|relation_size|total_relation_size|database_size)\w+"
+        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|get_userbyid|\w+_is_visible|table_size|relation_size|total_relation_size|database_size)\w+"
         r"|lo_\w+|loread|lowrite|dblink\w*|set_config|current_setting|\w+_to_xml\w*|ts_stat|ts_rewrite|nextval|setval"
         r"|txid_\w+|inet_(?:client|server)_\w+|currval|lastval|crosstab\w*"
     ),
