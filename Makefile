@@ -29,7 +29,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
 GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval models+testing \
-	house+policy+network+data+secrets+telemetry+bench guest/profiling+analyst+notebook guest
+	house+policy+network+data+cells+secrets+telemetry+bench guest/profiling+analyst+notebook guest
 ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
@@ -46,7 +46,7 @@ UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers mariadb screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,7 +71,7 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
 	@$(call SIDE_BY_SIDE,$(filter-out web,$(ROOMS)),-m "not slow")
 
-test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
+test-all: $(READY) $(PAGE) browser emulator containers mariadb ## every test, with more examples, in a browser, containers and an emulator too
 	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough $(if $(filter every,$(CASES)),,-m "not rare"))
 
 # For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
@@ -101,13 +101,13 @@ docs: $(READY) ## build the documentation site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # An environment that has the tools keeps them: with what changed, it is made anew as a whole.
-$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml
+$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml cells/pyproject.toml
 	@if test -f $(READY); then $(MAKE) $(READY); \
 	else $(MAKE) packages FILES="requirements/bootstrap.txt requirements/base.txt" SIZE="1.5 GB"; fi
 	@touch $@
 
-$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml
-	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.3 GB"
+$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml cells/pyproject.toml
+	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.8 GB"
 	@touch $(RUNNABLE) $@
 
 # How many and how much is said first; uv then shows each download with its size, and what it installed.
@@ -119,7 +119,7 @@ packages:
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
 	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
-	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./cells
 
 # Only what is slow needs it: a machine that runs `make test` needs no system package.
 browser:
@@ -131,6 +131,12 @@ containers:
 	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
 		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
+
+# A server that the tests start themselves, in a folder of their own; the distribution's own is never started.
+mariadb:
+	@test -x /usr/sbin/mariadbd \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server >/dev/null; } \
+		|| { echo "The tests of MySQL's worker need MariaDB: apt-get install mariadb-server" >&2; exit 1; }
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:

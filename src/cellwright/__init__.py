@@ -13,12 +13,12 @@ from cellwright.platforms import check_platform
 
 if TYPE_CHECKING:
     from cellwright.app import open_notebook
-    from cellwright.kernel.functions.cell_functions import tool
+    from cellwright_cells import connection, tool
 
-__all__ = ["open_notebook", "tool"]
+__all__ = ["connection", "open_notebook", "tool"]
 
-# `tool` comes from where a notebook in a cage has it: without the host's rooms.
-_HOMES = {"open_notebook": "cellwright.app", "tool": "cellwright_guest.tool"}
+# What notebooks write comes from where a notebook in a cage has it: without the host's rooms.
+_HOMES = {"connection": "cellwright_cells", "open_notebook": "cellwright.app", "tool": "cellwright_cells"}
 
 
 def __getattr__(name: str) -> object:

@@ -46,6 +46,7 @@ from cellwright_guest import (
     programs,
     report_wire,
     reports,
+    sql_engine,
     streams,
     tool,
     transfer_wire,
@@ -85,6 +86,7 @@ class Driver:
         """Our children that are branches of this kernel."""
         self.patches = swap.apply()
         register_formatters()
+        sql_engine.offer_engine()
         reports.follow_progress(self._reporter.progress)
         outlets = KernelStreams(
             stream=streams.GuestStream(self._host),

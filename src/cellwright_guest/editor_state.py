@@ -1,4 +1,4 @@
-"""What an editor is told when it begins to watch: names, values, tables, live widgets and what people had set.
+"""What an editor is told when it begins to watch: names, values, tables, databases, widgets and what people had set.
 
 Outputs are not here: the kernel does not keep them, the host does. marimo says once that a widget was made, and
 nothing keeps its state in that form: without the record here, a widget of a cell that ran unwatched would never show.
@@ -14,6 +14,7 @@ from marimo._messaging.notification_utils import broadcast_notification
 from marimo._messaging.variables import create_variable_value
 from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.runtime import Kernel
+from marimo._sql.get_engines import engine_to_data_source_connection, get_engines_from_variables
 from marimo._types.ids import VariableName
 
 _widgets: dict[Any, notification.ModelOpen] = {}
@@ -79,3 +80,7 @@ def _send_variables(kernel: Kernel) -> None:
     tables = get_datasets_from_variables([(VariableName(name), held[name]) for name in defined])
     if tables:
         broadcast_notification(notification.DatasetsNotification(tables=tables))
+    engines = get_engines_from_variables([(VariableName(name), held[name]) for name in defined])
+    connections = [engine_to_data_source_connection(name, engine) for name, engine in engines]
+    if connections:
+        broadcast_notification(notification.DataSourceConnectionsNotification(connections=connections))

@@ -25,11 +25,11 @@ from marimo._runtime.context.kernel_context import KernelRuntimeContext
 from marimo._runtime.runtime import Kernel
 from marimo._types.ids import CellId_t
 
+from cellwright_cells.tool_mark import MARK
 from cellwright_guest import faults, report_wire, wire
 from cellwright_guest.json_values import fit, schema_of, value_of
 from cellwright_guest.previews import identity, within
 from cellwright_guest.streams import DescriptorCapture, encodable
-from cellwright_guest.tool import MARK
 
 
 def given(made: Any, value: Any) -> Any:

@@ -94,6 +94,11 @@ class HostCalls:
         os._exit(0)
 
 
+def has_host() -> bool:
+    """Whether this process is a kernel, or was forked from one."""
+    return bool(_calls)
+
+
 def ask_host(service: str, body: bytes) -> HostReply:
     """What the host answers to a running cell. Raises `HostCallFailed`."""
     if not _calls:

@@ -1,27 +1,15 @@
-"""`@cellwright.tool`: a mark on a notebook's function that agents may call. Where nobody looks, it does nothing."""
+"""What a notebook in a kernel finds as `cellwright`: the few names that are meant for it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Final
 
-MARK: Final = "__cellwright_tool__"
-"""The attribute that is `True` on a marked function."""
+from cellwright_cells import connection, tool
+
 _PACKAGE: Final = "cellwright"
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def tool(function: Function) -> Function:
-    """Mark a function as callable by agents: it is given back as it is, and works as before."""
-    if isinstance(function, type) or not callable(function):
-        raise TypeError(f"@cellwright.tool marks functions, and this is a {type(function).__name__}.")
-    setattr(function, MARK, True)
-    return function
-
 
 _host: dict[str, ModuleType] = {}
 
@@ -42,7 +30,7 @@ def offer() -> None:
     """
     module = ModuleType(_PACKAGE, "What a notebook may use of Cellwright.")
     module.__spec__ = ModuleSpec(_PACKAGE, None)
-    module.__dict__.update(tool=tool, __all__=["tool"])
+    module.__dict__.update(connection=connection, tool=tool, __all__=["connection", "tool"])
     if not _host:
         note_host()
     for name in _host:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cellwright.data.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from cellwright.data.dialects import Dialect
 from cellwright.data.lineage import columns_read
-from cellwright.data.statements import Dialect, SqlStatement, read_statement
+from cellwright.data.statements import SqlStatement, read_statement
 
 CATALOGUE = Catalogue(
     default_schema="public",

@@ -13,9 +13,10 @@ import sqlglot
 
 from bench.postgres_server import postgres_server
 from cellwright.data.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from cellwright.data.dialects import Dialect
 from cellwright.data.masked_columns import mark_masked
 from cellwright.data.masks import mask_statement
-from cellwright.data.statements import Dialect, RefusedSql, SqlStatement, read_statement
+from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from tests.data.postgres_catalogue import postgres_catalogue
 
 CANARY = "canary"

@@ -100,13 +100,17 @@ marimo._ast.compiler: ends_with_semicolon(code) get_filename(cell_id)
 marimo._ast.visitor: VariableData {kind} [language]
 marimo._config.config: merge_config(config new_config)
 marimo._data.get_datasets: get_datasets_from_variables(variables)
+marimo._data.models: Database {name dialect schemas schemas_resolved engine} DataTable {source_type source name num_rows
+    num_columns variable_name engine type columns primary_keys indexes} DataTableColumn {name type external_type
+    sample_values} Schema {name tables tables_resolved}
 marimo._entrypoints.registry: get_entry_points(group)
 marimo._messaging.cell_output: CellChannel [STDOUT STDERR]
 marimo._messaging.errors: CycleError {edges_with_vars} ImportStarError {msg lineno} MarimoAncestorPreventedError
     {raising_cell} MarimoAncestorStoppedError {raising_cell} MarimoExceptionRaisedError {msg exception_type
     raising_cell} MarimoSQLError {msg} MarimoStrictExecutionError {msg blamed_cell} MarimoSyntaxError {msg lineno}
     MultipleDefinitionError {name cells} SetupRootError {edges_with_vars} UnknownError {msg error_type}
-marimo._messaging.notification: DatasetsNotification {tables} ModelLifecycleNotification {model_id message} ModelOpen
+marimo._messaging.notification: DataSourceConnectionsNotification {connections} DatasetsNotification {tables}
+    ModelLifecycleNotification {model_id message} ModelOpen
     {state buffer_paths buffers esm_spec} ModelUpdate {state buffer_paths buffers esm_spec} RemoveUIElementsNotification
     {cell_id} UIElementMessageNotification {ui_element message} VariableDeclarationNotification {name declared_by
     used_by} VariableValuesNotification {variables} VariablesNotification {variables}
@@ -164,6 +168,12 @@ marimo._runtime.runtime: CellMetadata {config} Kernel [graph errors globals argv
     Kernel.set_ui_element_value(request notify_frontend)
 marimo._runtime.state: State [_value] StateRegistry [_states _inv_states register_scope retain_active_states]
 marimo._session.model: SessionMode [EDIT]
+marimo._sql.engines.types: InferenceConfig {auto_discover_schemas auto_discover_tables auto_discover_columns}
+    SQLConnection [execute sql_output_format get_default_database get_default_schema get_databases get_schemas
+    get_tables_in_schema get_table_details inference_config execute_in_explain_mode is_compatible source dialect]
+marimo._sql.get_engines: SUPPORTED_ENGINES [insert] engine_to_data_source_connection(variable_name engine)
+    get_engines_from_variables(variables)
+marimo._sql.utils: convert_to_output(sql_output_format to_polars to_pandas to_native) sql_type_to_data_type(type_str)
 """
 
 

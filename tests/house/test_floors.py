@@ -30,6 +30,9 @@ BROKEN = {
     "The wall: the guest knows nothing of the host": {
         "cellwright_guest/driver.py": "def later():\n    import cellwright.ids\n",
     },
+    "What notebooks write knows nothing of host and guest": {
+        "cellwright_cells/connections.py": "def later():\n    import cellwright.ids\n",
+    },
     "The wall: only kernel/ speaks to the guest": {
         "cellwright/app.py": "if TYPE_CHECKING:\n    from cellwright_guest import wire\n",
     },
@@ -47,6 +50,9 @@ BROKEN = {
     },
     "Database drivers for our own state only in journal/, models/money/ and memory/store.py": {
         "cellwright/models/__init__.py": "import sqlite3\n",
+    },
+    "Drivers of a person's databases only in data/worker/": {
+        "cellwright/data/connections.py": "import adbc_driver_postgresql\n",
     },
     "pydantic-monty only in tools/actions/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
@@ -79,7 +85,10 @@ DOORS = {
     "cellwright/models/money/ledger.py": "import sqlite3\n",
     "cellwright/models/gateway/__init__.py": "import starlette.applications\n",
     "cellwright/journal/__init__.py": "import dbos, sqlite3\n",
-    "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\n",
+    "cellwright/data/worker/mysql.py": "import pymysql\n",
+    "cellwright_guest/driver.py": (
+        "from marimo._runtime import runtime\nfrom cellwright_guest import wire\nimport cellwright_cells\n"
+    ),
     "cellwright_guest/chart_main.py": "import vl_convert\n",
 }
 
@@ -94,6 +103,7 @@ def build(folder: Path, written: dict[str, str]) -> Path:
         "cellwright/__init__.py": "",
         "cellwright/errors.py": "from cellwright import ids\n",
         "cellwright/ids.py": "",
+        "cellwright_cells/__init__.py": "",
         "cellwright_guest/__init__.py": "",
         "cellwright_guest/wire.py": "",
     }

@@ -13,7 +13,11 @@ import pytest
 from tests.house.places import ROOT
 
 RUN, WHOLE = "requirements/bootstrap.txt requirements/base.txt", "requirements/dev.txt"
-SOURCES = ("pyproject.toml", *(f"requirements/{name}.txt" for name in ("bootstrap", "base", "dev", "page")))
+SOURCES = (
+    "pyproject.toml",
+    "cells/pyproject.toml",
+    *(f"requirements/{name}.txt" for name in ("bootstrap", "base", "dev", "page")),
+)
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def test_what_was_installed_is_not_installed_again(checkout: Path) -> None:
     assert (installs(checkout, "run"), installs(checkout, "test")) == ([], [])
 
 
-@pytest.mark.parametrize("changed", SOURCES[:3])
+@pytest.mark.parametrize("changed", SOURCES[:4])
 def test_what_changed_is_installed_again_and_the_tools_of_tests_stay(checkout: Path, changed: str) -> None:
     _made(checkout / ".venv/.runnable", 2)
     _made(checkout / changed, 3)

@@ -25,9 +25,9 @@ def missing_from_plate(source: str) -> list[str]:
 
 
 def rooms() -> list[Path]:
-    """The `__init__` of each room, and of the guest."""
+    """The `__init__` of each room, of the guest, and of what notebooks write."""
     inside = sorted(SOURCE.glob("cellwright/*/__init__.py"))
-    return [*inside, SOURCE / "cellwright_guest/__init__.py"]
+    return [*inside, *(SOURCE / name / "__init__.py" for name in ("cellwright_cells", "cellwright_guest"))]
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:

@@ -12,7 +12,8 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from cellwright.data.catalogue import Catalogue, CatalogueTable
-from cellwright.data.statements import Dialect, SqlStatement, split_plan
+from cellwright.data.dialects import Dialect
+from cellwright.data.statements import SqlStatement, split_plan
 from cellwright.data.table_references import TableNames, common_table, full_name
 
 

@@ -7,8 +7,8 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from cellwright.data.catalogue import CatalogueTable
+from cellwright.data.dialects import Dialect
 from cellwright.data.masked_columns import MaskedColumns
-from cellwright.data.statements import Dialect
 from cellwright.data.table_references import SystemTable, TableNames, UnknownTable, common_table
 
 _SETTING: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.TruncateTable)

@@ -18,11 +18,12 @@ from sqlglot.dialects.dialect import Dialect as SqlDialect
 from sqlglot.errors import SqlglotError
 
 from cellwright.data.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from cellwright.data.dialects import Dialect
 from cellwright.data.known_functions import known_functions, known_row_functions
 from cellwright.data.masked_columns import MaskedColumns
 from cellwright.data.masked_writes import why_not_written
 from cellwright.data.row_attributes import RowAttributes
-from cellwright.data.statements import Dialect, RefusedSql, SqlStatement, split_plan
+from cellwright.data.statements import RefusedSql, SqlStatement, split_plan
 from cellwright.data.table_references import SystemTable, TableNames, UnknownTable, common_table, full_name
 
 MASK_TEXT: Final = "•••"

@@ -14,25 +14,25 @@ import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-Dialect = Literal[
-    "postgres", "redshift", "mysql", "duckdb", "sqlite", "clickhouse", "snowflake", "bigquery", "databricks", "trino"
-]
+from cellwright.data.dialects import Dialect
+
 Access = Literal["read", "write"]
 MAX_CHARACTERS: Final = 100_000
 _INVISIBLE: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-_HINTS: Final = ("/*!", "/*M!", "/*+")
+_HINTS: Final = ("/*!", "/*M!", "/*+", "{#")
+"""The last is a comment to sqlglot, and to no server."""
 _PREFIXED: Final = re.compile(r"(?<![\w$])(?:(?:E|U&)['\"]|_\w+\s*')", re.IGNORECASE)
 _DOLLAR: Final = re.compile(r"\$(?!\d)")
 _EXPLAIN: Final = re.compile(r"explain\b(?:\s*\(\s*format\s+\w+\s*\)|\s+format\s*=\s*\w+)?\s+", re.IGNORECASE)
 _PATH_LIKE: Final = re.compile(
-    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|geojson|parquet|xlsx|txt|db|ddb|duckdb|arrow|arrows|feather|ipc|avro|orc"
-    r"|xml|shp|gpkg|fgb|lance|vortex)(?:\.(?:gz|gzip|zst|zstd|bz2|xz|lz4|snappy))?$",
+    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|geojson|parquet|avro|orc|xlsx|xml|txt|log|db|ddb|duckdb|sqlite3?|arrows?"
+    r"|feather|ipc|vortex|lance|gpkg|shp|fgb|gz|zst)(?:\.(?:gz|gzip|zst|zstd|bz2|xz|lz4|snappy))?$",
     re.IGNORECASE,
 )
 """What ends so is a file to DuckDB, also without quotes: `FROM a.csv`."""
-_HASH_COMMENTS: Final = frozenset({"mysql", "bigquery"})
+_HASH_COMMENTS: Final = frozenset({"mysql", "bigquery", "clickhouse"})
 _READS_FILES: Final = frozenset({"duckdb", "clickhouse"})
 
 _WRITES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)
@@ -45,7 +45,8 @@ _REFUSED: Final = (
 _EVERYWHERE: Final = r"sleep|load_extension|writefile|readfile|getenv|load_file"
 _FUNCTIONS: Final[dict[str, str]] = {
     "postgres": (
-        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|get_userbyid|\w+_is_visible|table_size|relation_size|total_relation_size|database_size)\w+"
+        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|get_userbyid|\w+_is_visible|table_size|relation_size"
+        r"|total_relation_size|database_size)\w+"
         r"|lo_\w+|loread|lowrite|dblink\w*|set_config|current_setting|\w+_to_xml\w*|ts_stat|ts_rewrite|nextval|setval"
         r"|txid_\w+|inet_(?:client|server)_\w+|currval|lastval|crosstab\w*"
     ),
@@ -58,7 +59,10 @@ _FUNCTIONS: Final[dict[str, str]] = {
         r"|iceberg_\w+|delta_\w+|st_read\w*|nextval|currval|which_secret|current_setting|checkpoint|force_checkpoint"
         r"|arrow_scan\w*|pandas_scan|python_map|json_execute_serialized_sql"
     ),
-    "sqlite": r"edit|fts3_tokenizer|sqlite_\w+|changes|total_changes|last_insert_rowid|randomblob|zeroblob",
+    "sqlite": (
+        r"edit|fts3_tokenizer|sqlite_\w+|changes|total_changes|last_insert_rowid|randomblob|zeroblob|pragma_\w+|fsdir"
+        r"|zipfile|dbstat"
+    ),
     "clickhouse": (
         r"file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|hdfs\w*|azure\w*|executable|mysql|postgresql|mongodb|sqlite|jdbc"
         r"|odbc|input|dictionary|dict\w+|merge|sleep\w*|getsetting|iceberg\w*|deltalake\w*|hudi\w*|redis|fuzz\w+"
@@ -66,6 +70,8 @@ _FUNCTIONS: Final[dict[str, str]] = {
 }
 """Functions that do more than compute, by dialect; those without an entry have the server's own word only."""
 _LIKE: Final[dict[str, str]] = {"redshift": "postgres"}
+_ENGINE_TABLES: Final[dict[str, str]] = {"sqlite": r"(?:.*\.)?(?:pragma_\w+|sqlite_db(?:page|data|ptr)|dbstat)"}
+"""Tables of an engine's own that show raw pages, or run a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +121,12 @@ def split_plan(text: str) -> tuple[str, str]:
     return (explain.group(), text[explain.end() :]) if explain else ("", text)
 
 
+def first_rows(schema: str, table: str, rows: int, dialect: Dialect) -> str:
+    """A statement for a few rows of a table, whatever it is called."""
+    source = exp.table_(table, db=schema or None, quoted=True)
+    return exp.select("*").from_(source).limit(rows).sql(dialect=dialect)
+
+
 def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: str) -> SqlStatement | RefusedSql:
     nodes = list(tree.walk())
     if found := next((node for node in nodes if isinstance(node, _REFUSED)), None):
@@ -122,7 +134,9 @@ def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: 
     is_write = any(isinstance(node, _WRITES) for node in nodes)
     if not is_write and not isinstance(tree, exp.Query | exp.Values | exp.Show | exp.Describe | exp.Pivot):
         return RefusedSql(why=f"It is no query: it begins with {_word(tree)}.")
-    if is_write and prefix:
+    if why := next((why for node in nodes if (why := _oddity(node))), ""):
+        return RefusedSql(why=why)
+    if is_write and (prefix or isinstance(tree, exp.Describe)):
         return RefusedSql(why="Only the plan of a query can be asked for.")
     if tree.args.get("settings") or any(node.args.get("settings") for node in nodes):
         return RefusedSql(why="Settings are not a query's to change.")
@@ -132,6 +146,8 @@ def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: 
     tables = _tables(tree, nodes)
     if dialect in _READS_FILES and (path := next((name for name in tables if _PATH_LIKE.search(name)), None)):
         return RefusedSql(why=f"{path!r} is a file or an address, not a table.")
+    if own := next((name for name in tables if re.fullmatch(_ENGINE_TABLES.get(dialect, "(?!)"), name, re.I)), None):
+        return RefusedSql(why=f"{own!r} is the engine's own, not a table.")
     has_comments = re.search(r"--|/\*", plain) is not None or (dialect in _HASH_COMMENTS and "#" in plain)
     # What was written anew has no comment that a server could read otherwise; else an error's position fits.
     sent = tree.sql(dialect=dialect, comments=False) if has_comments else body.rstrip().rstrip(";").rstrip()
@@ -199,6 +215,27 @@ def _end_of_quoted(text: str, at: int) -> int | None:
 
 
 # ── the tree ──
+
+
+def _oddity(node: exp.Expr) -> str:
+    """What calls a function or sets something without looking so; empty: nothing."""
+    match node:
+        case exp.PropertyEQ(this=exp.Parameter() | exp.SessionParameter()):
+            return "Setting a variable (:=) is not something a query does."
+        case exp.Operator() if not str(node.args.get("operator")).lower().startswith("pg_catalog."):
+            return "An operator by its name calls any function; write what it does."
+        case exp.Table(this=exp.Identifier()) if _is_called(node):
+            return "It cannot be told whether a name with parentheses is a table or a function; write AS and a name."
+        case exp.Describe() if "ANALYZE" in str(node.args.get("style") or "").upper():
+            return "To analyze a statement is to run it; ask for its plan, or for its rows."
+        case _:
+            return ""
+
+
+def _is_called(table: exp.Table) -> bool:
+    """`dictionary('x')` is read as a table with columns and no name, because its name is a keyword."""
+    alias = table.args.get("alias")
+    return isinstance(alias, exp.TableAlias) and not alias.this and bool(alias.columns)
 
 
 def _functions(nodes: list[exp.Expr]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 from sqlglot import expressions as exp
 
 from cellwright.data.catalogue import Catalogue, CatalogueTable
-from cellwright.data.statements import Dialect
+from cellwright.data.dialects import Dialect
 
 _ALWAYS_RECURSIVE: Final = frozenset({"sqlite", "snowflake"})
 """Where RECURSIVE needs not be said."""

@@ -18,6 +18,7 @@ FailureKind = Literal[
     "resource",
     "time-out",
     "network-refused",
+    "connection-refused",
     "flaky",
     "failed-check",
     "kernel-lost",
@@ -159,6 +160,7 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
     _rule("name-conflict", types=r"^strict-execution$"),
     _rule("syntax", types=r"^(?:syntax|import-star|SyntaxError|IndentationError|TabError)$"),
     # Network, before anything else that could match the words of a long chain.
+    _rule("connection-refused", words=r"connection '(?P<about>[a-z]\w{0,39})' is not approved for this notebook"),
     _rule("network-refused", words=r"host '(?P<about>[^'\s]{1,253})' is not approved for this notebook"),
     _rule("network-refused", words=r"50[24] host '(?P<about>[^'\s]{1,253})'"),
     _rule("flaky", words=r"\b(?:429|5\d\d)\b (?:Client|Server) Error|HTTP Error (?:429|5\d\d)"),

@@ -19,8 +19,8 @@ from cellwright.ids import CellId
 from cellwright.kernel.observation import CellFault, VariablePreview, fault_of, preview_of
 from cellwright.kernel.process.live_kernel import LiveKernel
 from cellwright.kernel.process.side_calls import SideCall, SideCalls
+from cellwright_cells import tool
 from cellwright_guest import wire
-from cellwright_guest.tool import tool
 
 _DEPTH: Final = 8
 _NODES: Final = 500
