@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -94,6 +95,7 @@ def test_ordinary_queries_pass_letter_by_letter(text: str, dialect: Dialect) -> 
     assert (read.text, read.access, read.is_plan) == (text, "read", text.startswith("explain"))
 
 
+<<<<<<< HEAD
 def test_no_semicolon_is_sent() -> None:
     read = read_statement("select 1 ; ;\n;", "postgres")
     assert isinstance(read, SqlStatement)
@@ -102,8 +104,45 @@ def test_no_semicolon_is_sent() -> None:
 
 def test_with_comments_it_is_written_anew() -> None:
     read = read_statement("-- the best\nselect /* all */ a from s.t where b = '--'", "postgres")
+=======
+def test_comments_are_taken_out_and_the_rest_stays_letter_by_letter() -> None:
+    read = read_statement(
+        "-- the best\nSelect /* all\n */ now() from s.t -- it's\nwhere b = '--'; /* end */", "postgres"
+    )
+>>>>>>> 3e261533009b8b032fcc14bc036fd6684b73c5e0
     assert isinstance(read, SqlStatement)
-    assert read.text == "SELECT a FROM s.t WHERE b = '--'"
+    assert read.text == "Select \n now() from s.t  \nwhere b = '--'"
+
+
+@pytest.mark.parametrize("comment", ["/* a */", "-- a\n", "/* ' */", "-- ; drop table t\n"])
+@pytest.mark.parametrize("text", ["select 1 + 2", "explain select a from t", "select 'x' || \"y\" from t"])
+def test_with_and_without_comments_the_same_is_read(text: str, comment: str) -> None:
+    bare, told = (
+        read_statement(text, "postgres"),
+        read_statement(f"{comment} {text.replace(' ', f' {comment} ')}", "postgres"),
+    )
+    assert isinstance(bare, SqlStatement)
+    assert isinstance(told, SqlStatement)
+    assert told.text.split() == bare.text.split()
+    assert told == replace(bare, text=told.text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("clickhouse", "select 1 + {# \n 'a': file('x') }['a'] # #} 2"),
+        ("postgres", "select 1 {# ; drop table t #}"),
+        ("duckdb", 'with "a.csv" as (select * from "a.csv") select * from "a.csv"'),
+        ("duckdb", "select * from a.csv"),
+        ("duckdb", "select * from a.csv.gz"),
+    ],
+)
+def test_what_only_sqlglot_takes_for_a_comment_or_a_table_is_refused(dialect: Dialect, text: str) -> None:
+    assert isinstance(read_statement(text, dialect), RefusedSql)
+
+
+def test_a_schema_called_db_is_no_file() -> None:
+    assert isinstance(read_statement("select * from c.db.t", "duckdb"), SqlStatement)
 
 
 def test_tables_and_functions_are_told() -> None:

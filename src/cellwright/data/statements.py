@@ -21,16 +21,18 @@ MAX_CHARACTERS: Final = 100_000
 _INVISIBLE: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-_HINTS: Final = ("/*!", "/*M!", "/*+")
+_HINTS: Final = ("/*!", "/*M!", "/*+", "{#")
+"""The last is a comment to sqlglot, and to no server."""
 _PREFIXED: Final = re.compile(r"(?<![\w$])(?:(?:E|U&)['\"]|_\w+\s*')", re.IGNORECASE)
 _DOLLAR: Final = re.compile(r"\$(?!\d)")
 _EXPLAIN: Final = re.compile(r"explain\b(?:\s*\(\s*format\s+\w+\s*\)|\s+format\s*=\s*\w+)?\s+", re.IGNORECASE)
 _PATH_LIKE: Final = re.compile(
-    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|geojson|parquet|avro|orc|xlsx|txt|log|db|duckdb|sqlite3?|arrow|feather"
-    r"|ipc|vortex|lance|gpkg|shp|gz|zst)\b",
+    r"[/\\:*?]|\.(?:csv|tsv|json|jsonl|ndjson|geojson|parquet|avro|orc|xlsx|xml|txt|log|db|ddb|duckdb|sqlite3?|arrows?"
+    r"|feather|ipc|vortex|lance|gpkg|shp|fgb|gz|zst)(?:\.(?:gz|gzip|zst|zstd|bz2|xz|lz4|snappy))?$",
     re.IGNORECASE,
 )
-_HASH_COMMENTS: Final = frozenset({"mysql", "bigquery"})
+"""What ends so is a file to DuckDB, also without quotes: `FROM a.csv`."""
+_HASH_COMMENTS: Final = frozenset({"mysql", "bigquery", "clickhouse"})
 _READS_FILES: Final = frozenset({"duckdb", "clickhouse"})
 
 _WRITES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)
@@ -43,7 +45,8 @@ _REFUSED: Final = (
 _EVERYWHERE: Final = r"sleep|load_extension|writefile|readfile|getenv|load_file"
 _FUNCTIONS: Final[dict[str, str]] = {
     "postgres": (
-        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|table_size|relation_size|total_relation_size|database_size)\w+"
+        r"pg_(?!typeof|size_pretty|get_\w+def|get_expr|get_userbyid|\w+_is_visible|table_size|relation_size"
+        r"|total_relation_size|database_size)\w+"
         r"|lo_\w+|loread|lowrite|dblink\w*|set_config|current_setting|\w+_to_xml\w*|ts_stat|ts_rewrite|nextval|setval"
         r"|txid_\w+|inet_(?:client|server)_\w+|currval|lastval|crosstab\w*"
     ),
@@ -97,19 +100,21 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         return RefusedSql(why=f"A statement has at most {MAX_CHARACTERS:,} characters; this one has {len(text):,}.")
-    plain = _without_literals(text, dialect)
-    if isinstance(plain, RefusedSql):
-        return plain
+    read = _without_literals(text, dialect)
+    if isinstance(read, RefusedSql):
+        return read
+    plain, uncommented = read
     if why := _ambiguity(text, plain):
         return RefusedSql(why=why)
-    prefix, body = split_plan(text)
+    # No server is sent a comment, which it could read otherwise; the rest stays letter by letter.
+    prefix, body = split_plan(uncommented.strip())
     try:
         trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
     except (SqlglotError, RecursionError) as problem:
         return RefusedSql(why=f"It cannot be read as SQL: {_first_line(problem)}")
     if len(trees) != 1:
         return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
-    return _judged(trees[0], body, plain, dialect, prefix=prefix)
+    return _judged(trees[0], body, dialect, prefix=prefix)
 
 
 def split_plan(text: str) -> tuple[str, str]:
@@ -124,7 +129,7 @@ def first_rows(schema: str, table: str, rows: int, dialect: Dialect) -> str:
     return exp.select("*").from_(source).limit(rows).sql(dialect=dialect)
 
 
-def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: str) -> SqlStatement | RefusedSql:
+def _judged(tree: exp.Expr, body: str, dialect: Dialect, *, prefix: str) -> SqlStatement | RefusedSql:
     nodes = list(tree.walk())
     if found := next((node for node in nodes if isinstance(node, _REFUSED)), None):
         return RefusedSql(why=f"{_word(found)} is not something a query does.")
@@ -141,15 +146,20 @@ def _judged(tree: exp.Expr, body: str, plain: str, dialect: Dialect, *, prefix: 
     if denied := next((name for name in functions if _does_more(name, dialect)), None):
         return RefusedSql(why=f"The function {denied} does more than compute.")
     tables = _tables(tree, nodes)
-    if dialect in _READS_FILES and (path := next((name for name in tables if _PATH_LIKE.search(name)), None)):
+    # Also where a WITH has the name: within that WITH, it means the file.
+    named = _tables(None, nodes)
+    if dialect in _READS_FILES and (path := next((name for name in named if _PATH_LIKE.search(name)), None)):
         return RefusedSql(why=f"{path!r} is a file or an address, not a table.")
-    if own := next((name for name in tables if re.fullmatch(_ENGINE_TABLES.get(dialect, "(?!)"), name, re.I)), None):
+    if own := next((name for name in named if re.fullmatch(_ENGINE_TABLES.get(dialect, "(?!)"), name, re.I)), None):
         return RefusedSql(why=f"{own!r} is the engine's own, not a table.")
+<<<<<<< HEAD
     has_comments = re.search(r"--|/\*", plain) is not None or (dialect in _HASH_COMMENTS and "#" in plain)
     # What was written anew has no comment that a server could read otherwise; else an error's position fits.
     sent = tree.sql(dialect=dialect, comments=False) if has_comments else body.rstrip("; \t\r\n")
+=======
+>>>>>>> 3e261533009b8b032fcc14bc036fd6684b73c5e0
     return SqlStatement(
-        text=prefix + sent,
+        text=prefix + body.rstrip().rstrip(";").rstrip(),
         access="write" if is_write else "read",
         tables=tables,
         functions=functions,
@@ -173,9 +183,9 @@ def _ambiguity(text: str, plain: str) -> str:
     return "A $ is for parameters ($1) only." if _DOLLAR.search(plain) else ""
 
 
-def _without_literals(text: str, dialect: Dialect) -> str | RefusedSql:
-    """The text with everything inside quotes and comments taken out, their marks kept."""
-    out, at = list[str](), 0
+def _without_literals(text: str, dialect: Dialect) -> tuple[str, str] | RefusedSql:
+    """The text with everything inside quotes and comments taken out, their marks kept; and without comments alone."""
+    out, kept, at = list[str](), list[str](), 0
     while at < len(text):
         mark = text[at]
         if mark in "'\"`":
@@ -183,23 +193,27 @@ def _without_literals(text: str, dialect: Dialect) -> str | RefusedSql:
             if end is None:
                 return RefusedSql(why=f"A {mark} is not closed.")
             out.append(mark * 2)
+            kept.append(text[at:end])
         elif text.startswith("--", at) or (mark == "#" and dialect in _HASH_COMMENTS):
             if dialect == "mysql" and mark == "-" and not text[at + 2 : at + 3].isspace() and at + 2 < len(text):
                 return RefusedSql(why="To MySQL -- without a blank is no comment; put a blank there.")
             end = text.find("\n", at)
             end = len(text) if end == -1 else end
             out.append("--" if mark == "-" else "#")
+            kept.append(" ")
         elif text.startswith("/*", at):
             closing = text.find("*/", at + 2)
             if closing == -1 or "/*" in text[at + 2 : closing]:
                 return RefusedSql(why="A comment is not closed, or has another in it.")
             end = closing + 2
             out.append(text[at : at + 4])
+            kept.append("\n" * text.count("\n", at, end) or " ")
         else:
             end = at + 1
             out.append(mark)
+            kept.append(mark)
         at = end
-    return "".join(out)
+    return "".join(out), "".join(kept)
 
 
 def _end_of_quoted(text: str, at: int) -> int | None:
@@ -251,8 +265,8 @@ def _does_more(name: str, dialect: Dialect) -> bool:
     return re.fullmatch(f"{_EVERYWHERE}|{denied}" if denied else _EVERYWHERE, name) is not None
 
 
-def _tables(tree: exp.Expr, nodes: list[exp.Expr]) -> tuple[str, ...]:
-    common = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+def _tables(tree: exp.Expr | None, nodes: list[exp.Expr]) -> tuple[str, ...]:
+    common = {cte.alias_or_name for cte in tree.find_all(exp.CTE)} if tree is not None else set[str]()
     found = [node for node in nodes if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func)]
     names = [".".join(part.name for part in table.parts) for table in found]
     return tuple(sorted({name for name in names if name and name not in common}))
