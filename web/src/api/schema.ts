@@ -3759,7 +3759,10 @@ export type $defs = Record<string, never>;
 export interface operations {
     list_connections: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Also say what was sent lately. */
+                is_counted?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;

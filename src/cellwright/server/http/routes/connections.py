@@ -62,13 +62,17 @@ _COUNTED: Final = 1_000
 
 
 @router.get("/connections")
-async def list_connections(_: Reader, resources: Resources) -> ConnectionsShape:
+async def list_connections(
+    _: Reader,
+    resources: Resources,
+    is_counted: Annotated[bool, Query(description="Also say what was sent lately.")] = True,
+) -> ConnectionsShape:
     """Databases by name, and the kinds there are."""
     home = resources.settings.home
     known, kept = await anyio.to_thread.run_sync(lambda: (connections_at(home), kept_secrets(home)))
     sent: Sequence[SentStatement] = ()
     problem = ""
-    if known:
+    if known and is_counted:
         try:
             sent = await _client(resources).statements(ListStatements(most=_COUNTED))
         except CellwrightError as error:
