@@ -92,12 +92,8 @@ def test_what_was_sent_and_refused_is_on_record(birds: Path) -> None:
     run_here(birds, "data", "query", "birds", "delete from birds", code=3)
     run_here(birds, "data", "query", "birds", "select name from birds")
     [sent, refused] = told(birds, "statements", "birds", "--most", "2")["statements"]
-    assert (sent["outcome"], sent["tables"], sent["columns"], sent["rows"]) == (
-        "done",
-        ["birds"],
-        ["main.birds.name"],
-        2,
-    )
+    assert (sent["outcome"], sent["rows"]) == ("done", 2)
+    assert (sent["tables"], sent["columns"]) == (["birds"], ["main.birds.name"])
     assert refused["outcome"] == "refused"
 
 

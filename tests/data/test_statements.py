@@ -95,21 +95,16 @@ def test_ordinary_queries_pass_letter_by_letter(text: str, dialect: Dialect) -> 
     assert (read.text, read.access, read.is_plan) == (text, "read", text.startswith("explain"))
 
 
-<<<<<<< HEAD
 def test_no_semicolon_is_sent() -> None:
     read = read_statement("select 1 ; ;\n;", "postgres")
     assert isinstance(read, SqlStatement)
     assert read.text == "select 1"
 
 
-def test_with_comments_it_is_written_anew() -> None:
-    read = read_statement("-- the best\nselect /* all */ a from s.t where b = '--'", "postgres")
-=======
 def test_comments_are_taken_out_and_the_rest_stays_letter_by_letter() -> None:
     read = read_statement(
         "-- the best\nSelect /* all\n */ now() from s.t -- it's\nwhere b = '--'; /* end */", "postgres"
     )
->>>>>>> 3e261533009b8b032fcc14bc036fd6684b73c5e0
     assert isinstance(read, SqlStatement)
     assert read.text == "Select \n now() from s.t  \nwhere b = '--'"
 

@@ -152,14 +152,8 @@ def _judged(tree: exp.Expr, body: str, dialect: Dialect, *, prefix: str) -> SqlS
         return RefusedSql(why=f"{path!r} is a file or an address, not a table.")
     if own := next((name for name in named if re.fullmatch(_ENGINE_TABLES.get(dialect, "(?!)"), name, re.I)), None):
         return RefusedSql(why=f"{own!r} is the engine's own, not a table.")
-<<<<<<< HEAD
-    has_comments = re.search(r"--|/\*", plain) is not None or (dialect in _HASH_COMMENTS and "#" in plain)
-    # What was written anew has no comment that a server could read otherwise; else an error's position fits.
-    sent = tree.sql(dialect=dialect, comments=False) if has_comments else body.rstrip("; \t\r\n")
-=======
->>>>>>> 3e261533009b8b032fcc14bc036fd6684b73c5e0
     return SqlStatement(
-        text=prefix + body.rstrip().rstrip(";").rstrip(),
+        text=prefix + body.rstrip("; \t\r\n"),
         access="write" if is_write else "read",
         tables=tables,
         functions=functions,
