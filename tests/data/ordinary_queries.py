@@ -1,6 +1,6 @@
-"""Ten thousand ordinary queries out of other projects' own tests, fetched with pip and read as text: nothing of it runs.
+"""Ten thousand ordinary queries out of other projects' own tests, fetched with pip and read as text: nothing runs.
 
-sqlglot (MIT): what its dialects read and write, and its fixtures. Ibis (Apache-2.0): what it compiles to, and TPC queries.
+sqlglot (MIT): what its dialects read and write, and its fixtures. Ibis (Apache-2.0): what it compiles to, TPC queries.
 """
 
 from __future__ import annotations
