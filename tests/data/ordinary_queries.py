@@ -17,7 +17,6 @@ from typing import Final, cast, get_args
 import sqlglot
 
 from cellwright.data.dialects import Dialect
-from cellwright.data.statements import 
 
 _PACKAGES: Final = ("sqlglot", "ibis-framework")
 _FILES: Final = {"spark": "databricks", "hive": "databricks", "presto": "trino", "athena": "trino"}
