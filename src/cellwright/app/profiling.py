@@ -82,7 +82,7 @@ async def profile_connection(
         profiler = TableProfiler(profiler=Profiler(pool=own_pool, tier=tier), source=source)
         if asked.statement:
             return await profiler.profile_query(asked.connection, asked.statement, effort)
-        return await profiler.profile_named(asked.connection, asked.tables, effort)
+        return await profiler.profile_named({asked.connection: asked.tables}, limits=effort)
 
 
 def _files(paths: Sequence[str | Path], folder: Path) -> list[DataFile]:

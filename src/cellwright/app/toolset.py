@@ -82,7 +82,12 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
     return [
         *notebook_tools(context.editor),
         *cell_tools(context.notebook),
-        *data_tools(context.editor, context.profiler, partial(_locate, context)),
+        *data_tools(
+            context.editor,
+            context.table_profiler,
+            partial(_locate, context),
+            readable=context.connections.named,
+        ),
         notebook_call_tool(partial(_open_beside, context), context.project.root),
         *sql_tools(context.connections),
         *package_tools(context.editor),

@@ -39,9 +39,17 @@ class TableProfiler:
     source: TableSource
 
     async def profile_named(
-        self, connection: str, names: Sequence[str], limits: ProfileLimits | None = None
+        self,
+        names: Mapping[str, Sequence[str]],
+        *,
+        files: Sequence[DataFile] = (),
+        limits: ProfileLimits | None = None,
     ) -> Profile:
-        """What the tables of these names are. `UserError` for one that is not there."""
+        """What the tables of these names are, by connection. `UserError` for one that is not there."""
+        tables = {connection: await self._find(connection, wanted) for connection, wanted in names.items()}
+        return await self.profile_tables(tables, files=files, limits=limits)
+
+    async def _find(self, connection: str, names: Sequence[str]) -> list[CatalogueTable]:
         catalogue = await self.source.schema(ReadSchema(connection=connection, tables=tuple(names)))
         found = [catalogue.table(name) for name in names]
         if missing := [name for name, table in zip(names, found, strict=True) if table is None]:
@@ -49,8 +57,7 @@ class TableProfiler:
                 f"{connection!r} has no table {missing[0][:200]!r}.",
                 hint=f"`cellwright data schema {connection}` lists those there are.",
             )
-        tables = list({table.qualified: table for table in found if table is not None}.values())
-        return await self.profile_tables({connection: tables}, limits=limits)
+        return list({table.qualified: table for table in found if table is not None}.values())
 
     async def profile_tables(
         self,
