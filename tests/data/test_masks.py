@@ -498,6 +498,8 @@ DUCKDB_ATTACKS = (
     "select * from users, lateral (select users.email as e)",
     "select email as e, e || 'x' as f from users",
     "select * from range(3) r, users",
+    "select (1).mail_of()",
+    "select 1.mail_of()",
 )
 
 
@@ -540,6 +542,7 @@ def test_duckdb_shows_no_masked_value_either(text: str, file: duckdb.DuckDBPyCon
         "select list_transform([1, 2], lambda x: x + 1) as l",
         "pivot orders on user_id using sum(total) group by note",
         "select note, count(*) from orders group by note having count(*) > 1",
+        "select note.upper().lower() as n, ('x').concat(note) as c from orders order by id",
         "select id from range(3) r(id) join orders using (id) order by 1",
     ],
 )
@@ -594,3 +597,10 @@ def test_in_every_dialect_the_table_is_only_read_inside_its_mask(dialect: Dialec
 def test_what_may_tell_a_masked_value_another_way_is_refused(dialect: Dialect, text: str) -> None:
     refused = masked(text, SHOP, dialect)
     assert isinstance(refused, RefusedSql), refused
+
+
+def test_aggregates_of_clickhouse_are_known_with_what_is_added_to_them() -> None:
+    text = "select countIf(total > 1), quantilesIf(0.5, 0.9)(total, id > 1), sumOrNullIf(id, id > 2) from orders"
+    sent = masked(text, SHOP, "clickhouse")
+    assert isinstance(sent, SqlStatement), sent
+    assert "countIf(total > 1), quantilesIf(0.5, 0.9)(total, id > 1), sumOrNullIf(id, id > 2)" in sent.text
