@@ -66,12 +66,12 @@ def test_every_way_to_query_gives_the_same_rows(shop: Connection, source: DuckSo
         assert [column[:2] for column in cursor.description or ()] == [("id", "INTEGER"), ("total", "DECIMAL(10,2)")]
         assert [each.num_rows for each in cursor.fetch_record_batch(2)] == [2, 1]
         assert list(cursor.execute(QUERY)) == expected
+    # Of what pandas and polars take, their types know a few classes by name.
+    untyped: Any = shop
     with warnings.catch_warnings(action="error"):
         # pandas warns of what it takes row by row.
-        framed = pd.read_sql(QUERY, shop)
+        framed = pd.read_sql(QUERY, untyped)
     assert framed["id"].tolist() == [1, 2, 3]
-    # Of what polars takes it knows a few classes by name.
-    untyped: Any = shop
     assert pl.read_database(QUERY, untyped).rows() == expected
     assert [len(each) for each in pl.read_database(QUERY, untyped, iter_batches=True, batch_size=2)] == [2, 1]
     assert source.statements == [QUERY] * 6

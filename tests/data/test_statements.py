@@ -51,6 +51,29 @@ def test_what_a_server_would_do_besides_reading_is_refused_with_a_reason(dialect
         assert read.access == "write"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "/* a look */ {}",
+        "{} -- a look",
+        "explain {}",
+        "select * from ({}) q",
+        "with q as ({}) select * from q",
+        "select exists ({})",
+        "select 1 union all {}",
+        "select * from t join lateral ({}) q on true",
+        "describe {}",
+    ],
+)
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_what_is_refused_stays_so_inside_another_statement(dialect: Dialect, disguise: str) -> None:
+    queries = [text for text in HOSTILE[dialect] if text.casefold().startswith(("select", "from", "with", "values"))]
+    for text in (*queries, *(text.upper() for text in queries)):
+        read = read_statement(disguise.format(text), dialect)
+        assert isinstance(read, RefusedSql) or read.access == "write", disguise.format(text)
+
+
 @pytest.mark.parametrize(
     ("dialect", "text"), [(dialect, text) for dialect, texts in HARMLESS.items() for text in texts]
 )
@@ -70,6 +93,12 @@ def test_ordinary_queries_pass_letter_by_letter(text: str, dialect: Dialect) -> 
     read = read_statement(f"  {text};\n", dialect)
     assert isinstance(read, SqlStatement), read
     assert (read.text, read.access, read.is_plan) == (text, "read", text.startswith("explain"))
+
+
+def test_no_semicolon_is_sent() -> None:
+    read = read_statement("select 1 ; ;\n;", "postgres")
+    assert isinstance(read, SqlStatement)
+    assert read.text == "select 1"
 
 
 def test_comments_are_taken_out_and_the_rest_stays_letter_by_letter() -> None:

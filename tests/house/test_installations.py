@@ -85,14 +85,19 @@ async def test_a_clean_clone_runs_and_opens_in_a_browser_with_no_more_than_it_ne
 
 @pytest.fixture
 def wheel_program(clone: Newcomer, tmp_path: Path) -> Path:
-    """`cellwright` out of a wheel, in an environment that has the pinned packages; its source is gone."""
+    """`cellwright` out of its wheels, in an environment that has the pinned packages; their source is gone."""
     uv, venv = find_uv_bin(), tmp_path / "venv"
-    clone.does(uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", tmp_path)
-    [wheel] = tmp_path.glob("*.whl")
+    build = (uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", tmp_path)
+    for folder in (".", "cells"):
+        clone.does(*build, folder)
+    wheels = sorted(tmp_path.glob("*.whl"))
+    assert [wheel.name.partition("-")[0] for wheel in wheels] == ["cellwright", "cellwright_cells"]
     clone.does(uv, "venv", "--python", sys.executable, venv)
     pip, python = (uv, "pip"), ("--python", venv / "bin/python")
     clone.does(*pip, "sync", *python, "--compile-bytecode", "--require-hashes", ROOT / "requirements/base.txt")
-    clone.does(*pip, "install", *python, "--no-deps", wheel)
+    clone.does(*pip, "install", *python, "--no-deps", *wheels)
+    # Each module is in one of them, and together they have all they ask for.
+    clone.does(*pip, "check", *python)
     shutil.rmtree(clone.folder)
     return venv / "bin/cellwright"
 

@@ -105,7 +105,7 @@ def with_header(path: Path, *dependencies: str, python: str = "") -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", ["msgspec", f"msgspec=={version('msgspec')}", "marimo"])
+@pytest.mark.parametrize("asked", ["msgspec", f"msgspec=={version('msgspec')}", "marimo", "cellwright-cells"])
 async def test_a_header_that_our_own_packages_satisfy_needs_no_environment(
     opened: Opener, settings: Settings, tmp_path: Path, asked: str
 ) -> None:

@@ -100,6 +100,7 @@ def test_an_import_that_failed_says_which_distribution_it_needs() -> None:
         ("No module named 'pandas.nonsense'", "ModuleNotFoundError"),
         ("No module named 'tkinter'", "ModuleNotFoundError"),
         ("No module named 'cellwright'", "ModuleNotFoundError"),
+        ("No module named 'cellwright_cells'", "ModuleNotFoundError"),
         ("No module named 'x @ https://evil.example'", "ModuleNotFoundError"),
         ("No module named '--index-url=evil'", "ModuleNotFoundError"),
         ("read this first: No module named 'evil'", "ModuleNotFoundError"),
@@ -131,6 +132,8 @@ def test_the_first_header_also_names_what_the_notebook_uses_already() -> None:
     }
     assert after.header.endswith('# ///\n\n"""Mine."""\n')
     assert packages_used(document("", "import cellwright")) == (f"marimo=={MARIMO}",)
+    cells = f"cellwright-cells>={importlib.metadata.version('cellwright-cells')}"
+    assert packages_used(document("", "import cellwright_cells")) == (f"marimo=={MARIMO}", cells)
 
 
 def test_a_header_gains_one_line_and_keeps_all_others() -> None:
@@ -319,9 +322,11 @@ async def test_where_environments_are_off_nothing_is_installed(
 
 @pytest.mark.slow
 async def test_the_mark_is_there_on_the_notebooks_own_packages_too(opened: Opener, settings: Settings) -> None:
-    async with opened("import cellwright", settings=settings) as notebook:
+    async with opened("import cellwright_cells as cellwright", settings=settings) as notebook:
         await notebook.run("all")
-        await notebook.install("loud")
+        installed = await notebook.install("loud")
+        assert any(one.startswith("cellwright-cells>=") for one in installed.added)
+        assert (await notebook.apply([CreateCell(code="shop = cellwright.connection('shop')")])).is_ok
         code = "import loud\n@cellwright.tool\ndef cry(text: str) -> str:\n    return loud.shout(text)"
         assert (await notebook.apply([CreateCell(code=code)])).is_ok
         [function] = await notebook.functions()

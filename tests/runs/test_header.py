@@ -92,6 +92,39 @@ def test_what_stands_in_a_header_stays_as_it_is_and_only_what_is_missing_is_adde
             assert line[line.lower().index("pandas") :] in document.header
 
 
+@pytest.mark.parametrize("way", ["import cellwright_cells as cellwright", "from cellwright_cells import connection"])
+def test_a_notebook_that_names_connections_asks_for_what_it_writes_and_reads_with(way: str) -> None:
+    document = notebook(way, "shop = cellwright.connection('shop')", "import pandas\npandas.read_sql('select 1', shop)")
+    versions = VERSIONS | {"adbc-driver-manager": "1.13.0"}
+    text = with_header(document, installed=versions, owners=OWNERS).header.replace(f">={OURS}", ">=3.11")
+    assert text == snapshot("""\
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "adbc-driver-manager==1.13.0",
+#     "cellwright-cells>=0.1.0",
+#     "marimo==0.25.2",
+#     "pandas==3.1.1",
+#     "pyarrow==26.0.1",
+#     "sqlalchemy==2.1",
+# ]
+# ///
+""")
+    header = header_of(text)
+    assert header is not None
+    # On the path of every kernel: no index need have it.
+    assert not [one for one in requirements_for(header, our_interpreter()) if one.startswith("cellwright")]
+    again = with_header(notebook(way, header=text), installed=versions, owners=OWNERS)
+    assert again.header == text
+
+
+def test_a_header_that_asks_for_other_cells_than_ours_is_refused() -> None:
+    header = header_of('# /// script\n# dependencies = ["cellwright-cells>=99"]\n# ///\n')
+    assert header is not None
+    with pytest.raises(UserError, match="Cellwright runs notebooks with 'cellwright-cells=="):
+        requirements_for(header, our_interpreter())
+
+
 def test_a_comment_above_the_cells_stays_below_the_new_header() -> None:
     document = with_header(notebook("import pandas", header="# About penguins.\n"), installed=VERSIONS, owners=OWNERS)
     assert document.header.endswith("# ///\n\n# About penguins.\n")

@@ -38,8 +38,8 @@ _READS_FILES: Final = frozenset({"duckdb", "clickhouse"})
 _WRITES: Final = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable)
 _REFUSED: Final = (
     exp.Command, exp.Copy, exp.Into, exp.Lock, exp.Set, exp.Pragma, exp.Attach, exp.Detach, exp.Use, exp.Transaction,
-    exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Grant, exp.Analyze, exp.Summarize, exp.Cache, exp.Uncache,
-    exp.Refresh, exp.Comment, exp.Export, exp.Install,
+    exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Grant, exp.Revoke, exp.Analyze, exp.Summarize, exp.Cache,
+    exp.Uncache, exp.Refresh, exp.Comment, exp.Export, exp.Install,
 )  # fmt: skip
 
 _EVERYWHERE: Final = r"sleep|load_extension|writefile|readfile|getenv|load_file"
@@ -153,7 +153,7 @@ def _judged(tree: exp.Expr, body: str, dialect: Dialect, *, prefix: str) -> SqlS
     if own := next((name for name in named if re.fullmatch(_ENGINE_TABLES.get(dialect, "(?!)"), name, re.I)), None):
         return RefusedSql(why=f"{own!r} is the engine's own, not a table.")
     return SqlStatement(
-        text=prefix + body.rstrip().rstrip(";").rstrip(),
+        text=prefix + body.rstrip("; \t\r\n"),
         access="write" if is_write else "read",
         tables=tables,
         functions=functions,

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from cellwright.kernel.file_queries import FileQueries
 
 _PR_SET_DUMPABLE: Final = 4
+_CAGES_AT_ONCE: Final = 2
+"""Each may take gigabytes."""
 
 
 def main() -> None:
@@ -73,18 +75,22 @@ class CagedFiles:
         self._cache = cache
         self._tasks = tasks
         self._starting = anyio.Lock()
+        self._slots = anyio.Semaphore(_CAGES_AT_ONCE)
         self._queries: FileQueries | None = None
 
     async def query(
         self, kind: str, path: Path, statement: str, parameters: Sequence[Any], limits: QueryLimits, form: ResultForm
     ) -> QueryResult:
         """Rows."""
-        found = await (await self._started()).query(kind, path, statement, parameters, limits, form)
-        return QueryResult(**asdict(found))
+        queries = await self._started()
+        async with self._slots:
+            return QueryResult(**asdict(await queries.query(kind, path, statement, parameters, limits, form)))
 
     async def catalogue(self, kind: str, path: Path) -> Catalogue:
         """What it shows."""
-        return await (await self._started()).catalogue(kind, path)
+        queries = await self._started()
+        async with self._slots:
+            return await queries.catalogue(kind, path)
 
     async def _started(self) -> FileQueries:
         async with self._starting:

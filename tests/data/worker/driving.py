@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import socket
 import subprocess
@@ -49,8 +48,8 @@ class DrivenWorker:
     def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         self.process, self.connection = process, connection
         self._frames = FrameUnpacker()
-        self.heard = b""
-        """Every byte that it ever said, results aside."""
+        self.heard = ""
+        """Everything that it ever said, results aside."""
 
     def ask(self, **request: Any) -> Answered:
         self.send(**request)
@@ -81,9 +80,9 @@ class DrivenWorker:
             data = self.connection.recv(_missing(self._frames))
             if not data:
                 raise EOFError
-            self.heard += data
             self._frames.put(data)
-        return read_json(payload)
+        self.heard += payload.decode() + str(reply := read_json(payload))
+        return reply
 
 
 def _missing(frames: FrameUnpacker) -> int:
@@ -132,8 +131,3 @@ def peak_memory_mb(pid: int) -> int:
     """The most that a process ever had of its own."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
-
-
-def as_text(value: Any) -> str:
-    """For looking for something anywhere in it."""
-    return json.dumps(value, default=str)

@@ -20,6 +20,7 @@ from typing import Any
 import psycopg
 import pymysql
 import urllib3
+from psycopg import sql
 
 from bench.postgres_server import postgres_server
 from tests.journal.conftest import in_memory
@@ -82,7 +83,7 @@ def postgres_data_server() -> Generator[DataServer]:
         assert lines is not None
         hba = Path(lines[0])
         hba.write_text(f"local all {USER} scram-sha-256\n" + hba.read_text())
-        owner.execute(psycopg.sql.SQL("CREATE ROLE ann LOGIN PASSWORD {}").format(psycopg.sql.Literal(SECRET)))
+        owner.execute(sql.SQL("CREATE ROLE ann LOGIN PASSWORD {}").format(sql.Literal(SECRET)))
         owner.execute("SELECT pg_reload_conf()")
         owner.execute("CREATE DATABASE shop OWNER ann")
         with psycopg.connect(address.replace("/postgres?", "/shop?"), autocommit=True) as shop:
@@ -91,7 +92,7 @@ def postgres_data_server() -> Generator[DataServer]:
                 kind="postgres",
                 server="PostgreSQL 18",
                 options={"host": folder, "database": "shop", "user": USER},
-                run=shop.execute,
+                run=lambda statement: shop.execute(statement.encode()),
                 running=lambda: [row[0] for row in owner.execute(listed)],
                 kill=lambda: _kill_postgres(owner),
                 numbers="SELECT n FROM (SELECT generate_series(1, %s) AS n) AS numbers",
@@ -127,11 +128,16 @@ def mariadb_server(tls: tuple[Path, Path] | None = None) -> Generator[DataServer
     options = [f"--socket={folder}/socket", f"--port={port}", "--bind-address=127.0.0.1", f"--pid-file={folder}/pid"]
     options += ["--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", "--skip-name-resolve"]
     if tls is not None:
-        options += [f"--ssl-cert={tls[0]}", f"--ssl-key={tls[1]}"]
+        # Read by another user, to whom pytest's own folders are closed.
+        copies = [shutil.copy(file, folder) for file in tls]
+        for copy in copies:
+            shutil.chown(copy, user)
+        options += [f"--ssl-cert={copies[0]}", f"--ssl-key={copies[1]}"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([MARIADBD, *known, *options], stdout=log, stderr=log)
     try:
-        owner = _until_there(lambda: pymysql.connect(unix_socket=f"{folder}/socket", user="root", autocommit=True))
+        _wait_until_heard(folder / "socket")
+        owner: Any = pymysql.connect(unix_socket=f"{folder}/socket", user="root", autocommit=True)
         _rows(owner, "CREATE DATABASE shop")
         _rows(owner, "SET GLOBAL sql_mode = ''")
         escaped = SECRET.replace("\\", "\\\\").replace("'", "\\'")
@@ -165,14 +171,15 @@ def _rows(owner: Any, statement: str) -> list[Any]:
         return list(cursor.fetchall())
 
 
-def _until_there(found: Callable[[], Any]) -> Any:
+def _wait_until_heard(place: Path) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        try:
-            return found()
-        except (pymysql.err.OperationalError, OSError):
-            assert time.monotonic() < deadline
-            threading.Event().wait(0.05)
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                return probe.connect(str(place))
+            except OSError:
+                assert time.monotonic() < deadline
+                threading.Event().wait(0.05)
 
 
 # ── ClickHouse ──

@@ -112,7 +112,7 @@ def test_sums_and_averages_are_numbers_in_polars_pandas_and_duckdb(shop: DrivenW
     assert found is not None
     assert pl.DataFrame(found).select(pl.all() * 2).rows() == [(20, 5.0, 5.0)]
     assert (found.to_pandas() * 2).to_numpy().tolist() == [[20, 5.0, 5.0]]
-    assert duckdb.sql("SELECT s * 2, a * 2, q * 2 FROM found").fetchall() == [(20, 5.0, 5.0)]
+    assert duckdb.execute("SELECT s * 2, a * 2, q * 2 FROM found").fetchall() == [(20, 5.0, 5.0)]
 
 
 def test_a_number_that_is_fractional_late_makes_all_of_them_floats(shop: DrivenWorker) -> None:

@@ -33,6 +33,8 @@ _READ: Final = 4_000
 """Of a message, so much is looked at."""
 _MANY: Final = 50
 _NAME: Final = 300
+_ANYWHERE: Final = frozenset({"network-refused", "connection-refused"})
+"""Kinds that are found in the causes of an error, too."""
 
 FailureVerdict = tuple[FailureKind, tuple[str, ...], tuple[str, ...]]
 """Kind, what it is about, what the error offers instead."""
@@ -63,7 +65,7 @@ def judge(error_type: str, message: str, *, tool_error: str = "") -> FailureVerd
         return "network-refused", (), ()
     words = re.split(r"\n(?:caused by|while handling) ", whole, maxsplit=1)[0]
     for rule in _RULES:
-        found = _applies(rule, error_type, whole if rule.kind == "network-refused" else words)
+        found = _applies(rule, error_type, whole if rule.kind in _ANYWHERE else words)
         if found is not None:
             return found
     return "unknown", (), ()

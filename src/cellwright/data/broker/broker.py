@@ -25,7 +25,7 @@ from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.connections import FILE_KINDS, SOURCE_TRAITS, DataConnection, QueryLimits, find_connection
-from cellwright.data.failure_words import failure_error
+from cellwright.data.failure_words import failure_error, hint_after_failure
 from cellwright.data.lineage import columns_read
 from cellwright.data.masked_columns import mark_masked
 from cellwright.data.masks import mask_statement
@@ -289,8 +289,7 @@ class Broker:
         self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
     ) -> QueryResult:
         if connection.kind in FILE_KINDS:
-            path = Path(connection.options["path"])
-            return await self.files.query(connection.kind, path, judged.text, asked.parameters, limits, asked.form)
+            return await self._rows_of_file(asked, judged, connection, limits)
         message = {
             "kind": "query",
             "statement": judged.text,
@@ -309,6 +308,20 @@ class Broker:
             sha256=str(reply["sha256"]),
             descriptor=descriptor,
         )
+
+    async def _rows_of_file(
+        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
+    ) -> QueryResult:
+        path = Path(connection.options["path"])
+        try:
+            return await self.files.query(connection.kind, path, judged.text, asked.parameters, limits, asked.form)
+        except UserError as problem:
+            hint = hint_after_failure(problem.message, problem.hint, judged, self._known(connection))
+            raise UserError(problem.message, hint=hint) from None
+
+    def _known(self, connection: DataConnection) -> Catalogue | None:
+        known = self._catalogues.get(connection.name)
+        return known.catalogue if known is not None else None
 
     async def _read_catalogue(self, connection: DataConnection) -> Catalogue:
         if connection.kind in FILE_KINDS:
@@ -332,9 +345,8 @@ class Broker:
                     raise WorkerFailed(reply)
                 return reply, descriptor
         except WorkerFailed as failed:
-            known = self._catalogues.get(connection.name)
-            catalogue = known.catalogue if known is not None else None
-            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, catalogue) from None
+            known = self._known(connection)
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, known) from None
 
     async def _ask_writer(
         self, connection: DataConnection, message: dict[str, Any], judged: SqlStatement
@@ -380,8 +392,8 @@ class Broker:
         await self._run(partial(self.audit.end, line, outcome, why=why))
 
     async def _begin(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> int:
-        known = self._catalogues.get(connection.name)
-        columns = columns_read(judged, connection.dialect, known.catalogue) if known is not None else ()
+        known = self._known(connection)
+        columns = columns_read(judged, connection.dialect, known) if known is not None else ()
         return await self._run(
             partial(
                 self.audit.begin, connection.name, "read", judged.text, asked.asker,

@@ -53,7 +53,7 @@ class ClickhouseSource:
         common.set_setting("autogenerate_session_id", False)
         # A user that may set nothing has these set already.
         common.set_setting("invalid_setting_action", "drop")
-        with _told():
+        with _told(opening=True):
             self._client = clickhouse_connect.get_client(
                 host=login.options["host"],
                 port=int(login.options.get("port", "8123")),
@@ -201,11 +201,14 @@ def _tls(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _told(*, opening: bool = False) -> Generator[None]:
     try:
         yield
     except (ClickHouseError, urllib3.exceptions.HTTPError, pa.ArrowException, OSError) as problem:
-        raise _failure_of(problem) from None
+        failure = _failure_of(problem)
+        # Who was there when the session was opened, and is not any more.
+        kind: FailureKind = "gone" if failure.kind == "host" and not opening else failure.kind
+        raise SourceFailed(kind, failure.why, hint=_HINTS.get(kind, "")) from None
 
 
 def _failure_of(problem: Exception) -> SourceFailed:

@@ -173,6 +173,7 @@ class Warehouse:
 def warehouse_failure(problem: Exception, *, opening: bool = False) -> SourceFailed:
     """What to tell of what a driver raised."""
     text = str(problem)
-    kind = next((kind for word, kind in _WORDS if word in text.casefold()), "other" if opening else "statement")
+    otherwise: FailureKind = "other" if opening else "statement"
+    kind = next((kind for word, kind in _WORDS if word in text.casefold()), otherwise)
     hint = "Look at what the connection says of where and as whom." if kind in {"login", "host", "tls"} else ""
     return SourceFailed(kind, text, hint=hint)

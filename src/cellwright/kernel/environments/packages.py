@@ -20,7 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from cellwright.errors import UserError
-from cellwright.kernel.environments.script_header import ScriptHeader, header_of, normal_requirement
+from cellwright.kernel.environments.script_header import ScriptHeader, cells_requirement, header_of, normal_requirement
 from cellwright.kernel.observation import CellFault, Observation
 from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
@@ -78,7 +78,8 @@ DISTRIBUTION_OF_MODULE: Final = {
 }
 """Import name → distribution. Only what is certain: a wrong guess would offer a stranger's package to install."""
 
-NEVER_INSTALLED: Final = frozenset({"cellwright", "cellwright_guest"})
+CELLS_MODULE: Final = "cellwright_cells"
+NEVER_INSTALLED: Final = frozenset({"cellwright", "cellwright_guest", CELLS_MODULE})
 """A notebook has these by itself."""
 
 
@@ -178,9 +179,11 @@ def packages_used(document: Document) -> tuple[str, ...]:
     """What the notebook's cells import of the packages that come with Cellwright, in the versions that are here."""
     owners = distributions_of_modules()
     names = {"marimo"}
-    for module in sorted({name for cell in document.cells for name in _imports(cell.code)} - NEVER_INSTALLED):
+    imported = {name for cell in document.cells for name in _imports(cell.code)}
+    for module in sorted(imported - NEVER_INSTALLED):
         names |= {str(canonicalize_name(owner)) for owner in owners.get(module, ())}
-    return tuple(f"{name}=={importlib.metadata.version(name)}" for name in sorted(names - NEVER_INSTALLED))
+    pinned = (f"{name}=={importlib.metadata.version(name)}" for name in sorted(names - NEVER_INSTALLED))
+    return (*pinned, cells_requirement()) if CELLS_MODULE in imported else tuple(pinned)
 
 
 @cache

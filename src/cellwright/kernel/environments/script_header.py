@@ -23,6 +23,8 @@ _REQUIREMENT_LIMIT_CHARS = 512
 _PYTHON_LIMIT_CHARS = 200
 _HARMLESS_UV_KEYS = frozenset({"compile-bytecode", "link-mode", "managed", "no-build", "no-build-package", "package"})
 
+CELLS = "cellwright-cells"
+"""What notebooks write: on the path of every kernel, so it is never installed for one."""
 _OUR_PACKAGES = ("marimo", "msgspec")
 
 
@@ -155,7 +157,7 @@ def _requires_python(value: object) -> str:
 
 def requirements_for(header: ScriptHeader, interpreter: Interpreter) -> tuple[str, ...]:
     """The header's packages that apply on this Python plus our own; one that contradicts ours is a `UserError`."""
-    ours = {name: importlib.metadata.version(name) for name in _OUR_PACKAGES}
+    ours = {name: importlib.metadata.version(name) for name in (*_OUR_PACKAGES, CELLS)}
     asked = [Requirement(normal_requirement(text)) for text in header.dependencies]
     asked = [requirement for requirement in asked if _applies(requirement, interpreter)]
     for requirement in asked:
@@ -166,8 +168,14 @@ def requirements_for(header: ScriptHeader, interpreter: Interpreter) -> tuple[st
                 f"with '{requirement.name}=={version}'.",
                 hint=f"Ask for {requirement.name!r} without a version, or for one that allows {version}.",
             )
-    exact = {f"{name}=={version}" for name, version in ours.items()}
-    return tuple(sorted(exact | {_spell(requirement) for requirement in asked}))
+    exact = {f"{name}=={ours[name]}" for name in _OUR_PACKAGES}
+    others = (requirement for requirement in asked if canonicalize_name(requirement.name) != CELLS)
+    return tuple(sorted(exact | {_spell(requirement) for requirement in others}))
+
+
+def cells_requirement() -> str:
+    """How a header asks for what notebooks write: later versions do as well. Blocking."""
+    return f"{CELLS}>={importlib.metadata.version(CELLS)}"
 
 
 def _applies(requirement: Requirement, interpreter: Interpreter) -> bool:

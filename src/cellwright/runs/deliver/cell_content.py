@@ -38,6 +38,9 @@ class CellContent:
     functions: tuple[str, ...] = ()
     """Functions and classes."""
     imports: tuple[str, ...] = ()
+    """The names that its imports bind."""
+    modules: tuple[str, ...] = ()
+    """The packages that they are of."""
     shows: str = ""
     """The name in its last expression that says most; empty if it shows nothing."""
     has_result: bool = False
@@ -67,10 +70,21 @@ def read_cell(cell: Cell) -> CellContent:
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
         ),
+        modules=tuple(module for node in body for module in _packages(node)),
         shows=_shown_name(shown) if shown is not None else "",
         has_result=texts is None and shown is not None and _is_result(shown),
         lines=_lines(cell.code),
     )
+
+
+def _packages(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name.partition(".")[0] for alias in names)
+        case ast.ImportFrom(module=str(module), level=0):
+            yield module.partition(".")[0]
+        case _:
+            pass
 
 
 def _lines(code: str) -> int:

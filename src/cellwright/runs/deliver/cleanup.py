@@ -123,8 +123,11 @@ def _complaints(cell: Cell, reading: CellContent) -> Iterator[str]:
     label = _label(cell)
     if reading.is_markdown or not reading.is_parsed:
         return
-    if "cellwright" in reading.imports:
-        yield f"{label} imports cellwright: the notebook would run only where that is installed."
+    if "cellwright" in reading.modules:
+        yield (
+            f"{label} imports cellwright, which is not everywhere: write `import cellwright_cells as cellwright`, "
+            "a small package with all that a notebook uses of it."
+        )
     if reading.lines > MOST_LINES:
         yield f"{label} has {reading.lines} lines: split it, one idea per cell."
     elif len(reading.defines) > _MOST_NAMES:

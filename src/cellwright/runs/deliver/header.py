@@ -18,12 +18,13 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from cellwright.kernel.environments.packages import (
+    CELLS_MODULE,
     DISTRIBUTION_OF_MODULE,
     NEVER_INSTALLED,
     distributions_of_modules,
     with_package,
 )
-from cellwright.kernel.environments.script_header import header_of
+from cellwright.kernel.environments.script_header import CELLS, cells_requirement, header_of
 from cellwright.notebook.document import Document
 from cellwright.notebook.syntax_trees import walk_syntax
 
@@ -52,6 +53,8 @@ UNSEEN: Final = (
     ("duckdb", "pl", "polars pyarrow"),
     ("duckdb", "arrow fetch_arrow_table", "pyarrow"),
     ("pyarrow", "to_pandas", "pandas"),
+    ("cellwright cellwright_cells", "connection", "pyarrow"),
+    ("cellwright cellwright_cells", "read_sql read_sql_query", "adbc-driver-manager"),
 )
 """Imported packages, attributes that are called, distributions that these need."""
 
@@ -92,14 +95,17 @@ def with_header(
     header = header_of(document.header)
     named = {str(canonicalize_name(Requirement(one).name)) for one in header.dependencies} if header else set()
     wanted = sorted(distributions_used(document, versions, owners=owners, local=local) - named)
+    asked = [f"{name}=={_public(versions[name])}" for name in wanted]
+    if CELLS not in named and _imports_cells(document):
+        asked.append(cells_requirement())
     if header is None:
         # Without a header `with_package` would add what it finds itself.
         text = f"\n{document.header}" if document.header.strip() else ""
         document = replace(document, header=f"{_START}{_PYTHON}# dependencies = [\n# ]\n# ///\n{text}")
     elif not header.requires_python:
         document = _with_python(document)
-    for name in reversed(wanted):
-        document = with_package(document, f"{name}=={_public(versions[name])}")
+    for requirement in sorted(asked, reverse=True):
+        document = with_package(document, requirement)
     return document
 
 
@@ -117,13 +123,19 @@ def distributions_used(
     nodes = [node for cell in document.cells for node in walk_syntax(cell.code)]
     imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     marimo = {alias.asname or alias.name for alias in imported if alias.name == "marimo"}
-    modules = {each for node in nodes for each in _modules(node) if each.partition(".")[0] not in ours}
+    every = {each for node in nodes for each in _modules(node)}
+    modules = {each for each in every if each.partition(".")[0] not in ours}
     calls = {call for node in nodes for call in _calls(node, marimo)}
     words = {word for node in nodes for word in _engines(node)}
     found = {owner for module in modules for owner in _owners(module, known, versions)}
-    found |= unseen({module.partition(".")[0] for module in modules}, calls, words)
+    found |= unseen({module.partition(".")[0] for module in every} - set(local), calls, words)
     found.add("marimo")
     return {name for name in found if name in versions and name not in NEVER_INSTALLED}
+
+
+def _imports_cells(document: Document) -> bool:
+    modules = (each for cell in document.cells for node in walk_syntax(cell.code) for each in _modules(node))
+    return any(module.partition(".")[0] == CELLS_MODULE for module in modules)
 
 
 def installed_packages() -> dict[str, str]:

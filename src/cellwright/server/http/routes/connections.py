@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Final, Literal
+from decimal import Decimal
+from typing import Annotated, Final
 
 import anyio.to_thread
 from fastapi import Path, Query
-from pydantic import Field, SecretStr, StringConstraints
 
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue, CatalogueTable
@@ -31,179 +31,59 @@ from cellwright.data.messages import Asker, CostlyQuery, ListStatements, ReadSch
 from cellwright.data.statements import first_rows
 from cellwright.data.table_choice import choose_tables
 from cellwright.errors import CellwrightError, UserError
+from cellwright.policy.money import Money, parse_money
 from cellwright.secrets import forget_secret, keep_secret, kept_secrets
 from cellwright.server.http.auth.dependencies import Admin, Reader
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.http.page_remedies import page_hint
+from cellwright.server.http.page_remedies import page_hint, page_problem
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
-from cellwright.server.http.schemas.model import RequestModel, ResponseModel
+from cellwright.server.http.schemas.connections import (
+    ColumnShape,
+    ConnectionShape,
+    ConnectionsShape,
+    ForeignKeyShape,
+    ForgottenShape,
+    KindShape,
+    NewConnection,
+    RowsShape,
+    SchemaShape,
+    StatementShape,
+    StatementsShape,
+    TableShape,
+    TriedShape,
+)
 
 router = ApiRouter(tags=["connections"])
 ConnectionName = Annotated[str, Path(min_length=1, max_length=40)]
 _LONGEST_SECRET: Final = 10_000
 _SHOWN_TABLES: Final = 200
+_BY_WORDS: Final = 40
 _COUNTED: Final = 1_000
-Text = Annotated[str, StringConstraints(max_length=4_096)]
-
-
-class KindShape(ResponseModel):
-    """A kind of database, and what one of it takes."""
-
-    kind: SourceKind
-    needed: list[str]
-    known: list[str]
-    port: int | None
-    is_file: bool
-    """A file on the server's machine, read in a cage: no user, no secret."""
-    is_untried: bool
-    """Never tried against the service."""
-
-
-class ConnectionShape(ResponseModel):
-    """One connection; never its secret."""
-
-    name: str
-    kind: SourceKind
-    leads_to: str
-    options: dict[str, str]
-    secret_in: str
-    """keyring, file, command, or empty: none is kept."""
-    writer: str
-    masked: list[str]
-    projects: list[str]
-    is_untried: bool
-    statements: int
-    """Sent lately."""
-    rows_read: int
-    last_at: str
-
-
-class ConnectionsShape(ResponseModel):
-    """Every connection, and every kind there could be one of."""
-
-    connections: list[ConnectionShape]
-    kinds: list[KindShape]
-
-
-class NewConnection(RequestModel):
-    """What a connection leads to. Without a secret, what is kept stays."""
-
-    kind: SourceKind
-    options: dict[Annotated[str, StringConstraints(max_length=40)], Text] = Field(default_factory=dict[str, str])
-    secret: SecretStr | None = None
-    writer: Annotated[str, StringConstraints(max_length=200)] = ""
-    writer_secret: SecretStr | None = None
-    masked: tuple[Text, ...] = Field(default=(), max_length=1_000)
-    projects: tuple[Text, ...] = Field(default=(), max_length=100)
-
-
-class TriedShape(ResponseModel):
-    """What opening a connection showed."""
-
-    is_open: bool
-    server: str = ""
-    tables: int = 0
-    seconds: float = 0.0
-    problem: str = ""
-    hint: str = ""
-
-
-class ColumnShape(ResponseModel):
-    """One column."""
-
-    name: str
-    type: str
-    is_nullable: bool
-    is_key: bool
-    is_masked: bool
-    comment: str
-    samples: list[str]
-
-
-class ForeignKeyShape(ResponseModel):
-    """Columns that mean a row of another table."""
-
-    columns: list[str]
-    table: str
-    target: list[str]
-
-
-class TableShape(ResponseModel):
-    """One table or view."""
-
-    qualified: str
-    kind: Literal["table", "view"]
-    columns: list[ColumnShape]
-    foreign_keys: list[ForeignKeyShape]
-    rows: int | None
-    comment: str
-
-
-class SchemaShape(ResponseModel):
-    """What a connection shows."""
-
-    server: str
-    read_at: str
-    total: int
-    """So many tables there are; the first, or those that fit, are told."""
-    tables: list[TableShape]
-
-
-class RowsShape(ResponseModel):
-    """A few rows of a table."""
-
-    columns: list[tuple[str, str]]
-    rows: list[list[Any]]
-    notices: list[str]
-
-
-class StatementShape(ResponseModel):
-    """One line of the audit."""
-
-    id: int
-    at: str
-    connection: str
-    access: Literal["read", "write"]
-    statement: str
-    tables: list[str]
-    columns: list[str]
-    rows: int | None
-    bytes: int | None
-    seconds: float
-    outcome: str
-    why: str
-    price: str
-    person: str
-    run: str
-
-
-class StatementsShape(ResponseModel):
-    """What was sent, the latest first."""
-
-    statements: list[StatementShape]
-
-
-class ForgottenShape(ResponseModel):
-    """What was taken away."""
-
-    name: str
-    removed_from: list[str]
 
 
 @router.get("/connections")
-async def list_connections(_: Reader, resources: Resources) -> ConnectionsShape:
+async def list_connections(
+    _: Reader,
+    resources: Resources,
+    is_counted: Annotated[bool, Query(description="Also say what was sent lately.")] = True,
+) -> ConnectionsShape:
     """Databases by name, and the kinds there are."""
     home = resources.settings.home
     known, kept = await anyio.to_thread.run_sync(lambda: (connections_at(home), kept_secrets(home)))
     sent: Sequence[SentStatement] = ()
-    if known:
-        sent = await _client(resources).statements(ListStatements(most=_COUNTED))
+    problem = ""
+    if known and is_counted:
+        try:
+            sent = await _client(resources).statements(ListStatements(most=_COUNTED))
+        except CellwrightError as error:
+            problem = page_problem(error)
     by_name = defaultdict[str, list[SentStatement]](list)
     for line in sent:
         by_name[line.connection].append(line)
     return ConnectionsShape(
-        connections=[_shape(each, kept.get(each.secret_name, ""), by_name[each.name]) for each in known.values()],
+        connections=[_shape(each, kept, by_name[each.name]) for each in known.values()],
         kinds=[_kind(kind) for kind in SOURCE_KINDS],
+        problem=problem,
     )
 
 
@@ -227,6 +107,8 @@ async def put_connection(_: Admin, resources: Resources, name: ConnectionName, b
                 if len(value) > _LONGEST_SECRET:
                     raise UserError("That is too long for a secret.", hint="Send the secret and nothing else.")
                 keep_secret(home, kept_as, value)
+        if not body.writer:
+            forget_secret(home, connection.writer_secret_name)
 
     await anyio.to_thread.run_sync(store)
     await _client(resources).secrets_changed(name)
@@ -260,12 +142,14 @@ async def connection_schema(
     _: Reader,
     resources: Resources,
     name: ConnectionName,
-    search: Annotated[str, Query(max_length=500, description="Words that tables are about.")] = "",
+    search: Annotated[str, Query(max_length=500, description="Parts of names, or words that tables are about.")] = "",
+    table: Annotated[str, Query(max_length=600, description="Only this one.")] = "",
     is_fresh: Annotated[bool, Query(description="Read it from the server again.")] = False,
 ) -> SchemaShape:
     """Tables with columns and keys."""
     await _find(resources, name)
-    found = await _client(resources).schema(ReadSchema(connection=name, fresh=is_fresh))
+    asked = ReadSchema(connection=name, tables=(table,) if table else None, fresh=is_fresh)
+    found = await _client(resources).schema(asked)
     return await anyio.to_thread.run_sync(_schema, found, search)
 
 
@@ -326,19 +210,21 @@ async def _tried(resources: ApiResources, name: str) -> TriedShape:
     return TriedShape(is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds)
 
 
-def _shape(connection: DataConnection, kept: str, sent: list[SentStatement]) -> ConnectionShape:
+def _shape(connection: DataConnection, kept: Mapping[str, str], sent: list[SentStatement]) -> ConnectionShape:
     return ConnectionShape(
         name=connection.name,
         kind=connection.kind,
         leads_to=connection.place,
         options=dict(connection.options),
-        secret_in="command" if connection.secret_command else kept,
+        secret_in="command" if connection.secret_command else kept.get(connection.secret_name, ""),
         writer=connection.writer,
+        writer_secret_in=kept.get(connection.writer_secret_name, ""),
         masked=list(connection.masked),
         projects=list(connection.projects),
         is_untried=connection.kind in UNTRIED_KINDS,
         statements=len(sent),
         rows_read=sum(line.rows or 0 for line in sent if line.access == "read"),
+        price=_sum(line.price for line in sent),
         last_at=sent[0].at if sent else "",
     )
 
@@ -355,11 +241,41 @@ def _kind(kind: SourceKind) -> KindShape:
     )
 
 
+def _sum(prices: Iterable[str]) -> str:
+    """Amounts of several currencies are told side by side."""
+    totals = defaultdict[str, Decimal](Decimal)
+    for money in (parse_money(price) for price in prices if price):
+        if money is not None:
+            totals[money.currency] += money.amount
+    return " + ".join(str(Money(amount=amount, currency=currency)) for currency, amount in sorted(totals.items()))
+
+
 def _schema(found: Catalogue, search: str) -> SchemaShape:
-    tables = choose_tables(found, search, most=40).tables if search.strip() else found.tables[:_SHOWN_TABLES]
+    fitting = _fitting(found, search) if search.strip() else found.tables
     return SchemaShape(
-        server=found.server, read_at=found.read_at, total=len(found.tables), tables=[_table(each) for each in tables]
+        server=found.server,
+        read_at=found.read_at,
+        total=len(found.tables),
+        fitting=len(fitting),
+        tables=[_table(each) for each in fitting[:_SHOWN_TABLES]],
     )
+
+
+def _fitting(found: Catalogue, search: str) -> Sequence[CatalogueTable]:
+    """Whose name has all parts, then whose columns have; else those that the words are about."""
+    parts = search.casefold().split()
+    named = [table for table in found.tables if _has(table.qualified, parts)]
+    names = {table.qualified for table in named}
+    others = [table for table in found.tables if table.qualified not in names]
+    by_column = [
+        table for table in others if _has(" ".join((table.qualified, *(each.name for each in table.columns))), parts)
+    ]
+    return [*named, *by_column] or choose_tables(found, search, most=_BY_WORDS).tables
+
+
+def _has(text: str, parts: Sequence[str]) -> bool:
+    folded = text.casefold()
+    return all(part in folded for part in parts)
 
 
 def _table(table: CatalogueTable) -> TableShape:

@@ -20,6 +20,17 @@ from cellwright.runs.views.team import TaskWork
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 
+class AskedStatement(ResponseModel):
+    """What would be sent to a database; nothing in it is invisible."""
+
+    connection: str
+    access: Literal["read", "write"]
+    statement: str
+    """As it would be sent."""
+    touches: str
+    """What a rehearsal of a change showed; empty: there was none."""
+
+
 class AskedQuestion(ResponseModel):
     """What a run asks."""
 
@@ -33,6 +44,8 @@ class AskedQuestion(ResponseModel):
     """The answers that are possible; none: any words."""
     fingerprint: str = ""
     """Names exactly what is asked about; goes back with the answer. Empty where none is needed."""
+    query: AskedStatement | None = None
+    """The same in parts, where it is about a statement for a database."""
     asked_ms: int
     answer_with: str
     """The command that answers it at a terminal."""
