@@ -19,7 +19,6 @@ from cellwright.data.dialects import Dialect
 from cellwright.data.masks import mask_statement
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from tests.data.ordinary_queries import Query, fetch, is_ordinary
-from tests.data.postgres_catalogue import postgres_catalogue
 
 SAMPLE = Path(__file__).with_name("ordinary_sample.sql")
 TABLES = {"x": "a b", "y": "b c", "z": "b c", "t": "a b c x y", "foo": "a bar"}
@@ -127,7 +126,9 @@ def postgres_engine(connection: psycopg.Connection[Any]) -> Engine:
     connection.execute("set default_transaction_read_only = on")
     return Engine(
         dialect="postgres",
-        catalogue=postgres_catalogue(connection),
+        catalogue=_tables(
+            "public", [(table, name, "integer") for table, names in TABLES.items() for name in names.split()]
+        ),
         rows=lambda text: sorted(map(repr, connection.execute(text).fetchall())),  # pyrefly: ignore[no-matching-overload]
         errors=(psycopg.Error,),
     )
