@@ -126,8 +126,8 @@ def name_connection(home: Path, connection: DataConnection) -> None:
 
 async def rows_of(client: BrokerClient, statement: str, **more: Any) -> list[list[Any]]:
     """The rows of a query, as JSON has them."""
-    asked = RunQuery(**{"connection": "shop", "statement": statement, "form": "json"} | more)
-    found = await client.query(asked)
+    given: dict[str, Any] = {"connection": "shop", "statement": statement, "form": "json"}
+    found = await client.query(RunQuery(**(given | more)))
     assert isinstance(found, QueryResult), found
     return rows_in(found)
 

@@ -80,10 +80,18 @@ export interface LinesProps {
 export function Lines({ title, means, example, value, onType }: LinesProps) {
   const id = useId();
   return (
-    <label className={css.field}>
-      <span>{title}</span>
-      <textarea rows={3} value={value} placeholder={example} spellCheck={false} aria-describedby={id} onChange={({ target }) => onType(target.value)} />
+    <div className={css.field}>
+      <label htmlFor={`${id}-box`}>{title}</label>
+      <textarea
+        id={`${id}-box`}
+        rows={3}
+        value={value}
+        placeholder={example}
+        spellCheck={false}
+        aria-describedby={id}
+        onChange={({ target }) => onType(target.value)}
+      />
       <small id={id}>{means}</small>
-    </label>
+    </div>
   );
 }

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { useParams } from "wouter";
 
 import type { Connections } from "../../api/types";
@@ -15,6 +16,12 @@ export default function ConnectionsPage() {
   const { name, view } = params;
   const table = params["*"];
   const found = useFetched<Connections>("/connections");
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // What was sent meanwhile is counted at every other place of this room.
+    if (!isFirst.current) found.refresh();
+    isFirst.current = false;
+  }, [name, view]);
   return (
     <div className={css.page}>
       <Awaited found={found}>
