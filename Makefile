@@ -46,7 +46,7 @@ UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser emulator containers screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers mariadb screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,7 +71,7 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
 	@$(call SIDE_BY_SIDE,$(filter-out web,$(ROOMS)),-m "not slow")
 
-test-all: $(READY) $(PAGE) browser emulator containers ## every test, with more examples, in a browser, containers and an emulator too
+test-all: $(READY) $(PAGE) browser emulator containers mariadb ## every test, with more examples, in a browser, containers and an emulator too
 	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough $(if $(filter every,$(CASES)),,-m "not rare"))
 
 # For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
@@ -107,7 +107,7 @@ $(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml cel
 	@touch $@
 
 $(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml cells/pyproject.toml
-	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.3 GB"
+	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.8 GB"
 	@touch $(RUNNABLE) $@
 
 # How many and how much is said first; uv then shows each download with its size, and what it installed.
@@ -131,6 +131,12 @@ containers:
 	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
 		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
+
+# A server that the tests start themselves, in a folder of their own; the distribution's own is never started.
+mariadb:
+	@test -x /usr/sbin/mariadbd \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server >/dev/null; } \
+		|| { echo "The tests of MySQL's worker need MariaDB: apt-get install mariadb-server" >&2; exit 1; }
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:

@@ -36,6 +36,7 @@ RemedyKind = Literal[
     "set_connection_secret",
     "install_driver",
     "stop_broker",
+    "ask_for_write",
     # machine and runs
     "see_doctor",
     "see_run",
@@ -126,6 +127,7 @@ NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "set_connection_secret": "Give the secret of the connection {name} again.",
     "install_driver": "Install cellwright[{extra}] for its driver.",
     "stop_broker": "Stop the data broker; the next query starts it anew.",
+    "ask_for_write": "Ask for it as a change: agents have the tool `write` for it.",
     "see_doctor": "The doctor {says}.",
     "see_run": "Look at the run itself.",
     "resume_run": "Resuming it tries again.",

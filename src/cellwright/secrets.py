@@ -73,6 +73,11 @@ def kept_secrets(home: Path) -> dict[str, SecretPlace]:
     return cast("dict[str, SecretPlace]", _read(home / _INDEX))
 
 
+def secrets_stamp(home: Path) -> tuple[object, object]:
+    """Another one whenever a secret was kept or forgotten."""
+    return file_stamp(secrets_file(home)), file_stamp(home / _INDEX)
+
+
 def forget_secret(home: Path, name: str) -> tuple[SecretPlace, ...]:
     """Remove it from wherever it is kept. Says where that was."""
     removed: list[SecretPlace] = []

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cellwright.background import current_person
+from cellwright.data.broker_process import BrokerLaunch
 from cellwright.errors import UserError
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.network import OWN_FILE, NetworkSettings, NetworkSources, command_settings, read_network_sources
@@ -99,6 +100,10 @@ class Settings:
             person=current_person() if person is None else person,
             team_rules=self.team_rules,
         )
+
+    def broker_launch(self) -> BrokerLaunch:
+        """How the data broker is started for this person, if none runs."""
+        return BrokerLaunch(home=self.ready_home(), environment=self.program_environment, cache=self.cache)
 
     def ready_home(self) -> Path:
         """The state directory, made if need be, closed to everyone else."""

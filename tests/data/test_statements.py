@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -9,123 +10,11 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.data.statements import MAX_CHARACTERS, Dialect, RefusedSql, SqlStatement, read_statement
+from cellwright.data.dialects import Dialect
+from cellwright.data.statements import MAX_CHARACTERS, RefusedSql, SqlStatement, read_statement
+from tests.data.hostile_statements import EVERYWHERE, HARMLESS, HOSTILE, WRITES
 
 ENGINES: tuple[Dialect, ...] = ("postgres", "mysql", "duckdb", "sqlite", "clickhouse")
-WRITES = (
-    "delete from t",
-    "insert into t values (1)",
-    "update t set a = 1",
-    "drop table t",
-    "alter table t add column b int",
-    "with d as (delete from t returning *) select * from d",
-    "create table x as select 1",
-    "merge into t using s on t.a = s.a when matched then delete",
-)
-EVERYWHERE = (
-    "select 1; drop table t",
-    "EXPLAIN select 1; drop table t",
-    "explain analyze delete from t",
-    "explain delete from t",
-    "begin; delete from t; commit",
-    "select * from t for update",
-    "prepare s as delete from t",
-    "execute s",
-    "call p()",
-    "select 'it",
-    "select 1 /* and",
-    "select 1 /* a /* b */ c */",
-    "select 1 \u202e from t",
-    "select 1 where a = 'x\\' or 1=1 --'",
-    "",
-    "-- nothing",
-    "selec 1 frm",
-)
-HOSTILE: dict[Dialect, tuple[str, ...]] = {
-    "postgres": (
-        "SELECT 1; COMMIT; DROP TABLE t",
-        "begin; set transaction read write; delete from t; commit",
-        "select * into x from t",
-        "select pg_read_file('/etc/passwd')",
-        "select pg_catalog.pg_read_file('x')",
-        "select \"pg_read_file\"('x')",
-        "select U&\"pg\\005fread_file\"('x')",
-        "select U&\"pg!005fread_file\" uescape '!' ('x')",
-        "select * from pg_ls_dir('/')",
-        "select lo_import('x')",
-        "copy (select 1) to program 'id'",
-        "copy t from program 'x'",
-        "select 1) to program 'id' --",
-        "select * from dblink('x','delete from t') as x(i int)",
-        "select set_config('default_transaction_read_only','off',false)",
-        "set session characteristics as transaction read write",
-        "reset all",
-        "do $$ begin end $$",
-        "select $tag$x$tag$",
-        "select query_to_xml('select * from secret',true,false,'')",
-        "select database_to_xml(true,false,'')",
-        "select * from ts_stat('select x from secret')",
-        "select nextval('s')",
-        "select pg_sleep(99)",
-        "select pg_terminate_backend(1)",
-        "select pg_notify('c','x')",
-        "select pg_advisory_lock(1)",
-        "select current_setting('x')",
-        "listen c",
-        "lock table t",
-        "select E'a'",
-    ),
-    "mysql": (
-        "select 1--1",
-        "select /*!50000 load_file('/etc/passwd') */",
-        "/*!50000 delete from t */",
-        "select 1 /*M! ; drop table t */",
-        "select * from t into outfile 'x'",
-        "select id into @a from t",
-        "select load_file(0x2f65)",
-        "select benchmark(1e9,md5(1))",
-        "select get_lock('a',9)",
-        "select sleep(9)",
-        "set global general_log=1",
-        "handler t open",
-        "analyze select 1",
-        "load data local infile 'x' into table t",
-        "select _utf8 'x'",
-    ),
-    "duckdb": (
-        "from '/etc/passwd'",
-        'select * from "x.parquet"',
-        "from read_text('x')",
-        "select * from read_csv('x')",
-        "from glob('/*')",
-        "copy t to 'x'",
-        "export database 'x'",
-        "attach 'x'",
-        "install httpfs",
-        "load httpfs",
-        "set threads=9",
-        "from query('drop table t')",
-        "from query_table('secret')",
-        "select getenv('X')",
-        "from duckdb_secrets()",
-        "summarize 'x.csv'",
-    ),
-    "sqlite": (
-        "attach database 'x' as z",
-        "vacuum into 'x'",
-        "pragma writable_schema=1",
-        "select load_extension('x')",
-        "select writefile('x','y')",
-    ),
-    "clickhouse": (
-        "select * from file('x')",
-        "select * from url('x')",
-        "select * from executable('x')",
-        "select * from remote('h', 'd', 't')",
-        "select 1 settings readonly=0",
-        "insert into function file('x') select 1",
-    ),
-}
 ORDINARY = (
     "select * from orders",
     "select count(*), avg(price) from public.orders where bought > current_date group by 1 order by 2 desc limit 10",
@@ -155,9 +44,43 @@ def test_what_is_no_single_plain_query_is_refused_in_every_dialect(text: str, di
 
 @pytest.mark.parametrize(("dialect", "text"), [(dialect, text) for dialect, texts in HOSTILE.items() for text in texts])
 def test_what_a_server_would_do_besides_reading_is_refused_with_a_reason(dialect: Dialect, text: str) -> None:
-    refused = read_statement(text, dialect)
-    assert isinstance(refused, RefusedSql)
-    assert 10 < len(refused.why) < 300
+    read = read_statement(text, dialect)
+    if isinstance(read, RefusedSql):
+        assert 10 < len(read.why) < 300
+    else:
+        assert read.access == "write"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "/* a look */ {}",
+        "{} -- a look",
+        "explain {}",
+        "select * from ({}) q",
+        "with q as ({}) select * from q",
+        "select exists ({})",
+        "select 1 union all {}",
+        "select * from t join lateral ({}) q on true",
+        "describe {}",
+    ],
+)
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_what_is_refused_stays_so_inside_another_statement(dialect: Dialect, disguise: str) -> None:
+    queries = [text for text in HOSTILE[dialect] if text.casefold().startswith(("select", "from", "with", "values"))]
+    for text in (*queries, *(text.upper() for text in queries)):
+        read = read_statement(disguise.format(text), dialect)
+        assert isinstance(read, RefusedSql) or read.access == "write", disguise.format(text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"), [(dialect, text) for dialect, texts in HARMLESS.items() for text in texts]
+)
+def test_what_looks_special_and_only_reads_passes(dialect: Dialect, text: str) -> None:
+    read = read_statement(text, dialect)
+    assert isinstance(read, SqlStatement), read
+    assert (read.text, read.access) == (text, "read")
 
 
 @pytest.mark.parametrize("dialect", get_args(Dialect))
@@ -172,10 +95,49 @@ def test_ordinary_queries_pass_letter_by_letter(text: str, dialect: Dialect) -> 
     assert (read.text, read.access, read.is_plan) == (text, "read", text.startswith("explain"))
 
 
-def test_with_comments_it_is_written_anew() -> None:
-    read = read_statement("-- the best\nselect /* all */ a from s.t where b = '--'", "postgres")
+def test_no_semicolon_is_sent() -> None:
+    read = read_statement("select 1 ; ;\n;", "postgres")
     assert isinstance(read, SqlStatement)
-    assert read.text == "SELECT a FROM s.t WHERE b = '--'"
+    assert read.text == "select 1"
+
+
+def test_comments_are_taken_out_and_the_rest_stays_letter_by_letter() -> None:
+    read = read_statement(
+        "-- the best\nSelect /* all\n */ now() from s.t -- it's\nwhere b = '--'; /* end */", "postgres"
+    )
+    assert isinstance(read, SqlStatement)
+    assert read.text == "Select \n now() from s.t  \nwhere b = '--'"
+
+
+@pytest.mark.parametrize("comment", ["/* a */", "-- a\n", "/* ' */", "-- ; drop table t\n"])
+@pytest.mark.parametrize("text", ["select 1 + 2", "explain select a from t", "select 'x' || \"y\" from t"])
+def test_with_and_without_comments_the_same_is_read(text: str, comment: str) -> None:
+    bare, told = (
+        read_statement(text, "postgres"),
+        read_statement(f"{comment} {text.replace(' ', f' {comment} ')}", "postgres"),
+    )
+    assert isinstance(bare, SqlStatement)
+    assert isinstance(told, SqlStatement)
+    assert told.text.split() == bare.text.split()
+    assert told == replace(bare, text=told.text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("clickhouse", "select 1 + {# \n 'a': file('x') }['a'] # #} 2"),
+        ("postgres", "select 1 {# ; drop table t #}"),
+        ("duckdb", 'with "a.csv" as (select * from "a.csv") select * from "a.csv"'),
+        ("duckdb", "select * from a.csv"),
+        ("duckdb", "select * from a.csv.gz"),
+    ],
+)
+def test_what_only_sqlglot_takes_for_a_comment_or_a_table_is_refused(dialect: Dialect, text: str) -> None:
+    assert isinstance(read_statement(text, dialect), RefusedSql)
+
+
+def test_a_schema_called_db_is_no_file() -> None:
+    assert isinstance(read_statement("select * from c.db.t", "duckdb"), SqlStatement)
 
 
 def test_tables_and_functions_are_told() -> None:

@@ -17,6 +17,7 @@ ALLOWED: Final = {
         "cellwright/kernel/session/call_runner.py",
         "cellwright/models/gateway/call_executor.py",
         "cellwright/models/gateway/call_plan.py",
+        "cellwright/data/broker/server.py",
         "cellwright/models/gateway/gateway.py",
         "cellwright/models/gateway/model_probe.py",
         "cellwright/models/gateway/openai_http.py",

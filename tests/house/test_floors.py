@@ -51,6 +51,9 @@ BROKEN = {
     "Database drivers for our own state only in journal/, models/money/ and memory/store.py": {
         "cellwright/models/__init__.py": "import sqlite3\n",
     },
+    "Drivers of a person's databases only in data/worker/": {
+        "cellwright/data/connections.py": "import adbc_driver_postgresql\n",
+    },
     "pydantic-monty only in tools/actions/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
     },
@@ -82,8 +85,10 @@ DOORS = {
     "cellwright/models/money/ledger.py": "import sqlite3\n",
     "cellwright/models/gateway/__init__.py": "import starlette.applications\n",
     "cellwright/journal/__init__.py": "import dbos, sqlite3\n",
-    "cellwright_guest/driver.py": "from marimo._runtime import runtime\nfrom cellwright_guest import wire\n",
-    "cellwright_guest/tool.py": "from cellwright_cells import tool\n",
+    "cellwright/data/worker/mysql.py": "import pymysql\n",
+    "cellwright_guest/driver.py": (
+        "from marimo._runtime import runtime\nfrom cellwright_guest import wire\nimport cellwright_cells\n"
+    ),
     "cellwright_guest/chart_main.py": "import vl_convert\n",
 }
 

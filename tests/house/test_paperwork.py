@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ def direct_dependencies() -> set[str]:
     """What we chose ourselves: the names in pyproject.toml and in the requirement sources."""
     project = read_toml(ROOT / "pyproject.toml")
     lines = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    lines += chain.from_iterable(project["project"]["optional-dependencies"].values())
     for source in (ROOT / "requirements").glob("*.in"):
         lines += source.read_text(encoding="utf-8").splitlines()
     names = (re.match(r"[A-Za-z][\w.-]*", line) for line in lines)

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from cellwright.background import listen
 from cellwright.errors import UserError
 from cellwright.framing import MAX_FRAME, pack, pack_json, receive_json
+from cellwright.idle import IdleTimer
 from cellwright.models.calls import BudgetReached, Choice, ModelAnswer, ModelCall
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import connect_or_start, gateway_at, running_pid
 from cellwright.models.client.protocol import SubmitCall, pack_request
 from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.gateway import Server
-from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.openai_access import standing_limits
 from cellwright.policy.budgets import Limit
 from cellwright.testing import Fault, Say, Tokens

@@ -92,6 +92,11 @@ def test_what_stands_in_a_header_stays_as_it_is_and_only_what_is_missing_is_adde
             assert line[line.lower().index("pandas") :] in document.header
 
 
+def test_rows_of_a_connection_that_become_pandas_need_pandas() -> None:
+    codes = ("import cellwright_cells as cellwright", "cellwright.connection('s').sql('select 1').to_pandas()")
+    assert {"pandas==3.1.1", "pyarrow==26.0.1"} <= set(used(*codes))
+
+
 @pytest.mark.parametrize("way", ["import cellwright_cells as cellwright", "from cellwright_cells import connection"])
 def test_a_notebook_that_names_connections_asks_for_what_it_writes_and_reads_with(way: str) -> None:
     document = notebook(way, "shop = cellwright.connection('shop')", "import pandas\npandas.read_sql('select 1', shop)")

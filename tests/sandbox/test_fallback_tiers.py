@@ -21,7 +21,7 @@ import pytest
 from cellwright.sandbox.host.file_changes import KeepReport
 from cellwright.sandbox.spec import DataMount, Limits
 from cellwright.tools.actions.worker_process import command as action_command
-from tests.sandbox.conftest import WEAK_USERS, Cage, CageStarter, CageStarterFor
+from tests.sandbox.conftest import WEAK_USERS, Cage, CageStarter, CageStarterFor, User
 from tests.sandbox.test_endings import DAEMON
 
 
@@ -59,6 +59,30 @@ os.remove('gone.txt'); shutil.rmtree('old')
     left = sorted(str(path.relative_to(weak.project)) for path in weak.project.rglob("*"))
     assert left == ["changed.txt", "deep", "deep/x", "same.txt"]
     assert (weak.project / "changed.txt").read_text() == "changed.txt+"
+
+
+@pytest.mark.parametrize("user", WEAK_USERS)
+async def test_a_desktops_threads_leave_the_notebook_its_own(starter_for: CageStarterFor, user: User) -> None:
+    """Without a user namespace the system counts all that the user has."""
+    starter = starter_for(user)
+    others = (
+        "import threading, time\nfor _ in range(60): threading.Thread(target=time.sleep, args=(1000,)).start()\nprint()"
+    )
+    mine = """
+import threading
+held, done = [], threading.Event()
+try:
+    while len(held) < 100:
+        held.append(threading.Thread(target=done.wait)); held[-1].start()
+except RuntimeError:
+    pass
+done.set()
+print(len(held))
+"""
+    spec = replace(starter.spec, limits=Limits(processes=80))
+    async with starter.zygote.cage(spec, others) as desktop:
+        await desktop.output()
+        assert 40 <= int(await starter.run(mine, limits=Limits(processes=50))) <= 60
 
 
 async def test_hidden_files_are_not_in_the_copy_and_the_repository_is_read_only(weak: CageStarter) -> None:

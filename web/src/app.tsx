@@ -12,6 +12,7 @@ import RunPage from "./pages/run";
 import css from "./app.module.css";
 
 const RunsPage = lazy(() => import("./pages/runs"));
+const ConnectionsPage = lazy(() => import("./pages/connections"));
 const DashboardsPage = lazy(() => import("./pages/dashboards"));
 const SettingsPage = lazy(() => import("./pages/settings"));
 const WelcomePage = lazy(() => import("./pages/welcome"));
@@ -74,6 +75,7 @@ function Rooms() {
                 <Route path="/runs" component={RunsPage} />
                 <Route path="/runs/:run">{({ run }) => <RunPage key={run} run={run} />}</Route>
                 <Route path="/runs/:run/detail" component={RunsPage} />
+                <Route path="/connections/:name?/:view?/*?" component={ConnectionsPage} />
                 <Route path="/dashboards" component={DashboardsPage} />
                 <Route path="/settings/:section?" component={SettingsPage} />
                 <Route path="/welcome" component={WelcomePage} />

@@ -9,6 +9,7 @@ import css from "./app.module.css";
 const PLACES = [
   { path: "/", title: "New goal", keys: "g n" },
   { path: "/runs", title: "Runs", keys: "g r" },
+  { path: "/connections", title: "Connections", keys: "g c" },
   { path: "/dashboards", title: "Dashboards", keys: "g d" },
   { path: "/settings", title: "Settings", keys: "g s" },
 ];

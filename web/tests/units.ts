@@ -4,6 +4,8 @@ export { parseBlock } from "../src/api/server-event";
 export { countRows, diffRows, unifiedRows } from "../src/parts/diff-lines";
 export { failingOf } from "../src/parts/failing";
 export { pythonLines } from "../src/parts/python";
+export { sqlLines, sqlTokens } from "../src/parts/sql-lines";
+export { NO_VALUES, bodyOf, mistakeIn } from "../src/pages/connections/form-values";
 export { amounts, cost } from "../src/parts/words";
 export { isToReview, rowsOf } from "../src/pages/run/change-rows";
 export { editedCells } from "../src/pages/run/edited-cells";

@@ -10,8 +10,11 @@ from typing import Final
 
 import anyio
 
+from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebooks import open_notebook
-from cellwright.app.runs import run_files, run_settings
+from cellwright.app.runs import run_files, run_folder, run_settings
+from cellwright.app.workspaces import CONNECTIONS_FILE
+from cellwright.data.broker_client import BrokerClient
 from cellwright.kernel.pool import KernelPool
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.review.findings import JudgedFinding
@@ -40,8 +43,30 @@ async def open_from_scratch(
     With the run's files and limits and without a network; files it changes are forgotten. Raises `UserError` if the
     notebook is not there any more or is none, `RefusedByPolicy`, `Unavailable`.
     """
+    connections = open_notebook_connections(
+        BrokerClient(launch=settings.broker_launch()),
+        notebook=Path(goal.notebook),
+        project=Path(goal.project),
+        person=goal.person,
+        run=run,
+        named=goal.connections,
+        may_query=lambda _: False,
+        kept=run_folder(settings, run) / CONNECTIONS_FILE,
+    )
+    async with (
+        connections as allowed,
+        _opened(run, goal, settings=settings, pool=pool, connections=allowed) as editor,
+    ):
+        yield editor
+
+
+@asynccontextmanager
+async def _opened(
+    run: str, goal: Goal, *, settings: Settings, pool: KernelPool, connections: NotebookConnections
+) -> AsyncGenerator[NotebookEditor]:
     opening = open_notebook(
         Path(goal.notebook),
+        connections=connections,
         files=replace(await run_files(goal), mode="drop"),
         limits=Limits.parse(goal.limits),
         python=goal.python,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from cellwright.analyst.data_search import mounts
+from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
+from cellwright.background import current_person
+from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, parse_data
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel.environments.interpreters import PythonChoice, Pythons
@@ -74,6 +77,7 @@ async def open_notebook(
     allow_uncontained: bool = False,
     python: PythonChoice = "header",
     egress: Egress | None = None,
+    connections: NotebookConnections | None = None,
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -84,11 +88,14 @@ async def open_notebook(
     Leaving the block stops what runs, settles changed files and ends the kernel. Where nothing can contain the
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
     that `egress` allows; approving one more takes effect at once. It runs on a Python that its header allows: ours, or
-    one that is installed; with `python="ours"` on ours whatever the header says.
+    one that is installed; with `python="ours"` on ours whatever the header says. Its cells may read every connection of
+    the person, or what `connections` lets them.
 
     Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
     which is `held_back` there, unless `ask_to_keep` says yes.
     """
+
+    settings = settings or Settings.read()
 
     def prepare() -> tuple[NotebookFile, KernelOptions]:
         file, report = read(Path(path)), probe()
@@ -97,7 +104,7 @@ async def open_notebook(
             files=files or Files(),
             limits=limits or Limits(),
             tier=contained(tier, report, allow_uncontained=allow_uncontained),
-            settings=settings or Settings.read(),
+            settings=settings,
             python=python,
             egress=egress,
             on_progress=on_progress,
@@ -108,6 +115,15 @@ async def open_notebook(
     file, options = await anyio.to_thread.run_sync(prepare)
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
+        if connections is None:
+            own = open_notebook_connections(
+                BrokerClient(launch=settings.broker_launch()),
+                notebook=file.path.resolve(),
+                project=options.project,
+                person=current_person(),
+            )
+            connections = await stack.enter_async_context(own)
+        options = replace(options, host_services=connections.services)
         yield await stack.enter_async_context(own_pool.open_notebook(file, options))
 
 

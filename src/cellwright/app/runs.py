@@ -19,9 +19,10 @@ from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
-from cellwright.app.verification import check_outcome, verify_notebook
+from cellwright.app.verification import ConnectionLeave, check_outcome, verify_notebook
 from cellwright.app.workspaces import (
     BRANCHES_FOLDER,
+    CONNECTIONS_FILE,
     EDITOR_FILE,
     HOST_PERMISSIONS_FILE,
     WorkspaceOptions,
@@ -298,6 +299,7 @@ class _RunHost:
             settings=settings,
             files=await run_files(goal),
             named=await anyio.to_thread.run_sync(goal_data, goal),
+            connections=goal.connections,
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,
@@ -316,6 +318,7 @@ class _RunHost:
             limits=Limits.parse(goal.limits),
             python=goal.python,
             opinion=opinion,
+            connections=ConnectionLeave(named=goal.connections, kept=run_folder(self.settings, run) / CONNECTIONS_FILE),
         )
         return check_outcome(*verified)
 

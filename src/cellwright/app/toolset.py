@@ -13,6 +13,7 @@ from pathlib import Path
 from cellwright.agents.artifacts import artifact_tools
 from cellwright.agents.skills import Skill, skill_tools
 from cellwright.analyst.data_search import host_path, mounts
+from cellwright.app.notebook_connections import NotebookConnections
 from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
 from cellwright.data.files import DataFile
@@ -34,6 +35,7 @@ from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.sql_tools import sql_tools
 from cellwright.tools.text_store import TextStore, stored_text_tools
 from cellwright.tools.tool import Tool
 from cellwright.tools.web_tools import web_tools
@@ -49,6 +51,7 @@ class ToolContext:
     kept: TextStore
     network: NetworkAccess | None
     """None: there is no network."""
+    connections: NotebookConnections
     files: Files
     data: tuple[DataFile, ...]
     """From elsewhere, mounted for the notebook."""
@@ -75,6 +78,7 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
         *cell_tools(context.notebook),
         *data_tools(context.editor, context.profiler, partial(_locate, context)),
         notebook_call_tool(partial(_open_beside, context), context.project.root),
+        *sql_tools(context.connections),
         *package_tools(context.editor),
         *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),
@@ -115,6 +119,7 @@ def _open_beside(context: ToolContext, path: Path) -> AbstractAsyncContextManage
         # A workspace that is open at all was allowed to be.
         allow_uncontained=True,
         egress=context.network.egress if context.network is not None else None,
+        connections=context.connections,
         pool=context.pool,
         settings=context.settings,
     )

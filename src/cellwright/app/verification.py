@@ -7,13 +7,15 @@ import json
 import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 
+from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebooks import Files, contained, kernel_options
+from cellwright.data.broker_client import BrokerClient
 from cellwright.kernel.environments.interpreters import PythonChoice
 from cellwright.kernel.pool import KernelPool
 from cellwright.notebook.files import read
@@ -22,7 +24,7 @@ from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify.fresh_environment import FreshEnvironments
 from cellwright.runs.verify.judge import SOURCE_NOTES, Machine
-from cellwright.runs.verify.proof import ProofStore, Signer, fingerprint, to_json
+from cellwright.runs.verify.proof import ProofStore, ProvenQuery, Signer, fingerprint, to_json
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
@@ -43,12 +45,13 @@ async def verify_notebook(
     seconds: float = 600,
     is_strict: bool = False,
     opinion: str = "",
+    connections: ConnectionLeave | None = None,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Verified | NotVerified, Path | None]:
     """Verify a notebook on this machine, whatever becomes of files it changes; a proof is kept, at the path given back.
 
     The second run is on a kernel of the `other` pool, or of one of its own: what depends on a hash seed is not the same
-    there by accident.
+    there by accident. Databases are asked anew, those that `connections` lets it read, or all of the person's.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(path), probe()))
     options = kernel_options(
@@ -60,27 +63,56 @@ async def verify_notebook(
         python=python,
         on_progress=on_progress,
     )
-    outcome = await verify(
-        path,
-        fresh=FreshEnvironments(pool=pool, options=options, other=other),
-        signer=await anyio.to_thread.run_sync(Signer.at, settings.ready_home()),
-        machine=Machine(
-            home=settings.user_home,
-            state=settings.home,
-            temporary=Path(tempfile.gettempdir()),
-            project=options.project,
-            cache=settings.cache,
-        ),
-        masker=Masker.of(salt=secrets.token_bytes(16)),
-        seconds=seconds,
-        is_strict=is_strict,
-        opinion=opinion,
-        on_progress=on_progress,
+    leave = connections or ConnectionLeave(is_everything=True)
+    asking = open_notebook_connections(
+        BrokerClient(launch=settings.broker_launch()),
+        notebook=file.path,
+        project=options.project,
+        named=leave.named,
+        may_query=lambda _: leave.is_everything,
+        kept=leave.kept,
+        is_cached=False,
     )
+    async with asking as asked:
+        outcome = await verify(
+            path,
+            fresh=FreshEnvironments(pool=pool, options=replace(options, host_services=asked.services), other=other),
+            queries=lambda: proven_queries(asked),
+            signer=await anyio.to_thread.run_sync(Signer.at, settings.ready_home()),
+            machine=Machine(
+                home=settings.user_home,
+                state=settings.home,
+                temporary=Path(tempfile.gettempdir()),
+                project=options.project,
+                cache=settings.cache,
+            ),
+            masker=Masker.of(salt=secrets.token_bytes(16)),
+            seconds=seconds,
+            is_strict=is_strict,
+            opinion=opinion,
+            on_progress=on_progress,
+        )
     if isinstance(outcome, NotVerified):
         return outcome, None
     store, signed = ProofStore(home=settings.home), outcome.signed
     return outcome, await anyio.to_thread.run_sync(lambda: store.put(signed, path.resolve(), options.data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLeave:
+    """Which connections a notebook that is verified may read."""
+
+    named: tuple[str, ...] = ()
+    kept: Path | None = None
+    """Where what people granted a run is kept."""
+    is_everything: bool = False
+    """A person verifies it themselves."""
+
+
+def proven_queries(asked: NotebookConnections) -> tuple[ProvenQuery, ...]:
+    """What was asked of databases, each result once."""
+    found = [ProvenQuery(**dataclasses.asdict(each)) for each in asked.queried]
+    return tuple({(each.connection, each.statement, each.sha256): each for each in reversed(found)}.values())[::-1]
 
 
 def verification_result(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]:
@@ -98,6 +130,7 @@ def verification_result(result: Verified | NotVerified, stored: Path | None) -> 
         "hollow": [{"name": test.name, "reads": test.reads, "says": test.says} for test in report.hollow],
         "lint": [dataclasses.asdict(finding) for finding in report.findings],
         "data": [dataclasses.asdict(data) for data in report.data],
+        "queries": [dataclasses.asdict(each) for each in signed.proof.queries] if signed is not None else [],
         "environment": {
             "has_header": report.has_header,
             "packages": dict(report.packages),

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,13 @@ from cellwright.agents.fixer import notebook_survey
 from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.project_additions import Addition, roles_with, skills_of
-from cellwright.agents.prompt.context_providers import DataContext, NotebookContext, PackagesContext, limits_text
+from cellwright.agents.prompt.context_providers import (
+    ConnectionsContext,
+    DataContext,
+    NotebookContext,
+    PackagesContext,
+    limits_text,
+)
 from cellwright.agents.prompt.prompt_store import JournalTexts
 from cellwright.agents.role import Role
 from cellwright.agents.skills import Skill
@@ -31,9 +38,11 @@ from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
 from cellwright.app.doctor import has_model
+from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
+from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, place_data
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
@@ -45,7 +54,9 @@ from cellwright.models.client.gateway_client import Models
 from cellwright.models.client.gateway_process import GatewayLaunch
 from cellwright.models.config.keys import key_variables
 from cellwright.network import passwords_in
+from cellwright.policy.actions import Action, QueryConnection
 from cellwright.policy.approvals import AgreedEnvelope
+from cellwright.policy.judgement import Allow, judge
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rules import Rules
 from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
@@ -71,6 +82,8 @@ Nothing contains the notebook's code here (tier D): it can do whatever the perso
 - no browser, no display, no input(): nobody is there to type"""
 HOST_PERMISSIONS_FILE: Final = "leave.json"
 """The hosts that were allowed, beside it."""
+CONNECTIONS_FILE: Final = "connections.json"
+"""The connections whose use was allowed, beside it."""
 BRANCHES_FOLDER: Final = "lanes"
 """The folder of its parallel branches, beside it."""
 
@@ -104,6 +117,8 @@ class WorkspaceOptions:
     on_progress: Callable[[str], None] | None = None
     additions: Sequence[Addition] | None = None
     """Roles and skills of the project; None: those a person has accepted, see `TrustStore`."""
+    connections: tuple[str, ...] = ()
+    """Connections that a person named for the work: reading them needs no further leave."""
     named: Sequence[DataFile] = ()
     """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
@@ -134,8 +149,9 @@ async def open_workspace(
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
         network = await _open_network(stack, setup, records, options)
+        connections = await stack.enter_async_context(_open_connections(setup, options, person))
         # The notebook with its kernel, as the workflow left it.
-        opening = _open_notebook(setup, options, pool, network)
+        opening = _open_notebook(setup, options, pool, network, connections)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
         worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=setup.tier))
         context = ToolContext(
@@ -146,6 +162,7 @@ async def open_workspace(
             ),
             kept=JournalTexts(records),
             network=network,
+            connections=connections,
             files=options.files,
             data=setup.data,
             limits=options.limits,
@@ -176,7 +193,11 @@ async def open_workspace(
 
 
 def _open_notebook(
-    setup: _WorkspaceSetup, options: WorkspaceOptions, pool: KernelPool, network: NetworkAccess | None
+    setup: _WorkspaceSetup,
+    options: WorkspaceOptions,
+    pool: KernelPool,
+    network: NetworkAccess | None,
+    connections: NotebookConnections,
 ) -> AbstractAsyncContextManager[OpenNotebook]:
     return open_notebook(
         setup.notebook,
@@ -186,6 +207,7 @@ def _open_notebook(
         allow_uncontained=options.allow_uncontained,
         python=options.python,
         egress=network.egress if network is not None else None,
+        connections=connections,
         pool=pool,
         settings=options.settings,
         on_progress=options.on_progress,
@@ -196,7 +218,7 @@ async def _agent_context(
     context: ToolContext, setup: _WorkspaceSetup, options: WorkspaceOptions, models: Models, records: Records
 ) -> AgentContext:
     """What the agents work with, but for programs."""
-    editor, network = context.editor, context.network
+    editor = context.editor
     data = await _data_context(context, options.named)
     masker = masker_of(options.settings, options.secrets)
     granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
@@ -214,11 +236,19 @@ async def _agent_context(
             NotebookContext(editor),
             PackagesContext(editor),
             *([data] if data is not None else []),
+            *([ConnectionsContext(context.connections)] if context.connections.named else []),
         ],
         limits_text=_describe_limits(context),
         survey=notebook_survey(editor, context.project, _encodings(data)),
-        put_into_effect=network.grant if network is not None else None,
+        put_into_effect=partial(_put_into_effect, context),
     )
+
+
+async def _put_into_effect(context: ToolContext, action: Action) -> None:
+    """What somebody agreed to, made so for the notebook's code."""
+    await context.connections.grant(action)
+    if context.network is not None:
+        await context.network.grant(action)
 
 
 @asynccontextmanager
@@ -324,6 +354,25 @@ def _open_models(options: WorkspaceOptions, person: str) -> AbstractAsyncContext
     launch = options.launch or settings.gateway_launch(person=person, keys=keys)
     # Whoever started the gateway, what this run asks goes by this run's own settings.
     return Models.open(settings.home, launch=replace(launch, connection=settings.connection.variables))
+
+
+def _open_connections(
+    setup: _WorkspaceSetup, options: WorkspaceOptions, person: str
+) -> AbstractAsyncContextManager[NotebookConnections]:
+    def may_query(wanted: QueryConnection) -> bool:
+        now = datetime.now(UTC)
+        return isinstance(judge(wanted, setup.rules, options.envelope, run=setup.run, now=now), Allow)
+
+    return open_notebook_connections(
+        BrokerClient(launch=options.settings.broker_launch()),
+        notebook=setup.notebook,
+        project=setup.project,
+        person=person,
+        run=setup.run,
+        named=options.connections,
+        may_query=may_query,
+        kept=setup.state / CONNECTIONS_FILE,
+    )
 
 
 async def _open_network(

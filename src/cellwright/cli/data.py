@@ -1,4 +1,4 @@
-"""`cellwright data profile|examples`: what data files are, before anybody works with them; some to begin with."""
+"""`cellwright data …`: what data files are before anybody works with them, some to begin with, and connections."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import typer
 from cellwright.analyst.profile import profile_json
 from cellwright.app.datasets import DATASETS, copy_dataset, dataset_named
 from cellwright.app.profiling import profile_paths
+from cellwright.cli.data_connections import add_commands
 from cellwright.cli.notebook_options import UncontainedOption
 from cellwright.cli.render import console, data_tables
 from cellwright.kernel.profiler import ProfileLimits
 
-app = typer.Typer(help="Look at data files before anybody works with them.", no_args_is_help=True)
+app = typer.Typer(help="Data files and databases: what is in them, and how notebooks reach them.", no_args_is_help=True)
 
 
 @app.command()
@@ -51,3 +52,6 @@ def examples(
         return
     dataset = dataset_named(name)
     data_tables.copied(dataset, copy_dataset(dataset, folder), as_json)
+
+
+add_commands(app)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -15,7 +16,9 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from cellwright.cli.render import console
+from cellwright.data.broker_process import give_secrets, secret_variables
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
+from cellwright.framing import BadFrame
 from cellwright.models.client.gateway_process import hand_over_keys
 from cellwright.models.config.keys import key_variables
 from cellwright.settings import Settings, forget_variables
@@ -32,7 +35,7 @@ _COMMANDS = {
     "report": "Show what a run found: as markdown, as its page, or as JSON.",
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
-    "data": "Look at data files before anybody works with them.",
+    "data": "Data files and databases: what is in them, and how notebooks reach them.",
     "inbox": "What runs ask you, and what you have allowed them.",
     "project": "The roles and skills a project brings along, and which of them you have accepted.",
     "rules": "What agents may do here.",
@@ -115,14 +118,25 @@ def main() -> NoReturn:
 
 
 def _hand_over_own_keys() -> None:
-    """A key in our environment goes to the gateway, and this process begins again without it."""
+    """A key in our environment goes to the gateway, a connection's secret to the broker; we begin again without."""
     settings = Settings.read()
-    if not (found := key_variables(settings.environment)):
+    keys, secrets = key_variables(settings.environment), secret_variables(settings.environment)
+    if not keys and not secrets:
         return
+    if secrets:
+        _hand_over_secrets(settings, secrets)
     launch = settings.gateway_launch()
-    hand_over_keys(settings.environment, launch.home, sys.orig_argv, warn=console.note, launch=launch)
+    hand_over_keys(settings.environment, launch.home, sys.orig_argv, warn=console.note, launch=launch, also=secrets)
     # Still here: it began again before, and something put a key back.
-    forget_variables(found)
+    forget_variables([*keys, *secrets])
+
+
+def _hand_over_secrets(settings: Settings, variables: Mapping[str, str]) -> None:
+    values = {name: settings.environment[variable] for variable, name in variables.items()}
+    try:
+        give_secrets(settings.broker_launch(), values)
+    except (CellwrightError, OSError, BadFrame, EOFError) as problem:
+        console.note(f"The data broker did not take over {', '.join(sorted(variables))}: {problem}")
 
 
 def exit_code(problem: CellwrightError) -> int:

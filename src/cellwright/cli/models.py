@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
 import time
-import warnings
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import anyio
 import typer
@@ -17,6 +14,7 @@ from cellwright.cli.gateway import is_endpoint_open, open_models, report_view, r
 from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.render import console, model_tables
 from cellwright.cli.render.remedies import hint_text, problem_text
+from cellwright.cli.secret_input import secret_from_person, secret_from_stdin
 from cellwright.errors import Unavailable, UserError
 from cellwright.models.client.gateway_client import Models
 from cellwright.models.config.configuration import configuration_at
@@ -31,7 +29,6 @@ from cellwright.settings import Settings
 app = typer.Typer(help="The models agents use, what they cost, and their keys.", no_args_is_help=True)
 
 ProviderArgument = Annotated[str, typer.Argument(metavar="PROVIDER", help="Whose key: openai, anthropic …")]
-_LONGEST_KEY: Final = 10_000
 
 
 @app.command("list")
@@ -87,7 +84,7 @@ def set_key_command(
             f"No provider is called {provider!r}.",
             hint=f"Known: {', '.join(known)}. Others are named in models.toml under [endpoints.NAME].",
         )
-    value = _key_from_stdin() if stdin else _key_from_person(provider)
+    value = secret_from_stdin("a key") if stdin else secret_from_person(f"API key of {provider}")
     where = set_key(settings.ready_home(), provider, value, "file" if file else None)
     anyio.run(_notify_gateway, provider)
     note = f"The key of {provider} is kept in the {where}."
@@ -112,31 +109,6 @@ def endpoint(
     """Open the OpenAI-compatible endpoint for other programs, and say where it is."""
     view = anyio.run(_endpoint, token or marimo)
     console.result(view, as_json, model_tables.marimo_settings if marimo else model_tables.endpoint)
-
-
-# ── what is typed ──
-
-
-def _key_from_person(provider: str) -> str:
-    if not sys.stdin.isatty():
-        raise UserError("Nobody is at this terminal to type a key.", hint="Pipe it in with --stdin.")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", getpass.GetPassWarning)
-            return getpass.getpass(f"API key of {provider} (not shown): ")
-    except getpass.GetPassWarning:
-        raise UserError("This terminal would show the key.", hint="Pipe it in with --stdin.") from None
-
-
-def _key_from_stdin() -> str:
-    if sys.stdin.isatty():
-        raise UserError("--stdin reads from a pipe, and this is a terminal.", hint="Leave --stdin out to type it.")
-    text = sys.stdin.read(_LONGEST_KEY + 1)
-    if len(text) > _LONGEST_KEY:
-        raise UserError(
-            "What came from standard input is too long for a key.", hint="Pipe in the key and nothing else."
-        )
-    return text
 
 
 # ── what is shown ──

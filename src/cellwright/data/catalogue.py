@@ -59,6 +59,8 @@ class CatalogueTable:
     comment: str = ""
     reads: tuple[str, ...] = ()
     """Of a view: the tables behind it, qualified, as far as the server says."""
+    part_of: tuple[str, ...] = ()
+    """Of a partition or an inheriting table: the tables that show its rows as their own, qualified."""
 
     @property
     def qualified(self) -> str:

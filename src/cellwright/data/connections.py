@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import Annotated, Final, Literal, get_args
 
 import tomlkit
+import tomlkit.items
 from pydantic import Field
 
-from cellwright.data.statements import Dialect
+from cellwright.data.dialects import Dialect
 from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.money import Money, parse_money
@@ -207,7 +208,7 @@ def remove_connection(home: Path, name: str) -> bool:
     if name not in connections_at(home):
         return False
     document = tomlkit.parse(file.read_text("utf-8"))
-    del document["connections"][name]  # pyrefly: ignore[unsupported-operation]  - tomlkit's items are untyped
+    del document["connections"][name]
     write_atomically(file, tomlkit.dumps(document).encode())
     return True
 

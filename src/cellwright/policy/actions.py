@@ -147,11 +147,14 @@ class QueryConnection:
     connection: str
     access: Access
     statement: str
+    touches: str = ""
+    """What a rehearsal of a change showed."""
 
     def describe(self) -> str:
         """What will happen, for a person."""
         verb = "Read from" if self.access == "read" else "Change data through"
-        return _with_body(f"{verb} the connection {shown(self.connection)}", self.statement)
+        touched = f"\n{shown(self.touches)}" if self.touches else ""
+        return _with_body(f"{verb} the connection {shown(self.connection)}", self.statement) + touched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,12 +252,19 @@ Action = (
     | GitCommit
     | CallServerTool
 )
+_LATER_MEMBERS = frozenset({"touches"})
 ACTIONS: Mapping[Kind, type[Action]] = {member.kind: member for member in get_args(Action)}
 
 
 def fingerprint(action: Action) -> Fingerprint:
     """Names exactly this action, every argument included."""
-    return fingerprint_of((action.kind, *(_plain(getattr(action, field.name)) for field in fields(action))))
+    # What a version after gave a member counts where it says something: else a question asked before is the same.
+    parts = [
+        _plain(value)
+        for field in fields(action)
+        if (value := getattr(action, field.name)) or field.name not in _LATER_MEMBERS
+    ]
+    return fingerprint_of((action.kind, *parts))
 
 
 def fingerprint_of(parts: object) -> Fingerprint:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NewType, assert_never
 
 from cellwright.errors import Defect
-from cellwright.policy.actions import Action, Fingerprint, Spend, fingerprint, fingerprint_of
+from cellwright.policy.actions import Action, Fingerprint, QueryConnection, Spend, fingerprint, fingerprint_of
 from cellwright.policy.display_text import shown
 from cellwright.policy.envelope import Envelope
 from cellwright.policy.targets import Malformed, Scope, scope_of
@@ -78,14 +78,15 @@ class ApprovalQuestion:
 
     @property
     def offers(self) -> tuple[Reach, ...]:
-        """How far a yes may reach. Money is agreed once, or as a budget; an envelope holds for its run.
+        """How far a yes may reach. Money is agreed once, or as a budget; a change in a database once; an envelope
+        holds for its run.
 
         A lasting yes would keep what it covers, so something with a secret in it is allowed once.
         """
         match self.about:
             case Envelope():
                 return ("run",)
-            case Spend():
+            case Spend() | QueryConnection(access="write"):
                 return ("once",)
             case _ if self.masked_from is not None:
                 return ("once",)

@@ -17,7 +17,7 @@ from cellwright.agents.steering import pause_question
 from cellwright.journal.flow import Flow, Workflow
 from cellwright.journal.journal import Journal
 from cellwright.journal.questions import Question
-from cellwright.policy.actions import UseNetwork
+from cellwright.policy.actions import QueryConnection, UseNetwork
 from cellwright.policy.approvals import No
 from cellwright.policy.budgets import BudgetLedger, Limit, Reached
 from cellwright.policy.masking.masker import Masker
@@ -29,6 +29,12 @@ from tests.server.http.a_served_folder import SECONDS, Served, ready_settings, s
 
 MASKER = Masker.of(salt=b"s" * 16)
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
+CHANGE = QueryConnection(
+    connection="shop",
+    access="write",
+    statement="delete from orders\nwhere id = 7 -- \u202e",
+    touches="Changes 1 rows of orders: tried, counted and undone just now.",
+)
 LIMIT = Limit(measure="money", per="run", at_most=Decimal(5), currency="USD", where="--budget")
 OVER = Reached(limit=LIMIT, party="the run", used=Decimal(6), ledger=BudgetLedger(limits=(LIMIT,)))
 
@@ -39,6 +45,9 @@ async def body(flow: Flow, what: Any) -> str:
         case "approval":
             reply = (await ask_approval(flow, RATES, reason="nobody said", project="/project", masker=MASKER)).reply
             return f"no: {reply.feedback}" if isinstance(reply, No) else f"yes, {reply.reach}"
+        case "write":
+            reply = (await ask_approval(flow, CHANGE, reason="it changes data", project="/p", masker=MASKER)).reply
+            return "no" if isinstance(reply, No) else f"yes, {reply.reach}"
         case "budget":
             return (await ask_for_more(flow, OVER, MASKER)).describe()
         case "choice":
@@ -114,10 +123,25 @@ async def test_a_question_is_shown_with_everything_a_person_must_see(asking: Ask
         "A yes for this run or always would cover: connect to api.example.com port 443",
         "offers": ["once", "run", "always", "no"],
         "fingerprint": IsStr(min_length=16),
+        "query": None,
         "asked_ms": IsInt(gt=0),
         "answer_with": IsStr(regex="cellwright inbox answer .* once --fingerprint .*"),
     }
     assert (await asking.served.get("/questions"))["questions"] == [question]
+
+
+async def test_a_change_of_data_is_shown_in_parts_with_nothing_invisible_and_agreed_to_once(asking: Asking) -> None:
+    question = await asking.asks("write")
+    assert question["query"] == {
+        "connection": "shop",
+        "access": "write",
+        "statement": "delete from orders\nwhere id = 7 -- \\u202e",
+        "touches": CHANGE.touches,
+    }
+    assert question["offers"] == ["once", "no"]
+    await asking.answer(question, "always", status=409)
+    await asking.answer(question, "yes")
+    assert await asking.result() == "yes, once"
 
 
 @pytest.mark.parametrize(

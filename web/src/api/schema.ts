@@ -4,6 +4,92 @@
  */
 
 export interface paths {
+    "/api/v1/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Databases by name, and the kinds there are */
+        get: operations["list_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Add or change a connection, and try it at once; its secret is never shown */
+        put: operations["put_connection"];
+        post?: never;
+        /** Take a connection and its secrets away; the record of what was sent stays */
+        delete: operations["forget_connection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The first rows of a table; masked columns stay masked */
+        get: operations["connection_rows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tables with columns and keys */
+        get: operations["connection_schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open a connection anew, and say what is wrong if it cannot be */
+        post: operations["try_connection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/doctor": {
         parameters: {
             query?: never;
@@ -894,6 +980,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was sent to databases and what was refused, the latest first */
+        get: operations["list_statements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1076,6 +1179,7 @@ export interface components {
             id: string;
             /** Offers */
             offers: string[];
+            query?: components["schemas"]["AskedStatement"] | null;
             /** Run */
             run: string;
             /** Topic */
@@ -1090,6 +1194,23 @@ export interface components {
         AskedQuestions: {
             /** Questions */
             questions: components["schemas"]["AskedQuestion"][];
+        };
+        /**
+         * AskedStatement
+         * @description What would be sent to a database; nothing in it is invisible.
+         */
+        AskedStatement: {
+            /**
+             * Access
+             * @enum {string}
+             */
+            access: "read" | "write";
+            /** Connection */
+            connection: string;
+            /** Statement */
+            statement: string;
+            /** Touches */
+            touches: string;
         };
         /**
          * Begun
@@ -1322,6 +1443,26 @@ export interface components {
             test: string;
         };
         /**
+         * ColumnShape
+         * @description One column.
+         */
+        ColumnShape: {
+            /** Comment */
+            comment: string;
+            /** Is Key */
+            is_key: boolean;
+            /** Is Masked */
+            is_masked: boolean;
+            /** Is Nullable */
+            is_nullable: boolean;
+            /** Name */
+            name: string;
+            /** Samples */
+            samples: string[];
+            /** Type */
+            type: string;
+        };
+        /**
          * ComparedWay
          * @description One of several ways that were tried side by side, and how it did.
          */
@@ -1365,6 +1506,57 @@ export interface components {
             task: string;
             /** Ways */
             ways: components["schemas"]["ComparedWay"][];
+        };
+        /**
+         * ConnectionShape
+         * @description One connection; never its secret.
+         */
+        ConnectionShape: {
+            /** Is Untried */
+            is_untried: boolean;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb";
+            /** Last At */
+            last_at: string;
+            /** Leads To */
+            leads_to: string;
+            /** Masked */
+            masked: string[];
+            /** Name */
+            name: string;
+            /** Options */
+            options: {
+                [key: string]: string;
+            };
+            /** Price */
+            price: string;
+            /** Projects */
+            projects: string[];
+            /** Rows Read */
+            rows_read: number;
+            /** Secret In */
+            secret_in: string;
+            /** Statements */
+            statements: number;
+            /** Writer */
+            writer: string;
+            /** Writer Secret In */
+            writer_secret_in: string;
+        };
+        /**
+         * ConnectionsShape
+         * @description Every connection, and every kind there could be one of.
+         */
+        ConnectionsShape: {
+            /** Connections */
+            connections: components["schemas"]["ConnectionShape"][];
+            /** Kinds */
+            kinds: components["schemas"]["KindShape"][];
+            /** Problem */
+            problem: string;
         };
         /**
          * CreatedToken
@@ -1733,6 +1925,28 @@ export interface components {
             tier: "A" | "B" | "C" | "D";
         };
         /**
+         * ForeignKeyShape
+         * @description Columns that mean a row of another table.
+         */
+        ForeignKeyShape: {
+            /** Columns */
+            columns: string[];
+            /** Table */
+            table: string;
+            /** Target */
+            target: string[];
+        };
+        /**
+         * ForgottenShape
+         * @description What was taken away.
+         */
+        ForgottenShape: {
+            /** Name */
+            name: string;
+            /** Removed From */
+            removed_from: string[];
+        };
+        /**
          * ForkBody
          * @description From where the new run goes on.
          */
@@ -1764,6 +1978,11 @@ export interface components {
             begins: "planner" | "agent";
             /** Budget Usd */
             budget_usd?: string | null;
+            /**
+             * Connections
+             * @default []
+             */
+            connections: string[];
             /**
              * Continues
              * @default
@@ -2074,6 +2293,27 @@ export interface components {
             queue: components["schemas"]["Queue"];
         };
         /**
+         * KindShape
+         * @description A kind of database, and what one of it takes.
+         */
+        KindShape: {
+            /** Is File */
+            is_file: boolean;
+            /** Is Untried */
+            is_untried: boolean;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb";
+            /** Known */
+            known: string[];
+            /** Needed */
+            needed: string[];
+            /** Port */
+            port: number | null;
+        };
+        /**
          * Latency
          * @description How one model answers.
          */
@@ -2170,6 +2410,40 @@ export interface components {
             };
         };
         /**
+         * NewConnection
+         * @description What a connection leads to. Without a secret, what is kept stays.
+         */
+        NewConnection: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb";
+            /**
+             * Masked
+             * @default []
+             */
+            masked: string[];
+            /** Options */
+            options?: {
+                [key: string]: string;
+            };
+            /**
+             * Projects
+             * @default []
+             */
+            projects: string[];
+            /** Secret */
+            secret?: string | null;
+            /**
+             * Writer
+             * @default
+             */
+            writer: string;
+            /** Writer Secret */
+            writer_secret?: string | null;
+        };
+        /**
          * NewKey
          * @description A provider's API key.
          */
@@ -2193,6 +2467,11 @@ export interface components {
             approve: "ask" | "envelope" | "never";
             /** Budget Usd */
             budget_usd?: string | null;
+            /**
+             * Connections
+             * @default []
+             */
+            connections: string[];
             /**
              * Data
              * @default []
@@ -2539,7 +2818,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "set_connection_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
             /**
              * Lead
              * @default
@@ -2640,6 +2919,21 @@ export interface components {
         Roles: {
             /** Roles */
             roles: components["schemas"]["RoleShape"][];
+        };
+        /**
+         * RowsShape
+         * @description A few rows of a table.
+         */
+        RowsShape: {
+            /** Columns */
+            columns: [
+                string,
+                string
+            ][];
+            /** Notices */
+            notices: string[];
+            /** Rows */
+            rows: unknown[][];
         };
         /**
          * RuleShape
@@ -2808,6 +3102,22 @@ export interface components {
             text: string;
         };
         /**
+         * SchemaShape
+         * @description What a connection shows.
+         */
+        SchemaShape: {
+            /** Fitting */
+            fitting: number;
+            /** Read At */
+            read_at: string;
+            /** Server */
+            server: string;
+            /** Tables */
+            tables: components["schemas"]["TableShape"][];
+            /** Total */
+            total: number;
+        };
+        /**
          * Session
          * @description Who a browser is.
          */
@@ -2973,6 +3283,76 @@ export interface components {
         StartSession: {
             /** One Time */
             one_time: string;
+        };
+        /**
+         * StatementShape
+         * @description One line of the audit.
+         */
+        StatementShape: {
+            /**
+             * Access
+             * @enum {string}
+             */
+            access: "read" | "write";
+            /** At */
+            at: string;
+            /** Bytes */
+            bytes: number | null;
+            /** Columns */
+            columns: string[];
+            /** Connection */
+            connection: string;
+            /** Id */
+            id: number;
+            /** Notebook */
+            notebook: string;
+            /** Outcome */
+            outcome: string;
+            /** Person */
+            person: string;
+            /** Price */
+            price: string;
+            /** Rows */
+            rows: number | null;
+            /** Run */
+            run: string;
+            /** Seconds */
+            seconds: number;
+            /** Statement */
+            statement: string;
+            /** Tables */
+            tables: string[];
+            /** Why */
+            why: string;
+        };
+        /**
+         * StatementsShape
+         * @description What was sent, the latest first.
+         */
+        StatementsShape: {
+            /** Statements */
+            statements: components["schemas"]["StatementShape"][];
+        };
+        /**
+         * TableShape
+         * @description One table or view.
+         */
+        TableShape: {
+            /** Columns */
+            columns: components["schemas"]["ColumnShape"][];
+            /** Comment */
+            comment: string;
+            /** Foreign Keys */
+            foreign_keys: components["schemas"]["ForeignKeyShape"][];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "table" | "view";
+            /** Qualified */
+            qualified: string;
+            /** Rows */
+            rows: number | null;
         };
         /**
          * TakeTaskBody
@@ -3192,6 +3572,39 @@ export interface components {
             has_passed: boolean;
         };
         /**
+         * TriedShape
+         * @description What opening a connection showed.
+         */
+        TriedShape: {
+            /**
+             * Hint
+             * @default
+             */
+            hint: string;
+            /** Is Open */
+            is_open: boolean;
+            /**
+             * Problem
+             * @default
+             */
+            problem: string;
+            /**
+             * Seconds
+             * @default 0
+             */
+            seconds: number;
+            /**
+             * Server
+             * @default
+             */
+            server: string;
+            /**
+             * Tables
+             * @default 0
+             */
+            tables: number;
+        };
+        /**
          * TriedVariableShape
          * @description A variable that is another one in the branch than in the notebook.
          */
@@ -3344,6 +3757,260 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_connections: {
+        parameters: {
+            query?: {
+                /** @description Also say what was sent lately. */
+                is_counted?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionsShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    put_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewConnection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriedShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    forget_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgottenShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    connection_rows: {
+        parameters: {
+            query: {
+                table: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowsShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    connection_schema: {
+        parameters: {
+            query?: {
+                /** @description Parts of names, or words that tables are about. */
+                search?: string;
+                /** @description Only this one. */
+                table?: string;
+                /** @description Read it from the server again. */
+                is_fresh?: boolean;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchemaShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    try_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriedShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     examine_machine: {
         parameters: {
             query?: never;
@@ -5737,6 +6404,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Skills"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    list_statements: {
+        parameters: {
+            query?: {
+                connection?: string;
+                run?: string;
+                most?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementsShape"];
                 };
             };
             /** @description Something this needs is not there now */

@@ -196,6 +196,21 @@ export type Spent = Omit<Schemas["SpentOnDay"], "day">;
 export type FileEntry = Schemas["FileEntry"];
 export type Onboarding = Schemas["Onboarding"];
 
+// ── connections ──
+
+export type Connections = Schemas["ConnectionsShape"];
+export type DataConnection = Schemas["ConnectionShape"];
+export type SourceKind = Schemas["KindShape"];
+export type NewConnection = Schemas["NewConnection"];
+/** What opening a connection showed. */
+export type TriedConnection = Schemas["TriedShape"];
+export type DataSchema = Schemas["SchemaShape"];
+export type SchemaTable = Schemas["TableShape"];
+export type SchemaColumn = Schemas["ColumnShape"];
+export type FirstRows = Schemas["RowsShape"];
+/** One line of the audit. */
+export type SentStatement = Schemas["StatementShape"];
+
 // ── how the house is set up ──
 
 export type Models = Schemas["ModelsList"];

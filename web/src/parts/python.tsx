@@ -12,7 +12,7 @@ const LOOKS: readonly Look[] = ["comment", "string", "keyword", "number", "name"
 /** Longer code is shown plainly. */
 const LONGEST = 60_000;
 
-interface Piece {
+export interface Piece {
   text: string;
   look: Look;
 }

@@ -21,13 +21,16 @@ from cellwright.agents.role import Sight
 from cellwright.analyst.data_search import rebase, secrets_among
 from cellwright.analyst.profile import Profile, goal_words, one_line, with_others
 from cellwright.analyst.profile_text import profile_text
+from cellwright.data.catalogue_text import catalogue_text
 from cellwright.data.files import DataFile
+from cellwright.data.messages import ReadSchema
 from cellwright.errors import CellwrightError
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.profiler import ProfileLimits, Profiler
 from cellwright.notebook.prompt_summary import clip, estimate_tokens
 from cellwright.sandbox.spec import FilesMode, Limits
 from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.sql_tools import SqlAccess
 
 _log = logging.getLogger(__name__)
 _NOTEBOOK_LEAST_TOKENS: Final = 300
@@ -36,6 +39,10 @@ _PREVIEW_CHARACTERS: Final = 600
 _READ_BYTES: Final = 8_192
 _MANY_FILES: Final = 12
 _MOST_NAMES: Final = 200
+_CATALOGUE_TOKENS: Final = 1_600
+_HOW_TO_ASK: Final = """\
+Databases: `import cellwright` and `{name} = cellwright.connection("{name}")` in a cell, then `{name}.sql("select …")`
+gives an Arrow table (`.to_pandas()`). Let the database count and sum; fetch rows only where you need them."""
 DATA_SHARE: Final = 0.125
 """Of the tokens a role may read, so much is for its data, in every step."""
 _KNOWN_PACKAGES: Final = (
@@ -192,6 +199,29 @@ class DataContext:
             _log.info("No profile of the data: %s", error)
             self.profiler = None
             return None
+
+
+@dataclass(slots=True, eq=False)
+class ConnectionsContext:
+    """Databases that were named for the work: of each the tables that the goal is about, and how a cell asks them."""
+
+    shows: ClassVar[Sight] = "data"
+    connections: SqlAccess
+
+    async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
+        """Always with the same share for each: it stands before the history."""
+        names = sorted(self.connections.named)
+        texts = [await self._text(name, onlooker.goal, _CATALOGUE_TOKENS // len(names)) for name in names]
+        text = "\n\n".join([_HOW_TO_ASK.format(name=names[0]), *texts])
+        part = PromptPart(name="connections", text=text, rank=Rank.ASSIGNMENT, least_tokens=200)
+        return ContextView(parts=(part,))
+
+    async def _text(self, name: str, goal: str, tokens: int) -> str:
+        try:
+            catalogue = await self.connections.schema(ReadSchema(connection=name))
+        except CellwrightError as error:
+            return f"{name}: it cannot be read now. {error.message} {error.hint}"
+        return catalogue_text(catalogue, goal, connection=name, most_tokens=tokens)
 
 
 def preview_data(data: DataFile) -> str:

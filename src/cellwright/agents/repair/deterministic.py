@@ -16,7 +16,7 @@ from cellwright.notebook.consequences import Consequences, foresee
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import EditCell
 from cellwright.notebook.marimo_graph import graph
-from cellwright.policy.actions import UseNetwork
+from cellwright.policy.actions import QueryConnection, UseNetwork
 from cellwright.tools.section_cells import imports_of, without_imports
 
 INSTALL: Final = "install_package"
@@ -34,6 +34,8 @@ def deterministic_repair(failure: ObservedFailure, context: FailureContext) -> D
             return _install(failure, context)
         case "network-refused":
             return _approve_host(failure, context)
+        case "connection-refused":
+            return _approve_connection(failure)
         case "flaky":
             again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),)
             reason = "It may only have been bad luck: once more, unchanged."
@@ -131,6 +133,14 @@ def _approve_host(failure: ObservedFailure, context: FailureContext) -> Determin
     wanted = UseNetwork(host=host, port=_port(host, failure.message, cell.code if cell else ""), purpose="the notebook")
     again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),) if failure.cell is not None else ()
     reason = f"The notebook's code wants to reach {host!r}: ask whether it may, then run again."
+    return DeterministicRepair(reason=reason, wants=(wanted,), calls=again)
+
+
+def _approve_connection(failure: ObservedFailure) -> DeterministicRepair:
+    """Ask for the connection, to read."""
+    wanted = QueryConnection(connection=failure.subject, access="read", statement="")
+    again = (WantedCall(name=RUN, arguments={"cells": [failure.cell]}),) if failure.cell is not None else ()
+    reason = f"The notebook's code wants to read {failure.subject!r}: ask whether it may, then run again."
     return DeterministicRepair(reason=reason, wants=(wanted,), calls=again)
 
 

@@ -18,6 +18,7 @@ FailureKind = Literal[
     "resource",
     "time-out",
     "network-refused",
+    "connection-refused",
     "flaky",
     "failed-check",
     "kernel-lost",
@@ -32,6 +33,8 @@ _READ: Final = 4_000
 """Of a message, so much is looked at."""
 _MANY: Final = 50
 _NAME: Final = 300
+_ANYWHERE: Final = frozenset({"network-refused", "connection-refused"})
+"""Kinds that are found in the causes of an error, too."""
 
 FailureVerdict = tuple[FailureKind, tuple[str, ...], tuple[str, ...]]
 """Kind, what it is about, what the error offers instead."""
@@ -62,7 +65,7 @@ def judge(error_type: str, message: str, *, tool_error: str = "") -> FailureVerd
         return "network-refused", (), ()
     words = re.split(r"\n(?:caused by|while handling) ", whole, maxsplit=1)[0]
     for rule in _RULES:
-        found = _applies(rule, error_type, whole if rule.kind == "network-refused" else words)
+        found = _applies(rule, error_type, whole if rule.kind in _ANYWHERE else words)
         if found is not None:
             return found
     return "unknown", (), ()
@@ -159,6 +162,7 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
     _rule("name-conflict", types=r"^strict-execution$"),
     _rule("syntax", types=r"^(?:syntax|import-star|SyntaxError|IndentationError|TabError)$"),
     # Network, before anything else that could match the words of a long chain.
+    _rule("connection-refused", words=r"connection '(?P<about>[a-z]\w{0,39})' is not approved for this notebook"),
     _rule("network-refused", words=r"host '(?P<about>[^'\s]{1,253})' is not approved for this notebook"),
     _rule("network-refused", words=r"50[24] host '(?P<about>[^'\s]{1,253})'"),
     _rule("flaky", words=r"\b(?:429|5\d\d)\b (?:Client|Server) Error|HTTP Error (?:429|5\d\d)"),

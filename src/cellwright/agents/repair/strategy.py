@@ -64,6 +64,10 @@ _ADVICE: Final[dict[FailureKind, str]] = {
         "The notebook cannot reach this host. Use what is in the project; if it must come from there, ask the "
         "person, naming the host. Do not try other ways out."
     ),
+    "connection-refused": (
+        "The notebook may not read this database yet. Use what is there; if it must come from there, ask the person, "
+        "naming the connection."
+    ),
     "flaky": (
         "The same code fails at one time and passes at another. Make it certain: a fixed seed, an order that "
         "is stated, a retry with a limit around what is outside."

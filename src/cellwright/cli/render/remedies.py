@@ -61,6 +61,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "add_connection": "`cellwright data connect {name} --kind postgres` adds one; `--help` says what it takes.",
     "set_connection_secret": "`cellwright data connect {name}` asks for the secret again.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
+    "ask_for_write": "`cellwright data query --write` shows what it would do, and asks.",
     "stop_broker": "`cellwright data stop` ends it.",
     "stop_gateway": "`cellwright gateway stop` ends it.",
     "open_web": "`cellwright serve` opens it.",

@@ -20,12 +20,14 @@ from cellwright.cli.render import console, run_output
 from cellwright.cli.run.extra_arguments import GoalCommand
 from cellwright.cli.run.outcome import finish
 from cellwright.cli.run.watch import WatchOutcome, open_run_client, open_watch
+from cellwright.data.connections import connections_at
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, OVERVIEW, GoalRequest, no_text, read_goal, read_words
 from cellwright.runs.views.run_view import active_notebooks
+from cellwright.settings import Settings
 
 
 def words_here(typed: str | None, *, has_data: bool = False) -> str:
@@ -62,6 +64,10 @@ def run(
     data: Annotated[
         list[str] | None,
         typer.Option("--data", metavar="PATH", help="A file or folder it may read. Repeatable; NAME=PATH renames."),
+    ] = None,
+    connection: Annotated[
+        list[str] | None,
+        typer.Option("--connection", metavar="NAME", help="A database it may read: see `cellwright data`. Repeatable."),
     ] = None,
     notebook: Annotated[
         Path | None,
@@ -111,6 +117,7 @@ def run(
     typed = GoalRequest(
         words=words_here(goal, has_data=bool(data)),
         data=data or (),
+        connections=connection or (),
         notebook=notebook,
         models=model or (),
         budget=budget,
@@ -169,5 +176,12 @@ async def _read(typed: GoalRequest) -> Goal:
         async with open_records(None, None) as records:
             taken = await active_notebooks(records)
     return await anyio.to_thread.run_sync(
-        lambda: read_goal(typed, person=current_person(), here=Path.cwd(), taken=taken, has_data=_has_data)
+        lambda: read_goal(
+            typed,
+            person=current_person(),
+            here=Path.cwd(),
+            taken=taken,
+            has_data=_has_data,
+            known_connections=connections_at(Settings.read().home) if typed.connections else (),
+        )
     )

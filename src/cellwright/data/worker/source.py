@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -45,14 +46,23 @@ class CostEstimate:
     bytes: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStream:
+    """A result as it comes: batches of one schema, of the driver's own types. `TidyColumns` makes them people's."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    """Raises `SourceFailed`."""
+
+
 class Source(Protocol):
     """An open session, read-only unless it was opened to write. Methods raise `SourceFailed` and nothing else."""
 
     server: str
     """What it says it is: "PostgreSQL 18.4"."""
 
-    def stream(self, statement: str, parameters: Sequence[Any], seconds: float) -> pa.RecordBatchReader:
-        """Batches as they come, of types that people compute with."""
+    def stream(self, statement: str, parameters: Sequence[Any], seconds: float) -> AbstractContextManager[BatchStream]:
+        """The result of one query. Left early, the statement ends on the server, too; the session goes on."""
         ...
 
     def cancel(self) -> None:

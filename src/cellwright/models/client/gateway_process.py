@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -121,17 +121,18 @@ def hand_over_keys(
     *,
     warn: Callable[[str], None],
     launch: GatewayLaunch | None = None,
+    also: Iterable[str] = (),
 ) -> dict[str, str] | None:
     """Hand over every key in the environment, then begin this process again without them: no return.
 
     `argv` is the whole command line with its interpreter (`sys.orig_argv`). None if there is no key. If this process
     began again already and finds keys all the same, the environment to go on with. If no gateway can be started, `warn`
-    is told, and the process begins again without its keys.
+    is told, and the process begins again without its keys. `also` are variables to begin again without, too.
     """
-    found = key_variables(environment)
-    if not found:
+    found, others = key_variables(environment), set(also)
+    if not found and not others:
         return None
-    clean = {name: value for name, value in environment.items() if name not in found}
+    clean = {name: value for name, value in environment.items() if name not in found and name not in others}
     if environment.get(MARKER) == str(os.getpid()):
         return clean
     keys = {provider: environment[name] for name, provider in found.items() if environment[name]}

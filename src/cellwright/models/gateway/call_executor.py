@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from pydantic_ai.messages import ModelResponseStreamEvent, PartDeltaEvent, TextPartDelta, ToolCallPartDelta
 
 from cellwright.errors import CellwrightError, Defect, Unavailable
+from cellwright.idle import IdleTimer
 from cellwright.models.calls import (
     ENDPOINT_FAILURES,
     AnswerUnknown,
@@ -37,7 +38,7 @@ from cellwright.models.config.catalogue import is_worth_probing
 from cellwright.models.config.names import CallId, ModelName
 from cellwright.models.gateway.call_plan import CallPlan, CallPlanner, embed
 from cellwright.models.gateway.gateway_reports import GatewayReports
-from cellwright.models.gateway.in_flight import AtGatewayCrash, GatewayCrash, IdleTimer, InFlightCall, Subscription
+from cellwright.models.gateway.in_flight import AtGatewayCrash, GatewayCrash, InFlightCall, Subscription
 from cellwright.models.gateway.model_probe import probe_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.budgets import BYTES_PER_TOKEN, estimate

@@ -24,6 +24,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup
 
 from cellwright.errors import CellwrightError, Defect, Unavailable, UserError
 from cellwright.framing import MAX_FRAME, MAX_GREETING, BadFrame, FrameUnpacker, peer_uid
+from cellwright.idle import IdleTimer
 from cellwright.models.calls import Outcome
 from cellwright.models.client import protocol
 from cellwright.models.client.gateway_process import VERSION, GatewayLaunch
@@ -32,7 +33,7 @@ from cellwright.models.config.keys import KeyRing
 from cellwright.models.gateway.call_executor import CallExecutor
 from cellwright.models.gateway.call_plan import CallPlanner
 from cellwright.models.gateway.gateway_reports import GatewayReports
-from cellwright.models.gateway.in_flight import AtGatewayCrash, IdleTimer, Subscription, carry_on
+from cellwright.models.gateway.in_flight import AtGatewayCrash, Subscription, carry_on
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.gateway.openai_access import bind_endpoint
 from cellwright.models.money.budgets import Budgets

@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from cellwright.idle import IdleTimer
 from cellwright.models import reports
 from cellwright.models.config.configuration import Endpoint
 from cellwright.models.config.keys import variable_of
 from cellwright.models.config.names import ABILITIES, TIERS, ModelName
-from cellwright.models.gateway.in_flight import IdleTimer
 from cellwright.models.gateway.model_probe import check_model
 from cellwright.models.gateway.model_registry import ModelRegistry
 from cellwright.models.money.ledger import Ledger

@@ -54,6 +54,8 @@ class Goal:
     person: str
     data: tuple[str, ...] = ()
     """Files and folders, absolute, or `NAME=PATH`."""
+    connections: tuple[str, ...] = ()
+    """Databases it may read, by their names."""
     models: tuple[str, ...] = ()
     """`provider:model`, instead of each role's tier."""
     budget_usd: Decimal | None = None

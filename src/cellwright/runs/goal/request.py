@@ -37,6 +37,7 @@ class GoalRequest:
 
     words: str
     data: Sequence[str] = ()
+    connections: Sequence[str] = ()
     notebook: Path | None = None
     models: Sequence[str] = ()
     budget: str | None = None
@@ -63,8 +64,13 @@ def read_goal(
     here: Path,
     taken: Collection[str] = (),
     has_data: HasData = lambda project: True,
+    known_connections: Collection[str] = (),
 ) -> Goal:
     """The goal, its paths absolute. Raises `UserError`. `taken`: notebooks other runs are about to write. Blocking."""
+    for name in typed.connections:
+        if name not in known_connections:
+            hint = remedy("add_connection", name=name if name.isidentifier() else "NAME")
+            raise UserError(f"No connection is called {name[:80]!r}.", hint=hint)
     words = read_words(typed.words)
     if typed.notebook is None:
         notebook = new_notebook_path(words, here, taken)
@@ -86,7 +92,13 @@ def read_goal(
     effort = next((each for each in EFFORT_WORDS if each == typed.effort), None)
     if effort is None:
         raise UserError(f"Unknown effort: {typed.effort!r}.", hint=f"{', '.join(EFFORT_WORDS)}.")
-    if models == (ANALYST,) and typed.wants == "answer" and not data and not has_data(project):
+    if (
+        models == (ANALYST,)
+        and typed.wants == "answer"
+        and not data
+        and not typed.connections
+        and not has_data(project)
+    ):
         raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
     return Goal(
         words=words,
@@ -94,6 +106,7 @@ def read_goal(
         project=str(project),
         person=person,
         data=data,
+        connections=tuple(dict.fromkeys(typed.connections)),
         models=models,
         budget_usd=None if typed.budget is None else read_budget(typed.budget),
         approve=approve,

@@ -142,6 +142,19 @@ class ProvenEnvironment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProvenQuery:
+    """One result that came from a database while the notebook was proven: asked anew, never from what was kept."""
+
+    connection: str
+    statement: str
+    sha256: str
+    """Over the result as it was handed to the notebook."""
+    rows: int
+    at: str
+    """When it was asked, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     """That a notebook ran twice from top to bottom, from scratch, with the same outputs."""
 
@@ -168,6 +181,7 @@ class Proof:
     """UTC, ISO 8601."""
     determinism: str
     """In words: how many cells, how many runs, what was normalised."""
+    queries: tuple[ProvenQuery, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +210,13 @@ def to_json(signed: SignedProof) -> bytes:
 
 
 def _plain(proof: Proof) -> dict[str, Any]:
-    fields = asdict(proof)
+    fields: dict[str, Any] = asdict(proof)
     if proof.environment.source is None:
         # Proofs that do not say it were signed without the word.
         del fields["environment"]["source"]
+    if not proof.queries:
+        # Likewise.
+        del fields["queries"]
     return fields
 
 

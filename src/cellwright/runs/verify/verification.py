@@ -6,7 +6,7 @@ import importlib.metadata
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,7 @@ from cellwright.runs.verify.proof import (
     ProvenCell,
     ProvenCheck,
     ProvenEnvironment,
+    ProvenQuery,
     SignedProof,
     Signer,
     canonical,
@@ -105,13 +106,14 @@ async def verify(
     seconds: float = 600,
     is_strict: bool = False,
     opinion: str = "",
+    queries: Callable[[], Sequence[ProvenQuery]] = tuple,
     on_progress: OnProgress = lambda _: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verified | NotVerified:
     """Run a notebook twice in fresh kernels, compare, check, look for leaks; a proof if all is well.
 
     `seconds` bounds each run. Warnings of marimo's linter fail only when `is_strict`. `opinion` is what a
-    second opinion on its answer said, which the proof tells too. Raises `UserError` for a file
+    second opinion on its answer said, which the proof tells too, like database results. Raises `UserError` for a file
     that is no notebook.
     """
     file = await anyio.to_thread.run_sync(read, path)
@@ -160,7 +162,7 @@ async def verify(
     )
     if judge.reasons:
         return NotVerified(reasons=tuple(judge.reasons), report=report)
-    proof = _proof(file, runs, report, environment, now(), opinion)
+    proof = replace(_proof(file, runs, report, environment, now(), opinion), queries=tuple(queries()))
     signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
     return Verified(signed=signed, report=report)
 

@@ -62,11 +62,14 @@ def reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def limit(spec: CageSpec, *, has_memory_group: bool) -> None:
-    """Per-process limits; the sums over all processes are kept by control groups and by init."""
+def limit(spec: CageSpec, *, has_memory_group: bool, others: int = 0) -> None:
+    """Per-process limits; the sums over all processes are kept by control groups and by init.
+
+    `others` are threads outside the cage that the system counts as the same user's.
+    """
     limits = spec.limits
     caps = {
-        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_NPROC: limits.processes + others,
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_FSIZE: max(limits.disk_mb, limits.tmp_mb) * MEGABYTE,
         resource.RLIMIT_CORE: 0,
@@ -106,11 +109,17 @@ def rules_inside(spec: CageSpec) -> list[tuple[str, int]]:
 
 
 def confine(
-    spec: CageSpec, rules: list[tuple[str, int]], *, capability: int | None, is_private: bool, has_memory_group: bool
+    spec: CageSpec,
+    rules: list[tuple[str, int]],
+    *,
+    capability: int | None,
+    is_private: bool,
+    has_memory_group: bool,
+    others: int = 0,
 ) -> None:
     """Give everything up for good. Afterwards this process is the notebook's."""
     prefer_out_of_memory_victim()
-    limit(spec, has_memory_group=has_memory_group)
+    limit(spec, has_memory_group=has_memory_group, others=others)
     syscalls.set_process_name("cellwright-kern")
     syscalls.keep_only_capability(capability)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)

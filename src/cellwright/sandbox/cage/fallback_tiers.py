@@ -27,7 +27,7 @@ from cellwright.sandbox.cage.rootfs import OverlayView
 from cellwright.sandbox.cage.supervisor import Meters, Supervisor, file_time_ns
 from cellwright.sandbox.linux import landlock, syscalls
 from cellwright.sandbox.linux.descriptors import DIRECTORY, GIVEN_DIRECTORY, opened
-from cellwright.sandbox.linux.processes import kill_descendants
+from cellwright.sandbox.linux.processes import kill_descendants, threads_of
 from cellwright.sandbox.private_directory import hold, remove
 from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
@@ -195,10 +195,14 @@ def _prepare_kernel(spec: CageSpec, own: KernelDirectory, supervisor: int) -> No
     variables = {"HOME": f"{own.directory}/home", "TMPDIR": f"{own.directory}/tmp", "CELLWRIGHT_PROJECT": own.project}
     os.environ.update(spec.environment | variables)
     os.chdir(own.inside(spec.cwd))
+    # Without a user namespace the limit is for all that the user has, a desktop's thousand threads included.
+    others = threads_of(os.geteuid())
     if spec.tier == "C":
-        confinement.confine(spec, _rules(spec, own), capability=None, is_private=False, has_memory_group=False)
+        confinement.confine(
+            spec, _rules(spec, own), capability=None, is_private=False, has_memory_group=False, others=others
+        )
     else:
-        confinement.limit(spec, has_memory_group=False)
+        confinement.limit(spec, has_memory_group=False, others=others)
 
 
 def _become(spec: CageSpec) -> None:

@@ -21,6 +21,7 @@ from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes import (
     artifacts,
     changes,
+    connections,
     events,
     files,
     findings,
@@ -54,6 +55,7 @@ _ROUTERS: Final = (
     usage.router,
     files.router,
     settings.router,
+    connections.router,
     health.doctor_router,
     onboarding.router,
     session.router,

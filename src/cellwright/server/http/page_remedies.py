@@ -61,6 +61,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "add_connection": "Add it under Connections.",
     "set_connection_secret": "Give the secret of {name} again, under Connections.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
+    "ask_for_write": "Ask an agent for it: you see what it would do, and decide.",
     "stop_broker": "`cellwright data stop` in a terminal ends it.",
     "stop_gateway": "`cellwright gateway stop` in a terminal ends it.",
     "open_web": "`cellwright serve` opens it.",

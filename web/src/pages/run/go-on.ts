@@ -5,6 +5,7 @@ import type { Goal, NewRun } from "../../api/types";
 export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<NewRun, "goal">): Promise<void> {
   const terms: Omit<NewRun, "goal"> = {
     data: from?.data ?? [],
+    connections: from?.connections ?? [],
     models: from?.models ?? [],
     budget_usd: from?.budget_usd ?? null,
     approve: from?.approve ?? "ask",

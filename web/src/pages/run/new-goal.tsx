@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { post } from "../../api/client";
 import type { Approve, Effort, Models, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
+import { GoalConnections } from "./goal-connections";
 import { GoalFiles, useGoalFiles } from "./goal-files";
 import { RecentRuns } from "./recent-runs";
 import css from "./goal.module.css";
@@ -30,6 +31,7 @@ export function NewGoal() {
   const [effort, setEffort] = useState<Effort>("normal");
   const [isPrivate, setIsPrivate] = useState(false);
   const [notebook, setNotebook] = useState("");
+  const [connections, setConnections] = useState<readonly string[]>([]);
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
@@ -45,6 +47,7 @@ export function NewGoal() {
       const wanted: NewRun = {
         goal: words.trim(),
         data: await files.send(),
+        connections: [...connections],
         models: model === "" ? [] : [model],
         budget_usd: budget.trim() === "" ? null : budget.trim(),
         approve,
@@ -94,6 +97,7 @@ export function NewGoal() {
             autoFocus
           />
           <GoalFiles files={files} />
+          <GoalConnections picked={connections} onPick={setConnections} />
           <div className={css.options}>
             <label>
               <span>Model</span>

@@ -2,6 +2,7 @@ import { useMemo } from "react";
 
 import type { Question } from "../../api/types";
 import { Banner, Diff, type DiffRow, Python } from "../../parts";
+import { QueryBody } from "./query-body";
 import { isDispute, isEnvelope, isTrust } from "./question-choices";
 import { TrustBody } from "./trust-body";
 import css from "./questions.module.css";
@@ -20,10 +21,12 @@ export function QuestionBody({ question }: { question: Question }) {
         <TrustBody lines={body} most={MOST_LINES} />
       ) : isDispute(question) ? (
         <DisputeBody lines={body} />
+      ) : question.query != null ? (
+        <QueryBody query={question.query} most={MOST_LINES} />
       ) : (
         <Body title={title} lines={body} />
       )}
-      {body.length > MOST_LINES && (
+      {body.length > MOST_LINES && question.query == null && (
         <Banner tone="bad">
           {body.length - MOST_LINES} more lines are not shown here. See all:{" "}
           <code>cellwright inbox show {question.id}</code>

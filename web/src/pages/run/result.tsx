@@ -2,7 +2,7 @@ import { useState } from "react";
 
 import { download } from "../../api/client";
 import type { Artifact, Goal } from "../../api/types";
-import { Banner, Button, Delivered, Empty, bytes, tellProblem } from "../../parts";
+import { Banner, Button, Delivered, Empty, RunStatements, bytes, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { goOn } from "./go-on";
 import { Review } from "./review";
@@ -31,6 +31,7 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
             : `${STAGE_WORDS[story.stage]}.`}
         </Empty>
         <Review followed={followed} isOver={standing.isOver} />
+        <RunStatements run={run} named={story.goal?.connections ?? []} />
       </div>
     );
   return (
@@ -51,6 +52,7 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
       {story.goal?.depth === "answer" && delivery.tokens === 0 && delivery.headline !== "" && (
         <MakeInFull goal={story.goal} />
       )}
+      <RunStatements run={run} named={story.goal?.connections ?? []} />
       <section>
         <h2>Files</h2>
         <ul className={css.files}>

@@ -25,6 +25,7 @@ export function FactsCard({ detail }: { detail: RunDetail }) {
             ))}
           </Fact>
         )}
+        {goal !== null && goal.connections.length > 0 && <Fact name="Databases">{goal.connections.join(", ")}</Fact>}
         {goal !== null && (
           <>
             <Fact name="Models">{goal.models.length > 0 ? goal.models.join(", ") : "by role"}</Fact>

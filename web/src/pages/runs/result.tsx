@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 
 import type { RunDetail } from "../../api/types";
-import { Banner, Delivered, Empty, StatusDot, isOver } from "../../parts";
+import { Banner, Delivered, Empty, RunStatements, StatusDot, isOver } from "../../parts";
 import css from "./detail.module.css";
 
 const STAGES = [
@@ -22,6 +22,7 @@ export function Result({ detail }: { detail: RunDetail }) {
       {detail.questions.length > 0 && <Asks detail={detail} />}
       {delivery === null ? <Progress detail={detail} /> : <Delivered delivery={delivery} />}
       {detail.plan !== null && <Tasks detail={detail} />}
+      <RunStatements run={detail.run} named={detail.goal?.connections ?? []} />
       {detail.plan === null && delivery !== null && delivery.answer === "" && <p className={css.faint}>It ended before there was a plan. The timeline tells every step until then.</p>}
     </div>
   );

@@ -10,13 +10,15 @@ from fastapi import Path
 
 from cellwright.errors import UserError
 from cellwright.journal.questions import OpenQuestion
-from cellwright.policy.approvals import AnswerRefused, Grant
+from cellwright.policy.actions import QueryConnection
+from cellwright.policy.approvals import AnswerRefused, ApprovalQuestion, Grant
+from cellwright.policy.display_text import shown, shown_block
 from cellwright.runs.views.questions import answer_view, grant_view, open_question_view
 from cellwright.server.http.auth.dependencies import Approver, KnownRun, Reader
 from cellwright.server.http.errors import Conflict, ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
 from cellwright.server.http.schemas import runs as shapes
-from cellwright.tools.approval.inbox import NoSuchQuestion
+from cellwright.tools.approval.inbox import InboxQuestion, NoSuchQuestion
 from cellwright.tools.approval.typed_answers import TypedAnswer
 
 router = ApiRouter(tags=["approvals"])
@@ -73,9 +75,24 @@ def asked_now(resources: ApiResources, found: Iterable[OpenQuestion]) -> list[sh
     """The questions as they are shown. One that cannot be read does not hide the others."""
     items = resources.inbox.read(found)
     return [
-        shapes.AskedQuestion(**open_question_view(item), run=item.question.run, asked_ms=item.asked_ms)
+        shapes.AskedQuestion(
+            **open_question_view(item), run=item.question.run, query=_statement(item.question), asked_ms=item.asked_ms
+        )
         for item in items
     ]
+
+
+def _statement(question: InboxQuestion) -> shapes.AskedStatement | None:
+    match question:
+        case ApprovalQuestion(about=QueryConnection() as about):
+            return shapes.AskedStatement(
+                connection=shown(about.connection),
+                access=about.access,
+                statement=shown_block(about.statement),
+                touches=shown(about.touches),
+            )
+        case _:
+            return None
 
 
 def _grant(grant: Grant) -> shapes.GrantShape:

@@ -15,6 +15,7 @@ import anyio.to_thread
 from fastapi import Query
 
 from cellwright.analyst.data_search import project_files
+from cellwright.data.connections import connections_at
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
 from cellwright.journal.names import RunId, new_run_id
@@ -104,19 +105,26 @@ class RunStarter:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
         async with self._starting:
             taken = await active_notebooks(self._resources.records) | self._promised
-            goal = await anyio.to_thread.run_sync(goal_of_request, asked, self._resources.folder, person, taken)
+            goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken)
             run = await self._resources.live.start(goal, run=new_run_id())
             self._promised.add(goal.notebook)
             return run
 
+    def _goal(self, asked: NewRun, person: str, taken: Collection[str]) -> Goal:
+        known = connections_at(self._resources.settings.home) if asked.connections else ()
+        return goal_of_request(asked, self._resources.folder, person, taken, known)
 
-def goal_of_request(asked: NewRun, folder: Path, person: str, taken: Collection[str]) -> Goal:
+
+def goal_of_request(
+    asked: NewRun, folder: Path, person: str, taken: Collection[str], connections: Collection[str] = ()
+) -> Goal:
     """The goal. Raises `UserError`, and `RefusedByPolicy` for paths that are not to be had. Blocking."""
     files = ProjectFiles(folder)
     try:
         typed = GoalRequest(
             words=asked.goal,
             data=[_data(files, word) for word in asked.data],
+            connections=asked.connections,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
             models=asked.models,
             budget=asked.budget_usd,
@@ -126,7 +134,9 @@ def goal_of_request(asked: NewRun, folder: Path, person: str, taken: Collection[
             depth=asked.depth,
             effort=asked.effort,
         )
-        return read_goal(typed, person=person, here=files.root, taken=taken, has_data=_has_data)
+        return read_goal(
+            typed, person=person, here=files.root, taken=taken, has_data=_has_data, known_connections=connections
+        )
     except OSError as problem:
         raise UserError(f"A path cannot be used: {problem.strerror}.", hint="Give one inside the folder.") from problem
 

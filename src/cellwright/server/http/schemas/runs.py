@@ -20,6 +20,17 @@ from cellwright.runs.views.team import TaskWork
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 
+class AskedStatement(ResponseModel):
+    """What would be sent to a database; nothing in it is invisible."""
+
+    connection: str
+    access: Literal["read", "write"]
+    statement: str
+    """As it would be sent."""
+    touches: str
+    """What a rehearsal of a change showed; empty: there was none."""
+
+
 class AskedQuestion(ResponseModel):
     """What a run asks."""
 
@@ -33,6 +44,8 @@ class AskedQuestion(ResponseModel):
     """The answers that are possible; none: any words."""
     fingerprint: str = ""
     """Names exactly what is asked about; goes back with the answer. Empty where none is needed."""
+    query: AskedStatement | None = None
+    """The same in parts, where it is about a statement for a database."""
     asked_ms: int
     answer_with: str
     """The command that answers it at a terminal."""
@@ -216,6 +229,8 @@ class NewRun(RequestModel):
     goal: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
     data: tuple[PathText, ...] = Field(default=(), max_length=100)
     """Files and folders, or `NAME=PATH`."""
+    connections: tuple[Annotated[str, StringConstraints(max_length=40)], ...] = Field(default=(), max_length=20)
+    """Databases it may read, by their names."""
     models: tuple[Annotated[str, StringConstraints(max_length=200)], ...] = Field(default=(), max_length=20)
     """`provider:model`, the first that answers; or `analyst`, which needs none."""
     budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None

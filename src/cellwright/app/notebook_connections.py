@@ -1,0 +1,238 @@
+"""Connections for the cells of one notebook: what may be asked, from the broker or from what was asked before.
+
+The cell says a connection's name and a statement; everything else about it stays on this side. Whether it may is for
+rules, envelope and people to say; a person who opened the notebook themselves need not be asked to read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+
+from cellwright.data.broker_client import BrokerClient
+from cellwright.data.catalogue import Catalogue
+from cellwright.data.connections import connections_at, find_connection
+from cellwright.data.dialects import Dialect
+from cellwright.data.messages import (
+    Asker,
+    CostlyQuery,
+    MakeWrite,
+    QueryResult,
+    ReadSchema,
+    RehearsedWrite,
+    RehearseWrite,
+    RunQuery,
+    WriteOutcome,
+    read_broker_request,
+)
+from cellwright.data.result_cache import ResultCache
+from cellwright.data.sealed_memory import sealed
+from cellwright.errors import RefusedByPolicy, UserError
+from cellwright.framing import BadFrame
+from cellwright.kernel.process.host_calls import HostService, ServiceAnswer
+from cellwright.notebook.atomic_write import write_atomically
+from cellwright.policy.actions import Action, QueryConnection
+from cellwright.secrets import file_stamp, secrets_stamp
+
+MayQuery = Callable[[QueryConnection], bool]
+"""Whether nobody need be asked."""
+_LONGEST_ANSWER: Final = 900_000
+NOT_APPROVED: Final = "is not approved for this notebook"
+"""By which a repair knows what to ask for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueriedResult:
+    """One query that a proof rests on."""
+
+    connection: str
+    statement: str
+    sha256: str
+    rows: int
+    at: str
+
+
+@dataclass(slots=True, kw_only=True)
+class NotebookConnections:
+    """What a notebook's cells may ask. Made by `open_notebook_connections`."""
+
+    client: BrokerClient
+    asker: Asker
+    may_query: MayQuery = lambda _: True
+    cache: ResultCache | None = field(default_factory=ResultCache)
+    """None: every query is asked anew."""
+    queried: list[QueriedResult] = field(default_factory=list[QueriedResult])
+    """What was asked of servers, in order, where it is kept for a proof."""
+    named: tuple[str, ...] = ()
+    """Connections that a person named for the work: they may be read."""
+    kept: Path | None = None
+    """Where what was granted outlasts the process."""
+    _granted: list[str] = field(default_factory=list[str])
+
+    @property
+    def services(self) -> dict[str, HostService]:
+        """For a kernel's options."""
+        return {"data": self.serve}
+
+    async def grant(self, action: Action) -> None:
+        """From now on the notebook's code may read this connection; other actions change nothing here."""
+        if not isinstance(action, QueryConnection) or action.access != "read" or action.connection in self._granted:
+            return
+        self._granted.append(action.connection)
+        if self.kept is not None:
+            await anyio.to_thread.run_sync(_write_granted, self.kept, self._granted)
+
+    async def restore(self) -> None:
+        """Grant again what was granted before this process."""
+        if self.kept is not None:
+            self._granted = await anyio.to_thread.run_sync(_read_granted, self.kept)
+
+    async def serve(self, body: bytes) -> ServiceAnswer:
+        """Answer a cell. What it says is a stranger's."""
+        try:
+            request = read_broker_request(body)
+        except BadFrame:
+            raise UserError("The host does not understand this question.", hint="Use cellwright.connection.") from None
+        match request:
+            case RunQuery():
+                return await self._query(replace(request, asker=self.asker, agreed_rows=0))
+            case ReadSchema():
+                self._check(request.connection, "")
+                reply = await self.client.schema_reply(request)
+                return await anyio.to_thread.run_sync(_answer, reply)
+            case _:
+                raise RefusedByPolicy(
+                    "A cell can only read.", hint="Changes are asked about: agents have a tool for it."
+                )
+
+    async def query(self, asked: RunQuery) -> QueryResult:
+        """Rows for a tool, by the same rules as for a cell. The descriptor is the caller's to close."""
+        self._check(asked.connection, asked.statement)
+        key = await self._key(asked)
+        known = self.cache.find(key) if self.cache is not None and not asked.fresh else None
+        if known is not None:
+            return known
+        found = await self.client.query(replace(asked, asker=self.asker))
+        if isinstance(found, CostlyQuery):
+            raise RefusedByPolicy(costly_words(found), hint="Ask for less; a person can let the connection read more.")
+        self.queried.append(
+            QueriedResult(
+                connection=asked.connection,
+                statement=asked.statement,
+                sha256=found.sha256,
+                rows=found.rows,
+                at=found.at,
+            )
+        )
+        if self.cache is not None:
+            self.cache.keep(key, found)
+        return found
+
+    async def _query(self, asked: RunQuery) -> ServiceAnswer:
+        found = await self.query(asked)
+        plain: dict[str, Any] = {"kind": "result", **asdict(replace(found, descriptor=-1))}
+        del plain["descriptor"]
+        return ServiceAnswer(body=json.dumps(plain | {"descriptors": 1}).encode(), descriptors=(found.descriptor,))
+
+    async def schema(self, asked: ReadSchema) -> Catalogue:
+        """What a connection shows, for a tool or a prompt."""
+        self._check(asked.connection, "")
+        return await self.client.schema(asked)
+
+    async def dialect(self, connection: str) -> Dialect:
+        """What its statements are written in."""
+        return (await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)).dialect
+
+    async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
+        """What a write would change."""
+        return await self.client.rehearse(replace(asked, asker=self.asker))
+
+    async def write(self, asked: MakeWrite) -> WriteOutcome:
+        """Make a change that a person agreed to; nothing that was read before counts any more."""
+        if self.cache is not None:
+            self.cache.clear()
+        return await self.client.write(replace(asked, asker=self.asker))
+
+    def _check(self, name: str, statement: str) -> None:
+        wanted = QueryConnection(connection=name, access="read", statement=statement)
+        if name not in (*self.named, *self._granted) and not self.may_query(wanted):
+            raise RefusedByPolicy(
+                f"The connection {name[:80]!r} {NOT_APPROVED}.", hint="Leave is asked for if somebody is there."
+            )
+
+    async def _key(self, asked: RunQuery) -> Hashable:
+        """Another one for whatever could make the answer another."""
+        settings = await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, asked.connection)
+        limits = (asked.rows, asked.megabytes, asked.seconds, asked.form)
+        return (asked.connection, settings, asked.statement.strip(), asked.parameters, limits)
+
+
+def _read_granted(kept: Path) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(kept.read_text())]
+    except FileNotFoundError:
+        return []
+
+
+def _write_granted(kept: Path, names: list[str]) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(kept, json.dumps(names).encode())
+
+
+def _settings_stamp(home: Path, name: str) -> Hashable:
+    """Another one whenever the connection leads elsewhere, masks more, or has another secret or file. Blocking."""
+    connection = connections_at(home).get(name)
+    path = connection.options.get("path") if connection is not None else None
+    file = file_stamp(Path(path)) if path else None
+    return (repr(connection), secrets_stamp(home), file)
+
+
+def costly_words(costly: CostlyQuery) -> str:
+    """Why a query was not sent."""
+    size = f", {costly.bytes / 1e9:,.1f} GB" if costly.bytes else ""
+    price = f", {costly.price}" if costly.price else ""
+    return f"The database expects to read about {costly.rows:,} rows for this{size}{price}: more than it may unasked."
+
+
+def _answer(reply: dict[str, Any]) -> ServiceAnswer:
+    """A reply; what is more than a message may say goes in memory of its own. Blocking."""
+    body = json.dumps(reply).encode()
+    if len(body) <= _LONGEST_ANSWER:
+        return ServiceAnswer(body=body)
+    return ServiceAnswer(body=b'{"kind":"schema","descriptors":1}', descriptors=(sealed([body]).descriptor,))
+
+
+@asynccontextmanager
+async def open_notebook_connections(
+    client: BrokerClient,
+    *,
+    notebook: Path,
+    project: Path,
+    person: str = "",
+    run: str = "",
+    named: tuple[str, ...] = (),
+    may_query: MayQuery = lambda _: True,
+    kept: Path | None = None,
+    is_cached: bool = True,
+) -> AsyncGenerator[NotebookConnections]:
+    """Connections for one open notebook; what is kept of results goes when it closes.
+
+    What people grant outlasts the process in `kept`. Without a cache every query is asked anew: for a proof.
+    """
+    asker = Asker(person=person, run=run, notebook=str(notebook), project=str(project))
+    cache = ResultCache() if is_cached else None
+    connections = NotebookConnections(
+        client=client, asker=asker, may_query=may_query, cache=cache, named=named, kept=kept
+    )
+    await connections.restore()
+    try:
+        yield connections
+    finally:
+        if cache is not None:
+            cache.clear()

@@ -1,0 +1,440 @@
+"""What a broker does for whoever asks: judge a statement, send it through a worker, record it, hand the result on.
+
+Three walls stand before a server: the statement as it is read, functions by the server's own word, and the settings of
+the session. Masks are part of the statement that is sent. A file goes to a cage instead of a worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import anyio
+import anyio.to_thread
+
+from cellwright.data.broker.audit import StatementAudit
+from cellwright.data.broker.worker_pool import WorkerPool
+from cellwright.data.broker.worker_process import WorkerFailed
+from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
+from cellwright.data.connections import FILE_KINDS, SOURCE_TRAITS, DataConnection, QueryLimits, find_connection
+from cellwright.data.failure_words import failure_error, hint_after_failure
+from cellwright.data.lineage import columns_read
+from cellwright.data.masked_columns import mark_masked
+from cellwright.data.masks import mask_statement
+from cellwright.data.messages import (
+    CostlyQuery,
+    ListStatements,
+    MakeWrite,
+    QueryResult,
+    ReadSchema,
+    RehearsedWrite,
+    RehearseWrite,
+    ResultForm,
+    RunQuery,
+    SentStatement,
+    TriedConnection,
+    TryConnection,
+    WriteOutcome,
+)
+from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
+from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
+from cellwright.policy.money import Money
+from cellwright.remedies import remedy
+
+_GRACE_SECONDS: Final = 10.0
+"""Beyond a statement's own limit, for a worker to say that it was reached."""
+_CATALOGUE_SECONDS: Final = 300.0
+_CATALOGUE_AGE_SECONDS: Final = 600.0
+_TERABYTE: Final = 10**12
+_VOLATILE: Final = re.compile(
+    r"rand\w*|\w*uuid\w*|now\w*|clock_timestamp|timeofday|current_(?:timestamp|time|date|datetime)|localtime\w*|sysdate"
+    r"|getdate|utc_\w+|curdate|curtime|array_sample|array_shuffle|today|yesterday|unix_timestamp"
+)
+"""Functions by which a query asked again may differ."""
+
+
+class FileSource(Protocol):
+    """Databases that are files, read in a cage."""
+
+    async def query(
+        self, kind: str, path: Path, statement: str, parameters: Sequence[Any], limits: QueryLimits, form: ResultForm
+    ) -> QueryResult:
+        """Rows."""
+        ...
+
+    async def catalogue(self, kind: str, path: Path) -> Catalogue:
+        """What it shows."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _KnownCatalogue:
+    """A catalogue, whose settings it was read with, and when."""
+
+    catalogue: Catalogue
+    key: str
+    at: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Broker:
+    """All that is asked of one state directory's connections."""
+
+    home: Path
+    workers: WorkerPool
+    files: FileSource
+    audit: StatementAudit
+    _catalogues: dict[str, _KnownCatalogue] = field(default_factory=dict[str, _KnownCatalogue])
+    _reading: dict[str, anyio.Lock] = field(default_factory=dict[str, anyio.Lock])
+    _functions: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    """Of a connection's functions, whether they do more than compute."""
+
+    async def query(self, asked: RunQuery) -> QueryResult | CostlyQuery:
+        """The rows of a statement that only reads. Raises `UserError`, `RefusedByPolicy` or `Unavailable`."""
+        connection = await self._connection(asked.connection, asked.asker.project)
+        judged = await self._recording_refusal(asked, connection, self._judge(asked.statement, connection))
+        if judged.access == "write":
+            why = f"It changes data, and {connection.name!r} is read here."
+            await self._record_refusal(asked, why)
+            raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
+        if (costly := await self._cost(judged, connection, asked.agreed_rows)) is not None:
+            await self._record(asked, judged, "costly", why=f"about {costly.rows:,} rows would be read")
+            return costly
+        limits = QueryLimits(
+            rows=asked.rows or connection.limits.rows,
+            megabytes=asked.megabytes or connection.limits.megabytes,
+            seconds=asked.seconds or connection.limits.seconds,
+        ).within(connection.limits)
+        return await self._send(asked, judged, connection, limits)
+
+    async def schema(self, asked: ReadSchema) -> tuple[DataConnection, Catalogue]:
+        """What the connection shows."""
+        connection = await self._connection(asked.connection)
+        catalogue = await self.catalogue(connection, is_fresh=asked.fresh)
+        if asked.tables is None:
+            return connection, catalogue
+        found = [catalogue.table(name) for name in asked.tables]
+        tables = tuple(dict.fromkeys(table for table in found if table is not None))
+        return connection, replace(catalogue, tables=tables)
+
+    async def try_connection(self, asked: TryConnection) -> TriedConnection:
+        """Open it anew, and look what is there."""
+        began = time.monotonic()
+        connection = await self._connection(asked.connection)
+        await self.workers.forget(connection.name)
+        catalogue = await self.catalogue(connection, is_fresh=True)
+        return TriedConnection(
+            server=catalogue.server, tables=len(catalogue.tables), seconds=round(time.monotonic() - began, 3)
+        )
+
+    async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
+        """What a write would change, by doing and undoing it."""
+        connection, judged = await self._judged_write(asked)
+        reply = await self._ask_writer(connection, {"kind": "rehearse", "statement": judged.text}, judged)
+        return RehearsedWrite(statement=judged.text, tables=judged.tables, rows=_count(reply.get("rows")))
+
+    async def write(self, asked: MakeWrite) -> WriteOutcome:
+        """Make a change, once: recorded before it is sent, and never sent again under the same id."""
+        if (before := await self._run(self.audit.write, asked.id)) is not None:
+            return _outcome_of(before)
+        connection, judged = await self._judged_write(asked)
+        begin = partial(
+            self.audit.begin, connection.name, "write", judged.text, asked.asker,
+            tables=judged.tables, write_id=asked.id,
+        )  # fmt: skip
+        try:
+            line = await self._run(begin)
+        except sqlite3.IntegrityError:
+            return WriteOutcome(outcome="unknown")
+        began = time.monotonic()
+        try:
+            reply = await self._ask_writer(connection, {"kind": "write", "statement": judged.text}, judged)
+        except BaseException as problem:
+            is_known = isinstance(problem, CellwrightError) and not isinstance(problem, _Unsure)
+            with anyio.CancelScope(shield=True):
+                await self._run(partial(self.audit.end, line, "failed" if is_known else "unknown", why=_words(problem)))
+            if isinstance(problem, _Unsure):
+                return WriteOutcome(outcome="unknown")
+            raise
+        rows = _count(reply.get("rows"))
+        self._catalogues.pop(connection.name, None)
+        await self._run(partial(self.audit.end, line, "done", rows=rows, seconds=time.monotonic() - began))
+        return WriteOutcome(outcome="done", rows=rows)
+
+    async def statements(self, asked: ListStatements) -> list[SentStatement]:
+        """What was sent, the latest first."""
+        return await self._run(partial(self.audit.listed, asked))
+
+    async def catalogue(self, connection: DataConnection, *, is_fresh: bool = False) -> Catalogue:
+        """What the connection shows, with its masks; read once for all who ask at the same time."""
+        key = hashlib.sha256(repr((connection.kind, sorted(connection.options.items()))).encode()).hexdigest()
+        async with self._reading.setdefault(connection.name, anyio.Lock()):
+            known = self._catalogues.get(connection.name)
+            is_old = known is None or known.key != key or time.monotonic() - known.at > _CATALOGUE_AGE_SECONDS
+            if known is None or is_old or is_fresh:
+                read = await self._read_catalogue(connection)
+                known = _KnownCatalogue(catalogue=read, key=key, at=time.monotonic())
+                self._catalogues[connection.name] = known
+        return mark_masked(known.catalogue, connection.masked) if connection.masked else known.catalogue
+
+    # ── judging ──
+
+    async def _connection(self, name: str, project: str = "") -> DataConnection:
+        connection = await anyio.to_thread.run_sync(find_connection, self.home, name)
+        if project and not connection.may_be_used_in(Path(project)):
+            raise RefusedByPolicy(
+                f"The connection {name!r} is not for notebooks of {project!r}.",
+                hint="Its `projects` say whose it is; a person can add this one.",
+            )
+        return connection
+
+    async def _judge(self, text: str, connection: DataConnection) -> SqlStatement | RefusedSql:
+        judged = read_statement(text, connection.dialect)
+        if isinstance(judged, RefusedSql) or judged.access == "write":
+            return judged
+        if more := await self._doing_more(judged.functions, connection):
+            names = ", ".join(more)
+            return RefusedSql(why=f"The server does not say that {names} only computes; a person can list it.")
+        if not connection.masked:
+            return judged
+        return mask_statement(
+            judged,
+            connection.dialect,
+            await self.catalogue(connection),
+            connection.masked,
+            functions=connection.functions,
+        )
+
+    async def _doing_more(self, functions: Sequence[str], connection: DataConnection) -> list[str]:
+        """Those of these functions that the server does not vouch for, nor the person."""
+        names = [name for name in functions if name not in connection.functions]
+        if not names or connection.kind in FILE_KINDS:
+            return []
+        unknown = [name for name in names if (connection.name, name) not in self._functions]
+        if unknown:
+            reply = await self._ask(connection, {"kind": "functions", "names": unknown}, _CATALOGUE_SECONDS)
+            doing_more = {str(name) for name in reply.get("doing_more", ())}
+            self._functions.update({(connection.name, name): name in doing_more for name in unknown})
+        return [name for name in names if self._functions[connection.name, name]]
+
+    async def _cost(self, judged: SqlStatement, connection: DataConnection, agreed: int) -> CostlyQuery | None:
+        if judged.is_plan or connection.kind in FILE_KINDS:
+            return None
+        try:
+            reply = await self._ask(connection, {"kind": "estimate", "statement": judged.text}, _CATALOGUE_SECONDS)
+        except UserError:
+            # What cannot be planned cannot be run either: then the query itself says why.
+            return None
+        rows, size = _count(reply.get("rows")), _count(reply.get("bytes"))
+        if rows is None or rows <= max(connection.ask_above_rows, agreed):
+            return None
+        return CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
+
+    async def _judged_write(self, asked: RehearseWrite | MakeWrite) -> tuple[DataConnection, SqlStatement]:
+        connection = await self._connection(asked.connection, asked.asker.project)
+        if connection.kind in FILE_KINDS:
+            raise RefusedByPolicy("A file is only read.", hint="Copy it, and change the copy in a notebook.")
+        judged = read_statement(asked.statement, connection.dialect)
+        if isinstance(judged, SqlStatement) and judged.access == "read":
+            judged = RefusedSql(why="It changes nothing: ask for its rows instead.")
+        if isinstance(judged, SqlStatement) and connection.masked:
+            judged = mask_statement(
+                judged,
+                connection.dialect,
+                await self.catalogue(connection),
+                connection.masked,
+                functions=connection.functions,
+            )
+        if isinstance(judged, RefusedSql):
+            await self._record_refusal(asked, judged.why)
+            raise UserError(f"The statement was not sent. {judged.why}", hint="Write one statement that can be read.")
+        return connection, judged
+
+    # ── sending ──
+
+    async def _send(
+        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
+    ) -> QueryResult:
+        line = await self._begin(asked, judged, connection)
+        began, at = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
+        try:
+            result = await self._rows(asked, judged, connection, limits)
+        except BaseException as problem:
+            outcome = "failed" if isinstance(problem, CellwrightError) else "cancelled"
+            with anyio.CancelScope(shield=True):
+                seconds = time.monotonic() - began
+                await self._run(partial(self.audit.end, line, outcome, why=_words(problem), seconds=seconds))
+            raise
+        seconds = round(time.monotonic() - began, 3)
+        await self._run(partial(self.audit.end, line, "done", rows=result.rows, bytes=result.bytes, seconds=seconds))
+        cut = [_cut_words(result.cut, limits)] if result.cut else []
+        return replace(
+            result,
+            notices=(*cut, *result.notices),
+            tables=judged.tables,
+            at=at,
+            seconds=seconds,
+            is_volatile=any(_VOLATILE.fullmatch(name) for name in judged.functions),
+        )
+
+    async def _rows(
+        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
+    ) -> QueryResult:
+        if connection.kind in FILE_KINDS:
+            return await self._rows_of_file(asked, judged, connection, limits)
+        message = {
+            "kind": "query",
+            "statement": judged.text,
+            "parameters": list(asked.parameters),
+            "form": asked.form,
+            "rows": limits.rows,
+            "bytes": limits.megabytes << 20,
+            "seconds": limits.seconds,
+        }
+        reply, descriptor = await self._ask_whole(connection, message, limits.seconds, judged)
+        return QueryResult(
+            rows=int(reply["rows"]),
+            bytes=int(reply["bytes"]),
+            cut=reply["cut"],
+            columns=tuple((str(name), str(type_)) for name, type_ in reply["columns"]),
+            sha256=str(reply["sha256"]),
+            descriptor=descriptor,
+        )
+
+    async def _rows_of_file(
+        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
+    ) -> QueryResult:
+        path = Path(connection.options["path"])
+        try:
+            return await self.files.query(connection.kind, path, judged.text, asked.parameters, limits, asked.form)
+        except UserError as problem:
+            hint = hint_after_failure(problem.message, problem.hint, judged, self._known(connection))
+            raise UserError(problem.message, hint=hint) from None
+
+    def _known(self, connection: DataConnection) -> Catalogue | None:
+        known = self._catalogues.get(connection.name)
+        return known.catalogue if known is not None else None
+
+    async def _read_catalogue(self, connection: DataConnection) -> Catalogue:
+        if connection.kind in FILE_KINDS:
+            read = await self.files.catalogue(connection.kind, Path(connection.options["path"]))
+        else:
+            reply = await self._ask(connection, {"kind": "catalogue"}, _CATALOGUE_SECONDS)
+            read = CATALOGUE_JSON.validate_python(reply["catalogue"])
+        return replace(read, read_at=datetime.now(UTC).isoformat(timespec="seconds"))
+
+    async def _ask(self, connection: DataConnection, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        reply, _ = await self._ask_whole(connection, message, seconds, None)
+        return reply
+
+    async def _ask_whole(
+        self, connection: DataConnection, message: dict[str, Any], seconds: float, judged: SqlStatement | None
+    ) -> tuple[dict[str, Any], int]:
+        try:
+            async with self.workers.worker(connection) as worker:
+                reply, descriptor = await worker.ask(message, seconds + _GRACE_SECONDS)
+                if reply.get("kind") == "failed":
+                    raise WorkerFailed(reply)
+                return reply, descriptor
+        except WorkerFailed as failed:
+            known = self._known(connection)
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, known) from None
+
+    async def _ask_writer(
+        self, connection: DataConnection, message: dict[str, Any], judged: SqlStatement
+    ) -> dict[str, Any]:
+        seconds, is_sent = connection.limits.seconds, False
+        try:
+            async with self.workers.worker(connection, "write") as worker:
+                is_sent = True
+                reply, _ = await worker.ask(message | {"seconds": seconds}, seconds + _GRACE_SECONDS)
+        except WorkerFailed as failed:
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None) from None
+        except CellwrightError as problem:
+            if is_sent and message["kind"] == "write":
+                raise _Unsure(problem.message, hint=problem.advice) from None
+            raise
+        if reply.get("kind") == "failed":
+            failed = WorkerFailed(reply)
+            if message["kind"] == "write" and failed.failure in {"gone", "other"}:
+                raise _Unsure(failed.why)
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None)
+        return reply
+
+    # ── recording ──
+
+    async def _recording_refusal(self, asked: RunQuery, connection: DataConnection, judging: Any) -> SqlStatement:
+        judged = await judging
+        if isinstance(judged, RefusedSql):
+            await self._record_refusal(asked, judged.why)
+            dialect = SOURCE_TRAITS[connection.kind].dialect
+            raise UserError(f"The statement was not sent. {judged.why}", hint=f"Write one {dialect} query.")
+        return judged
+
+    async def _record_refusal(self, asked: RunQuery | RehearseWrite | MakeWrite, why: str) -> None:
+        access = "read" if isinstance(asked, RunQuery) else "write"
+        begin = partial(self.audit.begin, asked.connection, access, asked.statement[:100_000], asked.asker)
+        line = await self._run(begin)
+        await self._run(partial(self.audit.end, line, "refused", why=why))
+
+    async def _record(self, asked: RunQuery, judged: SqlStatement, outcome: str, *, why: str) -> None:
+        line = await self._run(
+            partial(self.audit.begin, asked.connection, "read", judged.text, asked.asker, tables=judged.tables)
+        )
+        await self._run(partial(self.audit.end, line, outcome, why=why))
+
+    async def _begin(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> int:
+        known = self._known(connection)
+        columns = columns_read(judged, connection.dialect, known) if known is not None else ()
+        return await self._run(
+            partial(
+                self.audit.begin, connection.name, "read", judged.text, asked.asker,
+                tables=judged.tables, columns=columns,
+            )
+        )  # fmt: skip
+
+    async def _run(self, work: Any, *arguments: Any) -> Any:
+        """Blocking work, one at a time and never cut off."""
+        with anyio.CancelScope(shield=True):
+            return await anyio.to_thread.run_sync(partial(work, *arguments))
+
+
+class _Unsure(CellwrightError):
+    """A write was sent, and nobody knows what came of it."""
+
+
+def _outcome_of(before: SentStatement) -> WriteOutcome:
+    match before.outcome:
+        case "done":
+            return WriteOutcome(outcome="done", rows=before.rows)
+        case "failed":
+            raise UserError(f"This write failed before: {before.why}", hint="Ask for it anew.")
+        case _:
+            return WriteOutcome(outcome="unknown")
+
+
+def _words(problem: BaseException) -> str:
+    return problem.message[:500] if isinstance(problem, CellwrightError) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _cut_words(cut: str, limits: QueryLimits) -> str:
+    most = f"{limits.rows:,} rows" if cut == "rows" else f"{limits.megabytes:,} MB"
+    return f"Only the first {most} are here: that is the limit. Ask for less, or let the database sum up."
+
+
+def _price(per_terabyte: Money | None, size: int | None) -> str:
+    if per_terabyte is None or size is None:
+        return ""
+    return str(replace(per_terabyte, amount=round(per_terabyte.amount * size / _TERABYTE, 4)))

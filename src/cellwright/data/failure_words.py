@@ -1,0 +1,87 @@
+"""What went wrong at a database, for whoever asked: who can act, the server's own message, and what is near. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from cellwright.data.catalogue import Catalogue
+from cellwright.data.connections import SOURCE_TRAITS, DataConnection
+from cellwright.data.statements import SqlStatement
+from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.remedies import Hint, remedy
+
+_MISSING = re.compile(
+    r"""(?:column|relation|table|field|identifier|view)\s*:?\s+["'`]?(?:\w+\.)*(?P<name>\w+)["'`]?""", re.IGNORECASE
+)
+_QUOTED = re.compile(r"""["'`](?:[\w]+\.)*(\w+)["'`]""")
+
+
+def failure_error(
+    failure: str,
+    why: str,
+    hint: str,
+    connection: DataConnection,
+    statement: SqlStatement | None,
+    catalogue: Catalogue | None,
+) -> CellwrightError:
+    """The error for what a worker says."""
+    name = connection.name
+    match failure:
+        case "login":
+            return UserError(
+                f"{connection.place} does not accept the user or the secret of {name!r}: {why}",
+                hint=remedy("set_connection_secret", name=name),
+            )
+        case "host":
+            return Unavailable(
+                f"{connection.place} cannot be reached: {why}", hint=hint or "Is host and port right, is it running?"
+            )
+        case "tls":
+            return UserError(
+                f"{connection.place} and we cannot agree on TLS: {why}",
+                hint=hint or "`tls` of the connection is off, prefer, require or verify; `tls_ca` names its authority.",
+            )
+        case "driver":
+            return UserError(why, hint=remedy("install_driver", extra=SOURCE_TRAITS[connection.kind].extra))
+        case "statement":
+            return UserError(why, hint=hint_after_failure(why, hint, statement, catalogue))
+        case "time":
+            return Unavailable(why, hint=hint or "Ask for less, or let the connection take longer.")
+        case _:
+            return Unavailable(why, hint=hint or "Try again.")
+
+
+def hint_after_failure(why: str, hint: str, statement: SqlStatement | None, catalogue: Catalogue | None) -> Hint:
+    """What the catalogue knows about a name that the server does not."""
+    if statement is None or catalogue is None:
+        return hint
+    tables = [table for name in statement.tables if (table := catalogue.table(name)) is not None]
+    columns = [column.name for table in tables for column in table.columns]
+    missing = _missing(why)
+    known = {name.casefold(): name for name in columns}
+    known |= {table.name.casefold(): table.qualified for table in catalogue.tables}
+    near = [
+        known[match]
+        for match in difflib.get_close_matches(missing.casefold(), list(known), n=3, cutoff=0.6)
+        if missing and match != missing.casefold()
+    ]
+    parts = [hint] if hint else []
+    if near:
+        parts.append(f"Did you mean {' or '.join(near)}?")
+    elif missing and tables:
+        parts += [
+            f"{table.qualified} has {', '.join(column.name for column in table.columns[:40])}." for table in tables[:3]
+        ]
+    unknown = [name for name in statement.tables if catalogue.table(name) is None]
+    if unknown and not near:
+        parts.append(f"There is no table {unknown[0]}.")
+    return " ".join(parts)
+
+
+def _missing(why: str) -> str:
+    found = _MISSING.search(why)
+    if found is not None:
+        return found["name"]
+    quoted = _QUOTED.search(why)
+    return quoted.group(1) if quoted is not None else ""

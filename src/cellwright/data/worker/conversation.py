@@ -1,0 +1,201 @@
+"""What the broker asks and the worker answers, one request at a time, over the one socket between them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
+from cellwright.data.worker.failures import SecretMask
+from cellwright.data.worker.interruption import Ending, Interruption
+from cellwright.data.worker.json_lines import as_json_lines
+from cellwright.data.worker.opening import open_source
+from cellwright.data.worker.results import SealedResult, write_result
+from cellwright.data.worker.source import Source, SourceFailed, SourceLogin, WritingSource
+from cellwright.framing import BadFrame, FrameUnpacker, pack_json, read_json
+
+DESCRIPTOR_MARK: Final = b"F"
+_READ_BYTES: Final = 1 << 16
+_LEAVE_SECONDS: Final = 2.0
+_MAX_CATALOGUE_BYTES: Final = 48 << 20
+_TIMES: Final = {"catalogue": 120.0, "estimate": 20.0, "functions": 20.0}
+"""How long what has no limit of its own may take."""
+_log = logging.getLogger(__name__)
+
+Request = dict[str, Any]
+
+
+class Conversation:
+    """From the broker's first frame to its end."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._sending = threading.Lock()
+        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._source: Source | None = None
+        self._access = "read"
+        self._mask = SecretMask("", "")
+        self._interruption = Interruption(self._cancel, self._give_up)
+
+    def hold(self) -> None:
+        """Answer until the broker hangs up: the thread that hears it ends the process."""
+        threading.Thread(target=self._hear, name="hear", daemon=True).start()
+        while True:
+            request = self._requests.get()
+            reply, descriptor = self._answered(request)
+            self._send(reply, descriptor)
+            if request["kind"] == "open" and self._source is None:
+                return
+
+    # ── hearing and telling ──
+
+    def _hear(self) -> None:
+        frames = FrameUnpacker()
+        try:
+            while data := self._connection.recv(_READ_BYTES):
+                for request in map(read_json, frames.feed(data)):
+                    if request.get("kind") == "cancel":
+                        self._interruption.ask()
+                    else:
+                        self._requests.put(request)
+        except (OSError, BadFrame) as problem:
+            _log.warning("the broker's words end: %s", problem)
+        # Told once, and not waited for long: that the session ends tells the server, too.
+        canceller = threading.Thread(target=self._cancel, name="cancel", daemon=True)
+        canceller.start()
+        canceller.join(_LEAVE_SECONDS)
+        os._exit(0)
+
+    def _send(self, reply: Request, descriptor: int | None) -> None:
+        with self._sending:
+            try:
+                self._connection.sendall(pack_json(reply))
+                if descriptor is not None:
+                    socket.send_fds(self._connection, [DESCRIPTOR_MARK], [descriptor])
+            except OSError as problem:
+                _log.warning("the broker does not listen: %s", problem)
+            finally:
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    def _cancel(self) -> None:
+        if self._source is not None:
+            self._source.cancel()
+
+    def _give_up(self, ending: Ending) -> None:
+        failure = SourceFailed("gone", "The server does not end the statement; the session was closed.")
+        self._send(self._mask.reply(failure, ending or None), None)
+        os._exit(1)
+
+    # ── answering ──
+
+    def _answered(self, request: Request) -> tuple[Request, int | None]:
+        kind = str(request.get("kind"))
+        seconds = float(request.get("seconds") or _TIMES.get(kind, 60.0))
+        with self._interruption.until(seconds) as ending:
+            try:
+                reply, descriptor = self._answers()[kind](request, seconds)
+                # MySQL's sleep() ends early and says nothing. A write that was done was done.
+                if kind == "query" and descriptor is not None and ending():
+                    os.close(descriptor)
+                    return self._failed(SourceFailed("cancelled", ""), ending(), seconds), None
+                return reply, descriptor
+            except SourceFailed as failure:
+                return self._failed(failure, ending(), seconds), None
+            except KeyError as problem:
+                return self._failed(SourceFailed("other", f"The request lacks or is {problem}."), "", seconds), None
+            except MemoryError:
+                return self._failed(SourceFailed("other", "There is not enough memory for it."), "", seconds), None
+
+    def _answers(self) -> dict[str, Callable[[Request, float], tuple[Request, int | None]]]:
+        return {
+            "open": self._open,
+            "query": self._query,
+            "catalogue": self._catalogue,
+            "estimate": self._estimate,
+            "functions": self._functions,
+            "rehearse": self._rehearse,
+            "write": self._write,
+        }
+
+    def _failed(self, failure: SourceFailed, ending: Ending, seconds: float) -> Request:
+        """Why it really ended: whoever is interrupted says whatever they say."""
+        if ending == "cancelled":
+            return self._mask.reply(SourceFailed("cancelled", "It was cancelled."))
+        if ending == "time" or failure.kind == "time":
+            hint = "Ask for less, or allow the connection more seconds."
+            return self._mask.reply(SourceFailed("time", f"It took more than {seconds:g} seconds.", hint=hint))
+        return self._mask.reply(failure)
+
+    def _open(self, request: Request, seconds: float) -> tuple[Request, int | None]:
+        login = SourceLogin(
+            options=dict(request["options"]),
+            user=str(request.get("user", "")),
+            secret=str(request.get("secret", "")),
+            access=request.get("access", "read"),
+            seconds=seconds,
+        )
+        self._mask, self._access = SecretMask(login.user, login.secret), login.access
+        self._source = open_source(request["source"], login)
+        return {"kind": "opened", "server": self._mask.line(self._source.server)}, None
+
+    def _query(self, request: Request, seconds: float) -> tuple[Request, int | None]:
+        with self._open_source().stream(request["statement"], request.get("parameters") or (), seconds) as stream:
+            result = write_result(stream, rows=int(request["rows"]), size=int(request["bytes"]))
+        if request.get("form") == "json":
+            result = as_json_lines(result)
+        return _result_reply(result), result.descriptor
+
+    def _catalogue(self, _request: Request, _seconds: float) -> tuple[Request, int | None]:
+        catalogue = self._open_source().catalogue()
+        while len(dumped := CATALOGUE_JSON.dump_json(catalogue)) > _MAX_CATALOGUE_BYTES:
+            catalogue = replace(catalogue, tables=_half(catalogue), is_cut=True)
+        return {"kind": "catalogue", "catalogue": json.loads(dumped)}, None
+
+    def _estimate(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
+        estimate = self._open_source().estimate(request["statement"])
+        return {"kind": "estimate", "rows": estimate.rows, "bytes": estimate.bytes}, None
+
+    def _functions(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
+        names = request["names"]
+        return {"kind": "functions", "doing_more": list(self._open_source().doing_more(names) if names else ())}, None
+
+    def _rehearse(self, request: Request, seconds: float) -> tuple[Request, int | None]:
+        return {"kind": "rehearsed", "rows": self._writer().rehearse(request["statement"], seconds)}, None
+
+    def _write(self, request: Request, seconds: float) -> tuple[Request, int | None]:
+        return {"kind": "written", "rows": self._writer().write(request["statement"], seconds)}, None
+
+    def _open_source(self) -> Source:
+        if self._source is None:
+            raise SourceFailed("other", "No session is open.")
+        return self._source
+
+    def _writer(self) -> WritingSource:
+        source = self._open_source()
+        if self._access != "write" or not hasattr(source, "write"):
+            raise SourceFailed("other", "This session only reads.")
+        return cast("WritingSource", source)
+
+
+def _half(catalogue: Catalogue) -> tuple[Any, ...]:
+    return catalogue.tables[: len(catalogue.tables) // 2]
+
+
+def _result_reply(result: SealedResult) -> Request:
+    return {
+        "kind": "result",
+        "rows": result.rows,
+        "bytes": result.bytes,
+        "cut": result.cut,
+        "columns": [list(column) for column in result.columns],
+        "sha256": result.sha256,
+        "descriptors": 1,
+    }

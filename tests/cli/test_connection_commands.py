@@ -1,0 +1,122 @@
+"""`cellwright data connect|list|test|schema|query|statements|forget`: a file in a cage, and a real Postgres."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cellwright.data.connections import connections_at
+from cellwright.secrets import kept_secrets
+from tests.cli.in_process import run_here
+from tests.data.shop import READER_PASSWORD, WRITER_PASSWORD, Shop, broker_client, new_shop, shop_server
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    with broker_client(tmp_path_factory.mktemp("state") / "home") as client:
+        yield client.launch.home
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "birds.db"
+    with sqlite3.connect(path) as database:
+        database.execute("create table birds (name text, grams real)")
+        database.executemany("insert into birds values (?, ?)", [("wren", 9.5), ("robin", 18.0)])
+    return path
+
+
+@pytest.fixture
+def birds(home: Path, file: Path) -> Path:
+    if "birds" not in connections_at(home):
+        run_here(home, "data", "connect", "birds", "--kind", "sqlite", "--path", str(file))
+    return home
+
+
+@pytest.fixture(scope="module")
+def shop() -> Generator[Shop]:
+    with shop_server() as server, new_shop(server) as shop:
+        yield shop
+
+
+def told(home: Path, *words: str, **more: Any) -> Any:
+    return json.loads(run_here(home, "data", *words, "--json", **more).stdout)
+
+
+def test_a_file_is_named_tried_shown_and_asked(birds: Path) -> None:
+    [listed] = [each for each in told(birds, "list")["connections"] if each["name"] == "birds"]
+    assert (listed["kind"], listed["secret"], listed["is_untried"]) == ("sqlite", "", False)
+    assert told(birds, "test", "birds")["tables"] == 1
+    [table] = told(birds, "schema", "birds")["tables"]
+    assert [column["name"] for column in table["columns"]] == ["name", "grams"]
+    assert "birds" in run_here(birds, "data", "schema", "birds", "--search", "how heavy are birds").stdout
+    found = told(birds, "query", "birds", "select * from birds order by grams")
+    assert found["rows"] == [["wren", 9.5], ["robin", 18.0]]
+    shown = run_here(birds, "data", "query", "birds", "-", typed="select count(*) n from birds")
+    assert "2" in shown.stdout
+
+
+def test_rows_go_to_a_file_that_is_not_there_yet(birds: Path, tmp_path: Path) -> None:
+    for name in ("birds.csv", "birds.jsonl", "birds.arrow"):
+        run_here(birds, "data", "query", "birds", "select * from birds", "--out", str(tmp_path / name))
+    assert (tmp_path / "birds.csv").read_text() == "name,grams\nwren,9.5\nrobin,18.0\n"
+    assert (tmp_path / "birds.arrow").read_bytes()[:6] == b"ARROW1"
+    again = run_here(birds, "data", "query", "birds", "select 1", "--out", str(tmp_path / "birds.csv"), code=2)
+    assert "is there already" in again.stderr
+    other = run_here(birds, "data", "query", "birds", "select 1", "--out", "birds.xlsx", code=2)
+    assert "One of: .csv, .jsonl, .arrow." in other.stderr
+
+
+def test_what_is_wrong_is_told_in_a_line_with_a_remedy(birds: Path) -> None:
+    for words, code, said, hint in (
+        (("query", "birds", "drop table birds"), 3, "It changes data", "data query --write"),
+        (("query", "birds", "select gram from birds"), 2, "no such column: gram", "Did you mean grams?"),
+        (("query", "nobody", "select 1"), 2, "No connection is called 'nobody'.", "data connect nobody"),
+        (("connect", "x", "--kind", "oracle"), 2, "Unknown kind 'oracle'.", "One of: postgres"),
+        (("connect", "x", "--kind", "postgres"), 2, "needs host and database and user", "It has: host"),
+        (("connect", "x", "--kind", "sqlite", "--option", "password=x"), 2, "never an argument", "you will be asked"),
+        (("connect", "Not A Name", "--kind", "sqlite", "--path", "/x.db"), 2, "cannot name a connection", "a letter"),
+        (("schema", "birds", "eggs"), 2, "has no table 'eggs'", "data schema birds"),
+    ):
+        shown = run_here(birds, "data", *words, code=code).stderr
+        assert said in shown
+        assert hint in shown
+
+
+def test_what_was_sent_and_refused_is_on_record(birds: Path) -> None:
+    run_here(birds, "data", "query", "birds", "delete from birds", code=3)
+    run_here(birds, "data", "query", "birds", "select name from birds")
+    [sent, refused] = told(birds, "statements", "birds", "--most", "2")["statements"]
+    assert (sent["outcome"], sent["rows"]) == ("done", 2)
+    assert (sent["tables"], sent["columns"]) == (["birds"], ["main.birds.name"])
+    assert refused["outcome"] == "refused"
+
+
+@pytest.mark.slow
+def test_a_server_is_named_with_its_secret_from_a_pipe_written_to_after_a_yes_and_forgotten(
+    home: Path, shop: Shop
+) -> None:
+    where = ("--host", shop.host, "--database", shop.database, "--user", "reader", "--option", "tls=off")
+    wrong = run_here(
+        home, "data", "connect", "shop", "--kind", "postgres", *where, "--stdin", "--file", typed="no\n", code=1
+    )
+    assert "does not accept the user or the secret" in wrong.stderr
+    run_here(home, "data", "connect", "shop", "--stdin", "--file", typed=f"{READER_PASSWORD}\n")
+    assert told(home, "query", "shop", "select count(*) from orders")["rows"] == [[3000]]
+    change = ("query", "shop", "delete from orders where id <= 5", "--write")
+    unable = run_here(home, "data", *change, code=2)
+    assert "has no user that may write" in unable.stderr
+    typed = f"{WRITER_PASSWORD}\n"
+    run_here(home, "data", "connect", "shop", "--writer", "writer", "--stdin", "--file", "--no-test", typed=typed)
+    asked = run_here(home, "data", *change, code=3)
+    assert "This changes 5 rows in shop (orders):" in asked.stderr
+    assert told(home, *change, "--yes")["rows"] == 5
+    assert told(home, "query", "shop", "select count(*) from orders")["rows"] == [[2995]]
+    run_here(home, "data", "forget", "shop")
+    assert "shop" not in connections_at(home)
+    assert not [name for name in kept_secrets(home) if name.startswith("data:shop")]

@@ -1,0 +1,38 @@
+import { useState } from "react";
+
+import type { Connections, SentStatement } from "../api/types";
+import { Button } from "./button";
+import { useFetched } from "./fetched";
+import { Loading } from "./spinner";
+import { ProblemBanner } from "./banner";
+import { StatementList } from "./statement-list";
+import css from "./statements.module.css";
+
+const MOST = 200;
+
+/** What a run sent to databases, in a fold that asks when it is opened; nothing, where there is no database. */
+export function RunStatements({ run, named }: { run: string; named: readonly string[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const known = useFetched<Connections>(named.length > 0 ? null : "/connections?is_counted=false");
+  const found = useFetched<{ statements: SentStatement[] }>(
+    isOpen ? `/statements?run=${encodeURIComponent(run)}&most=${MOST}` : null,
+  );
+  if (named.length === 0 && (known.value?.connections.length ?? 0) === 0) return null;
+  return (
+    <details className={css.runFold} onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
+      <summary>
+        <h2>What it sent to databases</h2>
+      </summary>
+      {found.isLoading && <Loading />}
+      {found.error !== null && <ProblemBanner error={found.error} />}
+      {found.value !== null && (
+        <>
+          <StatementList statements={found.value.statements} none="This run sent nothing" hasConnections />
+          <Button size="small" onClick={found.refresh}>
+            Look again
+          </Button>
+        </>
+      )}
+    </details>
+  );
+}
