@@ -94,7 +94,7 @@ def test_what_stands_in_a_header_stays_as_it_is_and_only_what_is_missing_is_adde
 
 def test_rows_of_a_connection_that_become_pandas_need_pandas() -> None:
     codes = ("import cellwright_cells as cellwright", "cellwright.connection('s').sql('select 1').to_pandas()")
-    assert {"pandas==3.1.1", "pyarrow==26.0.1"} <= set(used(*codes))
+    assert {"pandas", "pyarrow"} <= set(used(*codes))
 
 
 @pytest.mark.parametrize("way", ["import cellwright_cells as cellwright", "from cellwright_cells import connection"])

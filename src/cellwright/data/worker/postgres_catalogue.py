@@ -32,7 +32,7 @@ _TABLES: Final = f"""
            left(obj_description(c.oid, 'pg_class'), {MAX_COMMENT}) AS comment
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OURS} {{partitions}}
-      AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
+      AND has_schema_privilege(n.oid, 'USAGE') AND {{readable}}
     ORDER BY n.nspname, c.relname LIMIT {MAX_TABLES + 1}
 """
 _COLUMNS: Final = f"""
@@ -41,7 +41,7 @@ _COLUMNS: Final = f"""
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {_OURS} {{partitions}}
-      AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+      AND {{column_readable}}
     ORDER BY n.nspname, c.relname, a.attnum LIMIT {MAX_COLUMNS}
 """
 _KEYS: Final = f"""
@@ -77,15 +77,22 @@ _SAMPLES: Final = f"""
       AND s.most_common_vals IS NOT NULL
     ORDER BY c.reltuples DESC LIMIT {MAX_SAMPLED_TABLES * 20}
 """
+_ALL_READABLE: Final = "has_table_privilege(c.oid, 'SELECT')"
 _NOT_PARTITIONS: Final = "AND NOT c.relispartition"
 
 
 def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
     """Everything of it, in six statements."""
     # Redshift has neither partitions nor what else newer servers know.
-    partitions = "" if server.startswith("Redshift") else _NOT_PARTITIONS
-    tables = rows(_TABLES.format(partitions=partitions))
-    columns, keys = _by_id(rows(_COLUMNS.format(partitions=partitions))), dict[int, list[dict[str, Any]]]()
+    is_redshift = server.startswith("Redshift")
+    partitions = "" if is_redshift else _NOT_PARTITIONS
+    known = {
+        "partitions": partitions,
+        "readable": _ALL_READABLE if is_redshift else "has_any_column_privilege(c.oid, 'SELECT')",
+        "column_readable": _ALL_READABLE if is_redshift else "has_column_privilege(a.attrelid, a.attnum, 'SELECT')",
+    }
+    tables = rows(_TABLES.format(**known))
+    columns, keys = _by_id(rows(_COLUMNS.format(**known))), dict[int, list[dict[str, Any]]]()
     reads, samples = dict[int, list[dict[str, Any]]](), dict[tuple[str, str, str], tuple[str, ...]]()
     if partitions:
         keys = _by_id(rows(_KEYS.format(partitions=partitions)))
