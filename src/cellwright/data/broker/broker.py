@@ -346,6 +346,9 @@ class Broker:
                 return reply, descriptor
         except WorkerFailed as failed:
             known = self._known(connection)
+            if failed.failure == "statement" and judged is not None:
+                # What is told of the tables may be out of date: whoever looks next reads them anew.
+                self._catalogues.pop(connection.name, None)
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, known) from None
 
     async def _ask_writer(
