@@ -30,7 +30,7 @@ from tests.cells.duck_source import DuckSource
 PYTHON = sys.executable
 QUERY = "select id, total from orders order by id"
 MISSING = (
-    "The connection 'shop' is not on this machine: add it with `cellwright data add shop`, or put a database "
+    "The connection 'shop' is not on this machine: add it with `cellwright data connect shop`, or put a database "
     'connection of your own in the place of `connection("shop")` in the one cell that names it.'
 )
 
