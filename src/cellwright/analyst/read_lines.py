@@ -59,6 +59,8 @@ def reading_line(reading: ReadOptions, table: TableProfile | None = None) -> str
             return f"pd.read_excel({', '.join([path, *sheet, *_place_words(reading), *values])})"
         case "json" | "jsonl":
             return _json_line(reading, table.columns if table is not None else ())
+        case "connection":
+            return f"{reading.path}.sql({literal(reading.query)}).to_pandas()"
         case other:
             query = literal(f"SELECT * FROM {sql_name(reading.part)}")
             return _READ_LINES[other].format(path=path, query=query)
