@@ -21,6 +21,7 @@ from cellwright.errors import UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -69,6 +70,11 @@ class ToolContext:
     def profiler(self) -> Profiler:
         """What reads the data, at the tier the notebook runs at."""
         return Profiler(pool=self.pool, tier=self.tier)
+
+    @property
+    def table_profiler(self) -> TableProfiler:
+        """What reads tables of connections, likewise."""
+        return TableProfiler(profiler=self.profiler, source=self.connections)
 
 
 def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:

@@ -12,6 +12,7 @@ from sqlglot import expressions as exp
 
 from cellwright.data.catalogue import CatalogueTable
 from cellwright.data.dialects import Dialect
+from cellwright.notebook.source_text import quoted_names
 
 _SAMPLED: Final[dict[Dialect, str]] = {
     "postgres": "tablesample system ({percent:.4f}) repeatable (1)",
@@ -27,11 +28,6 @@ _LEAST: Final = 10_000
 def quote_mark(dialect: Dialect) -> str:
     """What stands around a name."""
     return exp.to_identifier("a", quoted=True).sql(dialect=dialect)[0]
-
-
-def quoted_names(names: Sequence[str], mark: str) -> str:
-    """Columns as a statement lists them."""
-    return ", ".join(f"{mark}{name.replace(mark, mark * 2)}{mark}" for name in names)
 
 
 def all_rows(table: CatalogueTable, columns: Sequence[str], dialect: Dialect) -> str:

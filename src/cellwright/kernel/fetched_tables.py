@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from cellwright.analyst.profile import LONGEST_NAME, LONGEST_QUERY, ReadOptions
 from cellwright.data.catalogue import Catalogue, CatalogueTable
+from cellwright.data.connections import QueryLimits
 from cellwright.data.dialects import Dialect
 from cellwright.data.files import DataFile
 from cellwright.data.messages import QueryResult, ReadSchema, RunQuery
@@ -42,6 +43,10 @@ class TableSource(Protocol):
 
     async def dialect(self, connection: str) -> Dialect:
         """What its statements are written in."""
+        ...
+
+    async def limits(self, connection: str) -> QueryLimits:
+        """How much one result of it may be."""
         ...
 
 
