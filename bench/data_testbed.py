@@ -1,10 +1,10 @@
-"""A Postgres server with a million orders, a connection to it, and the CPU and memory of everything of ours behind it."""
+"""A Postgres server with a million orders, a connection to it, and what everything of ours behind it takes."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,12 +48,12 @@ class CpuUse:
     kernel: float
     host: float
     broker: float
-    """With its workers."""
+    worker: float
 
     @property
     def whole(self) -> float:
         """Everything of ours."""
-        return self.kernel + self.host + self.broker
+        return self.kernel + self.host + self.broker + self.worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +83,16 @@ class DataTestbed:
         async with open_notebook(path, pool=self.stage.pool, settings=self.settings) as notebook:
             yield notebook
 
-    def cpu(self, notebook: OpenNotebook | None = None) -> CpuUse:
-        """What was used so far, all threads; what a process used that ended meanwhile is lost."""
-        kernel = kernel_processes(notebook) if notebook is not None else []
-        return CpuUse(kernel=_cpu_ms(kernel), host=time.process_time() * 1e3, broker=_cpu_ms(self.broker))
-
-
-def cpu_between(before: CpuUse, after: CpuUse) -> CpuUse:
-    """What one thing took."""
-    return CpuUse(
-        kernel=after.kernel - before.kernel, host=after.host - before.host, broker=after.broker - before.broker
-    )
+    async def used(self, notebook: OpenNotebook, work: Callable[[], Awaitable[object]]) -> CpuUse:
+        """What some work takes, all threads, all of it running before and after."""
+        kernel, (broker, *workers) = kernel_processes(notebook), self.broker
+        others = [kernel, [broker], workers]
+        # Looking at others takes time of our own: the host's is read last before, and first after.
+        before, host = [cpu_ms(pids) for pids in others], time.process_time()
+        await work()
+        host = (time.process_time() - host) * 1e3
+        kernel_ms, broker_ms, worker_ms = (cpu_ms(pids) - ms for pids, ms in zip(others, before, strict=True))
+        return CpuUse(kernel=kernel_ms, host=host, broker=broker_ms, worker=worker_ms)
 
 
 def kernel_processes(notebook: OpenNotebook) -> list[int]:
@@ -140,7 +139,8 @@ def _in_memory() -> Path | None:
     return place if place.is_dir() else None
 
 
-def _cpu_ms(pids: Sequence[int]) -> float:
+def cpu_ms(pids: Sequence[int]) -> float:
+    """What these have used since they began, those that still run."""
     used = 0.0
     for pid in pids:
         with suppress(OSError):

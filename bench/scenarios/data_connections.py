@@ -10,7 +10,6 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +21,7 @@ from bench.data_testbed import (
     ROWS,
     CpuUse,
     DataTestbed,
-    cpu_between,
+    cpu_ms,
     data_testbed,
     kernel_processes,
     resident_mb,
@@ -33,6 +32,7 @@ from bench.rows import Finding, Samples, compare, faster, no_more_than, told
 from bench.stage import Stage, expect_well
 from cellwright.data.connections import QueryLimits
 from cellwright.data.messages import QueryResult, RunQuery
+from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
 
 _ALL: Final = "select * from public.orders"
@@ -58,7 +58,7 @@ async def query(stage: Stage) -> list[Finding]:
         theirs: dict[str, list[float]] = {"psycopg_rows": [], "read_sql": []}
         for _ in range(stage.rounds(5, quick=2)):
             for cell, taken in ours.items():
-                taken.append(await _used(testbed, notebook, lambda cell=cell: _rerun(notebook, cell)))
+                taken.append(await testbed.used(notebook, lambda cell=cell: _rerun(notebook, cell)))
             for way, spent in theirs.items():
                 spent.append(await _peer(testbed, way))
     peers = [("psycopg + pandas", theirs["psycopg_rows"]), ("pandas.read_sql + SQLAlchemy", theirs["read_sql"])]
@@ -126,7 +126,7 @@ async def first(stage: Stage) -> list[Finding]:
             expect_well(await notebook.run())
             cell = notebook.document.cells[1].id
             for _ in range(stage.rounds(10)):
-                warm.append(await _used(testbed, notebook, lambda: _rerun(notebook, cell)))
+                warm.append(await testbed.used(notebook, lambda: _rerun(notebook, cell)))
                 bare.append(await anyio.to_thread.run_sync(_bare_cpu_ms, testbed.address))
     each = 1 / _BURST
     peer, peer_name = Samples(tuple(bare)).scaled(each), "bare ADBC, kept connection"
@@ -143,19 +143,14 @@ async def first(stage: Stage) -> list[Finding]:
                 ("all", tuple(use.whole for use in warm)),
                 ("the kernel", tuple(use.kernel for use in warm)),
                 ("the host", tuple(use.host for use in warm)),
-                ("broker and worker", tuple(use.broker for use in warm)),
+                ("the broker", tuple(use.broker for use in warm)),
+                ("the worker", tuple(use.worker for use in warm)),
             )
         ),
     ]  # fmt: skip
 
 
-async def _used(testbed: DataTestbed, notebook: OpenNotebook, work: Callable[[], Awaitable[None]]) -> CpuUse:
-    before = testbed.cpu(notebook)
-    await work()
-    return cpu_between(before, testbed.cpu(notebook))
-
-
-async def _rerun(notebook: OpenNotebook, cell: str) -> None:
+async def _rerun(notebook: OpenNotebook, cell: CellId) -> None:
     expect_well(await notebook.run([cell]))
 
 
@@ -176,7 +171,7 @@ async def _cold(testbed: DataTestbed) -> tuple[float, float]:
     ms = (time.perf_counter() - began) * 1e3
     if not isinstance(found, QueryResult) or found.rows != 100:
         raise BenchFailed(f"our own query failed: {found}")
-    return ms, _own_cpu_ms() - before + testbed.cpu().broker
+    return ms, _own_cpu_ms() - before + cpu_ms(testbed.broker)
 
 
 def _own_cpu_ms() -> float:
