@@ -29,7 +29,7 @@ def postgres_server(place: Path | None = None) -> Generator[str]:
     folder = Path(tempfile.mkdtemp(prefix="cellwright-postgres-", dir=place))
     folder.chmod(0o755)
     # Its own is one file in /tmp for everybody on the machine: whoever came second could not open it.
-    PostgresServer._lock = fasteners.InterProcessLock(folder / "lock")
+    of_before, PostgresServer._lock = PostgresServer._lock, fasteners.InterProcessLock(folder / "lock")
     server = get_server(folder / "data", postgres_version=_VERSION)
     try:
         yield server.get_uri()
@@ -42,3 +42,5 @@ def postgres_server(place: Path | None = None) -> Generator[str]:
         # Cleaning up once more as Python ends, it would make the folder again, for its lock.
         atexit.unregister(server._cleanup)
         shutil.rmtree(folder)
+        # A server around this one has its own: with ours it would make our folder anew.
+        PostgresServer._lock = of_before

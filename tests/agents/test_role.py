@@ -17,6 +17,9 @@ from cellwright.agents.repair.deterministic import APPLY, INSTALL, RUN
 from cellwright.agents.role import Role, built_in_roles, read_role, role_named
 from cellwright.agents.skills import Skill, read_skill, skill_tools
 from cellwright.agents.styles import READINGS
+from cellwright.app.notebook_connections import open_notebook_connections
+from cellwright.data.broker_client import BrokerClient
+from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.files import parse_data
 from cellwright.errors import UserError
 from cellwright.journal.records import Records
@@ -36,6 +39,7 @@ from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools
 from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.sql_tools import sql_tools
 from cellwright.tools.text_store import stored_text_tools
 from cellwright.tools.tool import ToolError, Toolset
 from cellwright.tools.web_tools import EgressFetch, web_tools
@@ -282,6 +286,11 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
                 lambda path: parse_data([path], here=project, notebook=notebook.path, project=project)[0],
             ),
         ]
+        client = BrokerClient(launch=BrokerLaunch(home=tmp_path))
+        async with open_notebook_connections(
+            client, notebook=notebook.path, project=project, named=("shop",)
+        ) as connections:
+            tools += sql_tools(connections)
         known = {READINGS, *(each.name for each in tools)}
         named = {name for role in built_in_roles().values() for name in role.tools}
         assert named - known == set()

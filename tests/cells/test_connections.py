@@ -9,14 +9,17 @@ import warnings
 from collections.abc import Generator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import adbc_driver_manager.dbapi
+import marimo as mo
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from inline_snapshot import snapshot
+from marimo._sql.engines.adbc import AdbcDBAPIEngine
+from marimo._types.ids import VariableName
 
 import cellwright
 import cellwright_cells
@@ -27,7 +30,7 @@ from tests.cells.duck_source import DuckSource
 PYTHON = sys.executable
 QUERY = "select id, total from orders order by id"
 MISSING = (
-    "The connection 'shop' is not on this machine: add it with `cellwright data add shop`, or put a database "
+    "The connection 'shop' is not on this machine: add it with `cellwright data connect shop`, or put a database "
     'connection of your own in the place of `connection("shop")` in the one cell that names it.'
 )
 
@@ -76,6 +79,20 @@ def test_every_way_to_query_gives_the_same_rows(shop: Connection, source: DuckSo
     assert [len(each) for each in pl.read_database(QUERY, untyped, iter_batches=True, batch_size=2)] == [2, 1]
     assert source.statements == [QUERY] * 6
     assert source.kinds == ["query"] * 6
+
+
+def test_plain_marimo_takes_it_for_an_engine_and_shows_its_columns(shop: Connection, source: DuckSource) -> None:
+    assert AdbcDBAPIEngine.is_compatible(shop)
+    engine = AdbcDBAPIEngine(cast("Any", shop), VariableName("shop"))
+    assert mo.sql(QUERY, engine=cast("Any", shop), output=False).rows()[0] == (1, Decimal("9.50"))
+    [database] = engine.get_databases(include_schemas=True, include_tables=True, include_table_details=True)
+    assert engine.dialect == "duckdb"
+    assert [(table.name, table.type, len(table.columns)) for table in database.schemas[0].tables] == [
+        ("customers", "table", 2),
+        ("orders", "table", 4),
+        ("spent", "view", 2),
+    ]
+    assert source.kinds == ["query"]
 
 
 def test_two_columns_of_one_name_are_two(shop: Connection) -> None:

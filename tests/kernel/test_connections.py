@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -15,18 +14,17 @@ from inline_snapshot import snapshot
 from marimo._messaging import notification
 from marimo._runtime import commands
 
-from cellwright.errors import UserError
 from cellwright.ids import CellId
 from cellwright.kernel.observation import Observation
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.process.host_calls import ServiceAnswer
 from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.session.observers import EditorChannel
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
 from cellwright.sandbox.host.tiers import probe
 from cellwright.server.editor.notifications import admitted
-from tests.cells.duck_source import DuckSource, Refused
+from tests.cells.data_service import DataService
+from tests.cells.duck_source import DuckSource
 
 Told = TypeVar("Told")
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -40,29 +38,6 @@ import os
 def held():
     return len(os.listdir('/proc/self/fd')), len(os.listdir('/proc/self/task'))
 """
-
-
-class DataService:
-    """The host's service for connections, answered by a real database."""
-
-    def __init__(self) -> None:
-        self.source = DuckSource()
-        self.begun = anyio.Event()
-        self.cancelled = anyio.Event()
-
-    async def __call__(self, body: bytes) -> ServiceAnswer:
-        request = json.loads(body)
-        if "forever" in str(request):
-            self.begun.set()
-            try:
-                await anyio.sleep_forever()
-            finally:
-                self.cancelled.set()
-        try:
-            reply, descriptors = self.source.answer(request)
-        except Refused as refusal:
-            raise UserError(str(refusal), hint="") from refusal
-        return ServiceAnswer(body=json.dumps(reply).encode(), descriptors=descriptors)
 
 
 @pytest.fixture
@@ -198,6 +173,16 @@ async def test_an_interrupt_takes_a_query_back_and_the_next_is_answered(open_in:
         assert (await notebook.apply([CreateCell(code="n = shop.sql('select 1').num_rows")])).is_ok
 
 
+async def test_a_schema_that_is_more_than_a_message_comes_in_a_file(open_in: Opener, service: DataService) -> None:
+    service.has_large_schemas = True
+    code = LOOK + "before = held()\nnames = [each['name'] for each in shop.schema()['tables']]\nafter = held()"
+    async with open_in(CONNECT, code) as notebook:
+        await ran(notebook)
+        names, before, after = await json_of(notebook, "names", "before", "after")
+        assert names == ["customers", "orders", "spent"]
+        assert before == after
+
+
 # ── nothing stays ──
 
 
@@ -261,7 +246,7 @@ async def test_the_editors_panel_shows_columns_keys_and_rows_of_one_answer(open_
         )
         assert source.kinds == ["schema"]
         details = commands.PreviewSQLTableCommand(
-            request_id=commands.RequestId("1"), engine="shop", database="", schema="main", table_name="orders"
+            request_id=commands.RequestId("1"), engine="shop", database="shop", schema="main", table_name="orders"
         )
         await editor.send(encoded(details))
         preview = await heard(editor, notification.SQLTablePreviewNotification)

@@ -23,6 +23,8 @@ _VALUE_SHARE: Final = 0.6
 """What a quoted value counts, of what the best fit by words does."""
 _NAME_SHARE: Final = 0.5
 """What it counts, likewise, that every word of a table's name is in the question."""
+_EMPTY_SHARE: Final = 0.3
+"""What is left of a fit if the server says that the table has no row."""
 _MAX_WORDS: Final = 40
 _MAX_QUESTION: Final = 4_000
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -90,6 +92,8 @@ class TableIndex:
             scores[at] += best * _NAME_SHARE
         for at in {at for at, _, _ in found}:
             scores[at] = scores.get(at, 0.0) + best * _VALUE_SHARE
+        for at in [at for at in scores if self._tables[at].rows == 0]:
+            scores[at] *= _EMPTY_SHARE
         chosen, fitting = self._with_neighbours(scores, most)
         values = tuple(
             (f"{self._tables[at].qualified}.{column}", value) for at, column, value in found if at in set(chosen)

@@ -55,7 +55,7 @@ class TableProfiler:
         if missing := [name for name, table in zip(names, found, strict=True) if table is None]:
             raise UserError(
                 f"{connection!r} has no table {missing[0][:200]!r}.",
-                hint=f"`cellwright data schema {connection}` lists those there are.",
+                hint="Its schema lists those there are.",
             )
         return list({table.qualified: table for table in found if table is not None}.values())
 

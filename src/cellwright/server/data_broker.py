@@ -26,6 +26,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from cellwright.background import listen, say_ready, sole
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.broker import Broker
+from cellwright.data.broker.crash import AtBrokerCrash, carry_on
 from cellwright.data.broker.secret_finder import SecretFinder
 from cellwright.data.broker.server import BrokerServer
 from cellwright.data.broker.worker_pool import WorkerPool
@@ -44,7 +45,7 @@ _CAGES_AT_ONCE: Final = 2
 """Each may take gigabytes."""
 
 
-def main() -> None:
+def main(at_crash: AtBrokerCrash = carry_on) -> None:
     """Leave the process that started us, close ourselves to others, and be the broker."""
     if os.fork():
         os._exit(0)
@@ -61,7 +62,7 @@ def main() -> None:
             sys.exit("another data broker has this state directory")
         listener = listen(process)
         try:
-            anyio.run(_run, home, given, listener, backend_options={"loop_factory": uvloop.new_event_loop})
+            anyio.run(_run, home, given, listener, at_crash, backend_options={"loop_factory": uvloop.new_event_loop})
         finally:
             # While the directory is still ours: after that it may be another broker's socket.
             process.file("sock").unlink(missing_ok=True)
@@ -112,7 +113,7 @@ class CagedFiles:
                 await anyio.sleep_forever()
 
 
-async def _run(home: Path, given: dict[str, Any], listener: Any) -> None:
+async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBrokerCrash) -> None:
     environment = Settings.read().environment
     secrets = SecretFinder(home, given["secrets"], environment)
     async with anyio.create_task_group() as tasks:
@@ -123,6 +124,7 @@ async def _run(home: Path, given: dict[str, Any], listener: Any) -> None:
                 workers=WorkerPool(find_secret=secrets.find, environment=environment),
                 files=files,
                 audit=StatementAudit(home),
+                at_crash=at_crash,
             ),
             secrets=secrets,
             idle=IdleTimer(float(given["idle_seconds"])),

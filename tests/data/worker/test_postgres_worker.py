@@ -201,3 +201,11 @@ def test_the_secret_is_in_no_reply_and_not_to_be_seen_from_outside(
         assert SECRET not in str(refused.reply)
     echoed = shop.query(f"SELECT {SECRET.replace(chr(39), '')!r} FRO x").reply
     assert SECRET not in str(echoed)
+
+
+def test_a_request_that_makes_no_sense_is_answered_and_the_next_one_too(shop: DrivenWorker) -> None:
+    for request in ({"kind": "dance"}, {"kind": "query"}, {"kind": "query", "statement": 5, "rows": 1, "bytes": 1}, {}):
+        assert shop.ask(**request).failure[0] == "other"
+    assert shop.query("SELECT 1 AS one").rows == [{"one": 1}]
+    limits = Path(f"/proc/{shop.process.pid}/limits").read_text()
+    assert next(line.split()[4] for line in limits.splitlines() if "core file" in line) == "0"

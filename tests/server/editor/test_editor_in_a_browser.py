@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import anyio
@@ -13,9 +15,13 @@ import anyio.lowlevel
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Response, Route, async_playwright, expect
 
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell, EditCell
+from cellwright.sandbox.host.tiers import probe
 from cellwright.server.editor import Editor, open_editor
+from tests.cells.data_service import DataService
 
 pytestmark = pytest.mark.slow
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -250,3 +256,29 @@ async def test_the_real_editor_asks_for_nothing_that_is_not_there(
                     await page.reload()
                 await expect(page.locator("pre", has_text="21")).to_be_visible(timeout=MILLISECONDS)
     assert complaints == []
+
+
+async def test_a_connection_shows_its_tables_and_completes_their_columns_in_a_sql_cell(
+    pool: KernelPool, write_notebook: Callable[..., Path], editor: Editor, chromium: Browser
+) -> None:
+    service = DataService()
+    path = write_notebook(
+        "import cellwright_cells as cellwright\nimport marimo as mo\nshop = cellwright.connection('shop')",
+        '_df = mo.sql(\n    f"""\n    select id from main.orders\n    """,\n    engine=shop\n)',
+    )
+    options = KernelOptions(project=path.parent, tier=probe().tier, host_services={"data": service})
+    async with pool.open_notebook(path, options) as notebook, a_person(chromium) as page:
+        await notebook.run("all")
+        await page.add_init_script(REMEMBER_PANELS)
+        await page.goto(await editor.address(notebook, person="ana"))
+        await expect(page.get_by_text("DuckDB (shop)")).to_be_visible(timeout=MILLISECONDS)
+        for name in ("shop", "main", "orders"):
+            await page.get_by_role("option", name=re.compile(f"^{name}")).click()
+        await expect(page.get_by_role("option", name=re.compile("^ordered"))).to_be_visible(timeout=MILLISECONDS)
+        await expect(page.get_by_role("option", name=re.compile(r"^id\s*PK"))).to_be_visible(timeout=MILLISECONDS)
+        await page.locator(".cm-content").nth(1).click()
+        await page.keyboard.press("Control+End")
+        await page.keyboard.type(" where ord")
+        completed = page.locator(".cm-tooltip-autocomplete").get_by_text("column of orders")
+        await expect(completed).to_be_visible(timeout=MILLISECONDS)
+        assert service.source.kinds == ["query", "schema"]

@@ -21,6 +21,8 @@ import anyio
 import anyio.to_thread
 
 from cellwright.data.broker.audit import StatementAudit
+from cellwright.data.broker.crash import AtBrokerCrash, BrokerCrash, carry_on
+from cellwright.data.broker.function_verdicts import FunctionVerdicts
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
@@ -94,8 +96,11 @@ class Broker:
     audit: StatementAudit
     _catalogues: dict[str, _KnownCatalogue] = field(default_factory=dict[str, _KnownCatalogue])
     _reading: dict[str, anyio.Lock] = field(default_factory=dict[str, anyio.Lock])
-    _functions: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
-    """Of a connection's functions, whether they do more than compute."""
+    at_crash: AtBrokerCrash = carry_on
+    _functions: FunctionVerdicts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._functions = FunctionVerdicts(self._ask_functions)
 
     async def query(self, asked: RunQuery) -> QueryResult | CostlyQuery:
         """The rows of a statement that only reads. Raises `UserError`, `RefusedByPolicy` or `Unavailable`."""
@@ -138,6 +143,9 @@ class Broker:
     async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
         """What a write would change, by doing and undoing it."""
         connection, judged = await self._judged_write(asked)
+        if await self._functions.doing_more(judged.functions, connection):
+            # What such a function does, nothing may undo: a person is asked before it runs, not after.
+            return RehearsedWrite(statement=judged.text, tables=judged.tables)
         reply = await self._ask_writer(connection, {"kind": "rehearse", "statement": judged.text}, judged)
         return RehearsedWrite(statement=judged.text, tables=judged.tables, rows=_count(reply.get("rows")))
 
@@ -146,6 +154,7 @@ class Broker:
         if (before := await self._run(self.audit.write, asked.id)) is not None:
             return _outcome_of(before)
         connection, judged = await self._judged_write(asked)
+        self.at_crash(BrokerCrash.WRITE_JUDGED)
         begin = partial(
             self.audit.begin, connection.name, "write", judged.text, asked.asker,
             tables=judged.tables, write_id=asked.id,
@@ -154,6 +163,7 @@ class Broker:
             line = await self._run(begin)
         except sqlite3.IntegrityError:
             return WriteOutcome(outcome="unknown")
+        self.at_crash(BrokerCrash.WRITE_RECORDED)
         began = time.monotonic()
         try:
             reply = await self._ask_writer(connection, {"kind": "write", "statement": judged.text}, judged)
@@ -165,8 +175,10 @@ class Broker:
                 return WriteOutcome(outcome="unknown")
             raise
         rows = _count(reply.get("rows"))
-        self._catalogues.pop(connection.name, None)
+        self._forget(connection.name)
+        self.at_crash(BrokerCrash.WRITE_MADE)
         await self._run(partial(self.audit.end, line, "done", rows=rows, seconds=time.monotonic() - began))
+        self.at_crash(BrokerCrash.WRITE_ENDED)
         return WriteOutcome(outcome="done", rows=rows)
 
     async def statements(self, asked: ListStatements) -> list[SentStatement]:
@@ -200,7 +212,7 @@ class Broker:
         judged = read_statement(text, connection.dialect)
         if isinstance(judged, RefusedSql) or judged.access == "write":
             return judged
-        if more := await self._doing_more(judged.functions, connection):
+        if more := await self._functions.doing_more(judged.functions, connection):
             names = ", ".join(more)
             return RefusedSql(why=f"The server does not say that {names} only computes; a person can list it.")
         if not connection.masked:
@@ -213,17 +225,9 @@ class Broker:
             functions=connection.functions,
         )
 
-    async def _doing_more(self, functions: Sequence[str], connection: DataConnection) -> list[str]:
-        """Those of these functions that the server does not vouch for, nor the person."""
-        names = [name for name in functions if name not in connection.functions]
-        if not names or connection.kind in FILE_KINDS:
-            return []
-        unknown = [name for name in names if (connection.name, name) not in self._functions]
-        if unknown:
-            reply = await self._ask(connection, {"kind": "functions", "names": unknown}, _CATALOGUE_SECONDS)
-            doing_more = {str(name) for name in reply.get("doing_more", ())}
-            self._functions.update({(connection.name, name): name in doing_more for name in unknown})
-        return [name for name in names if self._functions[connection.name, name]]
+    async def _ask_functions(self, connection: DataConnection, names: list[str]) -> set[str]:
+        reply = await self._ask(connection, {"kind": "functions", "names": names}, _CATALOGUE_SECONDS)
+        return {str(name) for name in reply.get("doing_more", ())}
 
     async def _cost(self, judged: SqlStatement, connection: DataConnection, agreed: int) -> CostlyQuery | None:
         if judged.is_plan or connection.kind in FILE_KINDS:
@@ -319,6 +323,11 @@ class Broker:
             hint = hint_after_failure(problem.message, problem.hint, judged, self._known(connection))
             raise UserError(problem.message, hint=hint) from None
 
+    def _forget(self, name: str) -> None:
+        """What was known of a database that was changed."""
+        self._catalogues.pop(name, None)
+        self._functions.forget(name)
+
     def _known(self, connection: DataConnection) -> Catalogue | None:
         known = self._catalogues.get(connection.name)
         return known.catalogue if known is not None else None
@@ -346,6 +355,9 @@ class Broker:
                 return reply, descriptor
         except WorkerFailed as failed:
             known = self._known(connection)
+            if failed.failure == "statement" and judged is not None:
+                # What is told of the tables may be out of date: whoever looks next reads them anew.
+                self._catalogues.pop(connection.name, None)
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, known) from None
 
     async def _ask_writer(

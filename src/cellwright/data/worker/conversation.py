@@ -22,12 +22,14 @@ from cellwright.data.worker.source import Source, SourceFailed, SourceLogin, Wri
 from cellwright.framing import BadFrame, FrameUnpacker, pack_json, read_json
 
 DESCRIPTOR_MARK: Final = b"F"
+_OPEN_SECONDS: Final = 60.0
 _READ_BYTES: Final = 1 << 16
 _LEAVE_SECONDS: Final = 2.0
-_MAX_CATALOGUE_BYTES: Final = 48 << 20
+_MAX_CATALOGUE_BYTES: Final = 20 << 20
+"""In JSON of ASCII alone it may be three times as long, and a frame has its limit."""
 _TIMES: Final = {"catalogue": 120.0, "estimate": 20.0, "functions": 20.0}
 """How long what has no limit of its own may take."""
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Request = dict[str, Any]
 
@@ -41,6 +43,7 @@ class Conversation:
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._source: Source | None = None
         self._access = "read"
+        self._asked = ""
         self._mask = SecretMask("", "")
         self._interruption = Interruption(self._cancel, self._give_up)
 
@@ -51,7 +54,7 @@ class Conversation:
             request = self._requests.get()
             reply, descriptor = self._answered(request)
             self._send(reply, descriptor)
-            if request["kind"] == "open" and self._source is None:
+            if request.get("kind") == "open" and self._source is None:
                 return
 
     # ── hearing and telling ──
@@ -66,7 +69,7 @@ class Conversation:
                     else:
                         self._requests.put(request)
         except (OSError, BadFrame) as problem:
-            _log.warning("the broker's words end: %s", problem)
+            logger.warning("the broker's words end: %s", problem)
         # Told once, and not waited for long: that the session ends tells the server, too.
         canceller = threading.Thread(target=self._cancel, name="cancel", daemon=True)
         canceller.start()
@@ -80,7 +83,7 @@ class Conversation:
                 if descriptor is not None:
                     socket.send_fds(self._connection, [DESCRIPTOR_MARK], [descriptor])
             except OSError as problem:
-                _log.warning("the broker does not listen: %s", problem)
+                logger.warning("the broker does not listen: %s", problem)
             finally:
                 if descriptor is not None:
                     os.close(descriptor)
@@ -91,28 +94,33 @@ class Conversation:
 
     def _give_up(self, ending: Ending) -> None:
         failure = SourceFailed("gone", "The server does not end the statement; the session was closed.")
-        self._send(self._mask.reply(failure, ending or None), None)
+        self._send(self._mask.reply(failure, None if self._asked == "write" or not ending else ending), None)
         os._exit(1)
 
     # ── answering ──
 
     def _answered(self, request: Request) -> tuple[Request, int | None]:
-        kind = str(request.get("kind"))
+        self._asked = kind = str(request.get("kind"))
         seconds = float(request.get("seconds") or _TIMES.get(kind, 60.0))
-        with self._interruption.until(seconds) as ending:
+        # What an opening says is the limit of statements to come.
+        limit = _OPEN_SECONDS if kind == "open" else seconds
+        with self._interruption.until(limit) as ending:
             try:
                 reply, descriptor = self._answers()[kind](request, seconds)
                 # MySQL's sleep() ends early and says nothing. A write that was done was done.
                 if kind == "query" and descriptor is not None and ending():
                     os.close(descriptor)
-                    return self._failed(SourceFailed("cancelled", ""), ending(), seconds), None
+                    return self._failed(SourceFailed("cancelled", ""), ending(), limit), None
                 return reply, descriptor
             except SourceFailed as failure:
-                return self._failed(failure, ending(), seconds), None
+                return self._failed(failure, ending(), limit), None
             except KeyError as problem:
-                return self._failed(SourceFailed("other", f"The request lacks or is {problem}."), "", seconds), None
-            except MemoryError:
-                return self._failed(SourceFailed("other", "There is not enough memory for it."), "", seconds), None
+                return self._failed(SourceFailed("other", f"The request lacks or is {problem}."), "", limit), None
+            except Exception as problem:
+                # Drivers raise whatever they raise, and somebody waits for an answer. Nothing is written in a worker.
+                logger.exception("a driver failed")
+                why = f"The driver failed: {type(problem).__name__}: {problem}"
+                return self._failed(SourceFailed("other", why), ending(), limit), None
 
     def _answers(self) -> dict[str, Callable[[Request, float], tuple[Request, int | None]]]:
         return {
@@ -127,6 +135,9 @@ class Conversation:
 
     def _failed(self, failure: SourceFailed, ending: Ending, seconds: float) -> Request:
         """Why it really ended: whoever is interrupted says whatever they say."""
+        if self._asked == "write" and failure.kind == "gone":
+            # Nobody knows whether it was done: that it was cancelled besides would say that it was not.
+            return self._mask.reply(failure)
         if ending == "cancelled":
             return self._mask.reply(SourceFailed("cancelled", "It was cancelled."))
         if ending == "time" or failure.kind == "time":

@@ -31,7 +31,7 @@ _READ_MORE: Final = r"_to_xml|^current_setting$|^pg_show_all_settings$"
 _DOING_MORE: Final = f"""
     SELECT DISTINCT p.proname::text AS name
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-    WHERE lower(p.proname::text) = ANY (string_to_array($1, chr(10)))
+    WHERE lower(p.proname::text) IN ({{names}})
       AND (p.proname ~ '{_READ_MORE}'
            OR p.provolatile = 'v' AND NOT (n.nspname = 'pg_catalog' AND p.proname ~ '{_ONLY_COMPUTE}'))
 """
@@ -80,7 +80,7 @@ class PostgresSource:
             if _NOT_COPIED.match(statement):
                 with self._result(statement, copied=False) as stream:
                     yield stream
-            elif parameters:
+            elif parameters or self._kind == "redshift":
                 with self._fetched(statement, parameters) as stream:
                     yield stream
             else:
@@ -112,9 +112,13 @@ class PostgresSource:
 
     def doing_more(self, functions: Sequence[str]) -> tuple[str, ...]:
         """See `Source`."""
-        names = "\n".join(name.lower() for name in functions)
+        # Names of a judged statement; what has a quote or a backslash in it is no function's.
+        names = [name.lower() for name in functions if name.replace("_", "").isalnum()]
+        if not names:
+            return ()
+        statement = _DOING_MORE.format(names=", ".join(f"'{name}'" for name in names))
         with self._transaction("READ ONLY"):
-            found = {row["name"].lower() for row in self._rows(_DOING_MORE, copied=False, bound=[names])}
+            found = {row["name"].lower() for row in self._rows(statement)}
         return tuple(name for name in functions if name.lower() in found)
 
     def close(self) -> None:
@@ -174,8 +178,8 @@ class PostgresSource:
                 statement.close()
 
     @contextmanager
-    def _result(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> Generator[BatchStream]:
-        with self._statement(text, copied=copied, bound=bound) as statement:
+    def _result(self, text: str, *, copied: bool = True) -> Generator[BatchStream]:
+        with self._statement(text, copied=copied) as statement:
             handle, _count = statement.execute_query()
             reader = pa.RecordBatchReader.from_stream(handle)
             ended = False
@@ -202,13 +206,18 @@ class PostgresSource:
 
     @contextmanager
     def _fetched(self, statement: str, parameters: Sequence[Any]) -> Generator[BatchStream]:
-        """By a cursor: COPY takes no parameters, and without it all of a result would lie in the driver's memory."""
-        self._schema(statement)  # Its mistakes are told of the text as it was written.
-        text, values = bound_parameters(statement, parameters, self._parameter_types(statement))
-        names = self._schema(text)
-        self._do("SET LOCAL cursor_tuple_fraction = 1")
-        self._do(f"DECLARE cellwright NO SCROLL CURSOR FOR {readable(text, names)}", copied=False, bound=values)
-        fetch = f"FETCH {_FETCHED_ROWS} FROM cellwright"
+        """By a cursor, so that not all of a result lies in the driver's memory: COPY takes no parameters, and Redshift
+        has none that leads to us.
+        """
+        names = self._schema(statement)  # Its mistakes are told of the text as it was written.
+        text, values = statement, list[str | None]()
+        if parameters:
+            text, values = bound_parameters(statement, parameters, self._parameter_types(statement))
+            self._do("SET LOCAL cursor_tuple_fraction = 1")
+        text = readable(text, names)
+        schema = self._schema(text)
+        self._do(f"DECLARE cellwright NO SCROLL CURSOR FOR {text}", bound=values)
+        fetch = f"FETCH FORWARD {_FETCHED_ROWS} FROM cellwright"
 
         def batches() -> Iterator[pa.RecordBatch]:
             while True:
@@ -218,8 +227,6 @@ class PostgresSource:
                 if sum(batch.num_rows for batch in found) < _FETCHED_ROWS:
                     return
 
-        with self._result("FETCH 0 FROM cellwright", copied=False) as empty:
-            schema = empty.schema
         yield BatchStream(schema=_named(schema, names), batches=batches())
 
     def _schema(self, text: str) -> pa.Schema:
@@ -237,13 +244,13 @@ class PostgresSource:
         self._do(f"DEALLOCATE {name}")
         return found
 
-    def _do(self, text: str, *, copied: bool = False, bound: Sequence[Any] = ()) -> int | None:
-        with self._statement(text, copied=copied, bound=bound) as statement:
+    def _do(self, text: str, *, bound: Sequence[Any] = ()) -> int | None:
+        with self._statement(text, copied=False, bound=bound) as statement:
             count = statement.execute_update()
         return count if isinstance(count, int) and count >= 0 else None
 
-    def _rows(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        with self._result(text, copied=copied, bound=bound) as stream:
+    def _rows(self, text: str, *, copied: bool = True) -> list[dict[str, Any]]:
+        with self._result(text, copied=copied and self._kind != "redshift") as stream:
             return [row for batch in stream.batches for row in batch.to_pylist()]
 
 

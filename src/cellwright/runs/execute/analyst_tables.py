@@ -77,10 +77,10 @@ def too_large(tables: Iterable[TableProfile], most_rows: int) -> UnsupportedGoal
     if table is None:
         return None
     name, about = one_line(table.reading.part, 120), "" if table.is_counted else "about "
-    summed = f'cellwright data query {table.reading.path} "select …, count(*) from {name} group by 1"'
+    summed = f"select …, count(*) from {name} group by 1"
     return UnsupportedGoal(
         why=f"{name} has {about}{table.rows:,} rows, and at most {most_rows:,} are fetched into a notebook. "
-        f"Nearest to it, the database itself can sum up: `{summed}`.",
+        f"Nearest to it, the database itself can sum up: `{summed}`, asked of {table.reading.path}.",
         needs_model=True,
     )
 

@@ -62,7 +62,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "set_connection_secret": "Give the secret of {name} again, under Connections.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
     "ask_for_write": "Ask an agent for it: you see what it would do, and decide.",
-    "stop_broker": "`cellwright data stop` in a terminal ends it.",
+    "stop_broker": "Stop it in a terminal; the next query starts it anew.",
     "stop_gateway": "`cellwright gateway stop` in a terminal ends it.",
     "open_web": "`cellwright serve` opens it.",
     "serve_with_tls": "Serve it with a certificate and its key, or behind a proxy that speaks TLS.",
