@@ -28,7 +28,7 @@ from cellwright.settings import Settings
 
 ROWS: Final = 1_000_000
 CONNECT: Final = 'import cellwright\n\nshop = cellwright.connection("shop")'
-_ORDERS: Final = f"""
+_ORDERS: Final = """
     create table orders as select
         i::bigint as id, (i::bigint * 7919 % 100000)::int as customer, (i % 17)::int as quantity,
         (i % 1000) * 1.37::float8 as weight, sin(i)::float8 as score,
@@ -37,7 +37,7 @@ _ORDERS: Final = f"""
         (array['new', 'paid', 'sent', 'returned'])[i % 4 + 1] || ', day ' || (i % 365) as state,
         '2024-01-01'::timestamptz + i * interval '31 seconds' as placed_at,
         ((i % 100003) * 0.07)::numeric(12, 2) as amount
-    from generate_series(1, {ROWS}) i
+    from generate_series(1, {rows}) i
 """
 
 
@@ -108,11 +108,19 @@ def resident_mb(pids: Sequence[int]) -> float:
     return max(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page for pid in pids) / (1 << 20)
 
 
+def peak_mb(pid: int) -> float:
+    """The most that a process ever had resident."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
 @asynccontextmanager
-async def data_testbed(stage: Stage, name: str, limits: QueryLimits | None = None) -> AsyncGenerator[DataTestbed]:
+async def data_testbed(
+    stage: Stage, name: str, *, limits: QueryLimits | None = None, rows: int = ROWS
+) -> AsyncGenerator[DataTestbed]:
     """For this block only; a broker that was started ends with it."""
     with postgres_server(_in_memory()) as address:
-        await anyio.to_thread.run_sync(_fill, address)
+        await anyio.to_thread.run_sync(_fill, address, rows)
         settings = replace(stage.settings, home=stage.folder / f"{name}-home")
         testbed = DataTestbed(address=address, settings=settings, stage=stage)
         server = urlsplit(address)
@@ -127,9 +135,9 @@ async def data_testbed(stage: Stage, name: str, limits: QueryLimits | None = Non
                 await testbed.client.stop()
 
 
-def _fill(address: str) -> None:
+def _fill(address: str, rows: int) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(_ORDERS.encode())
+        connection.execute(_ORDERS.format(rows=rows).encode())
         connection.execute("vacuum analyze orders")
 
 

@@ -24,11 +24,12 @@ from bench.data_testbed import (
     cpu_ms,
     data_testbed,
     kernel_processes,
+    peak_mb,
     resident_mb,
 )
 from bench.failure import BenchFailed
 from bench.peer import start_peer
-from bench.rows import Finding, Samples, compare, faster, no_more_than, told
+from bench.rows import Bar, Finding, Samples, compare, faster, no_more_than, told
 from bench.stage import Stage, expect_well
 from cellwright.data.connections import QueryLimits
 from cellwright.data.messages import QueryResult, RunQuery
@@ -61,22 +62,27 @@ async def query(stage: Stage) -> list[Finding]:
                 taken.append(await testbed.used(notebook, lambda cell=cell: _rerun(notebook, cell)))
             for way, spent in theirs.items():
                 spent.append(await _peer(testbed, way))
-    peers = [("psycopg + pandas", theirs["psycopg_rows"]), ("pandas.read_sql + SQLAlchemy", theirs["read_sql"])]
-    findings: list[Finding] = []
-    for peer_name, spent in peers:
-        peer = Samples(tuple(spent))
-        bars = ((table, "Arrow", faster(2.5), faster(50)), (polars, "polars", faster(2.5), told("at least")),
-                (pandas, "pandas", faster(2.5), told("at least")), (again, "Arrow, asked before", told("at least"),
-                 told("at least")))  # fmt: skip
-        for cell, frame, whole, kernel in bars:
-            what = f"{ROWS:,} rows × 10 to {frame}, CPU"
-            for name, values, bar in (
-                (f"{what} of all", [each.whole for each in ours[cell]], whole),
-                (f"{what} of the kernel", [each.kernel for each in ours[cell]], kernel),
-            ):
-                own = Samples(tuple(values))
-                findings.append(compare(name, ours=own, peer=peer, peer_name=peer_name, unit="ms", bar=bar))
-    return findings
+    psycopg, alchemy = Samples(tuple(theirs["psycopg_rows"])), Samples(tuple(theirs["read_sql"]))
+    findings = [
+        _row(frame, part, ours[cell], peer, peer_name, bar)
+        for peer, peer_name in ((psycopg, "psycopg + pandas"), (alchemy, "pandas.read_sql + SQLAlchemy"))
+        for cell, frame, part, bar in (
+            (table, "Arrow", "all", faster(2.5)),
+            (table, "Arrow", "the kernel", faster(50)),
+            (pandas, "pandas", "all", faster(2.5)),
+        )
+    ]
+    others = ((pandas, "pandas", "the kernel"), (polars, "polars", "all"), (polars, "polars", "the kernel"),
+              (again, "Arrow, asked before", "all"), (again, "Arrow, asked before", "the kernel"))  # fmt: skip
+    return findings + [
+        _row(frame, part, ours[cell], psycopg, "psycopg + pandas", told("at least")) for cell, frame, part in others
+    ]
+
+
+def _row(frame: str, part: str, taken: list[CpuUse], peer: Samples, peer_name: str, bar: Bar) -> Finding:
+    own = Samples(tuple(use.whole if part == "all" else use.kernel for use in taken))
+    name = f"{ROWS:,} rows × 10 to {frame}, CPU of {part}"
+    return compare(name, ours=own, peer=peer, peer_name=peer_name, unit="ms", bar=bar)
 
 
 async def large(stage: Stage) -> list[Finding]:
@@ -84,7 +90,7 @@ async def large(stage: Stage) -> list[Finding]:
     limits = QueryLimits(rows=20_000_000, megabytes=4096)
     ours: dict[str, list[float]] = {"kernel": [], "broker": [], "host": [], "worker": []}
     theirs: list[float] = []
-    async with data_testbed(stage, "large", limits) as testbed:
+    async with data_testbed(stage, "large", limits=limits) as testbed:
         for number in range(stage.rounds(3, quick=1)):
             code = f'table = shop.sql("{_TEN_TIMES}", fresh=True)\nassert table.num_rows == {10 * ROWS}'
             async with testbed.notebook(
@@ -99,17 +105,15 @@ async def large(stage: Stage) -> list[Finding]:
             for who in ("broker", "host", "worker"):
                 ours[who].append(after[who] - before[who])
             theirs.append(await _peer(testbed, "psycopg_rows", "mb"))
-    allowed = Samples((_KERNEL_MB,))
-    peer, peer_name = Samples(tuple(theirs)), f"psycopg + pandas with {ROWS:,} rows, peak"
-    return [
-        compare(f"{10 * ROWS:,} rows in a kernel, resident before use", ours=Samples(tuple(ours["kernel"])),
-                peer=allowed, peer_name="300 MB, ours to keep", unit="MB", bar=no_more_than(1)),
-        *(
-            compare(f"what they add to the {who}", ours=Samples(tuple(ours[who])), peer=peer, peer_name=peer_name,
-                    unit="MB", bar=told("at most"))
-            for who in ("broker", "host", "worker")
-        ),
-    ]  # fmt: skip
+    kernel, peer = Samples(tuple(ours["kernel"])), Samples(tuple(theirs))
+    kept, peer_name = Samples((_KERNEL_MB,)), f"psycopg + pandas with {ROWS:,} rows, peak"
+    name = f"{10 * ROWS:,} rows in a kernel, resident before use"
+    findings = [compare(name, ours=kernel, peer=kept, peer_name="300 MB, ours to keep", unit="MB", bar=no_more_than(1))]
+    for who, what in (("broker", "the broker"), ("host", "the host"), ("worker", "the worker, peak")):
+        own = Samples(tuple(ours[who]))
+        name = f"what they add to {what}"
+        findings.append(compare(name, ours=own, peer=peer, peer_name=peer_name, unit="MB", bar=told("at most")))
+    return findings
 
 
 async def first(stage: Stage) -> list[Finding]:
@@ -196,6 +200,6 @@ def _memory(testbed: DataTestbed, notebook: OpenNotebook) -> dict[str, float]:
     return {
         "kernel": resident_mb(kernel_processes(notebook)),
         "broker": resident_mb([broker]),
-        "worker": resident_mb(workers),
+        "worker": max(map(peak_mb, workers)),
         "host": resident_mb([os.getpid()]),
     }
