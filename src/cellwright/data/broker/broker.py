@@ -110,7 +110,7 @@ class Broker:
             why = f"It changes data, and {connection.name!r} is read here."
             await self._record_refusal(asked, why)
             raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
-        if (costly := await self._cost(judged, connection, asked.agreed_rows)) is not None:
+        if (costly := await self._cost(asked, judged, connection)) is not None:
             await self._record(asked, judged, "costly", why=f"about {costly.rows:,} rows would be read")
             return costly
         limits = QueryLimits(
@@ -229,16 +229,17 @@ class Broker:
         reply = await self._ask(connection, {"kind": "functions", "names": names}, _CATALOGUE_SECONDS)
         return {str(name) for name in reply.get("doing_more", ())}
 
-    async def _cost(self, judged: SqlStatement, connection: DataConnection, agreed: int) -> CostlyQuery | None:
+    async def _cost(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> CostlyQuery | None:
         if judged.is_plan or connection.kind in FILE_KINDS:
             return None
+        message = {"kind": "estimate", "statement": judged.text, "parameters": list(asked.parameters)}
         try:
-            reply = await self._ask(connection, {"kind": "estimate", "statement": judged.text}, _CATALOGUE_SECONDS)
+            reply = await self._ask(connection, message, _CATALOGUE_SECONDS)
         except UserError:
             # What cannot be planned cannot be run either: then the query itself says why.
             return None
         rows, size = _count(reply.get("rows")), _count(reply.get("bytes"))
-        if rows is None or rows <= max(connection.ask_above_rows, agreed):
+        if rows is None or rows <= max(connection.ask_above_rows, asked.agreed_rows):
             return None
         return CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
 
