@@ -175,6 +175,7 @@ async def test_whoever_may_only_look_changes_nothing_and_no_name_is_made_up(serv
     body = {"kind": "sqlite", "options": {"path": "/x.db"}}
     await served.ask("PUT", "/connections/shop", json=body, headers=reader, status=403)
     await served.ask("DELETE", "/connections/shop", headers=reader, status=403)
+    await served.post("/connections/shop/try", {}, headers=reader, status=403)
     await served.get("/connections", headers=reader)
     missing = await served.get("/connections/shop/schema", status=404)
     assert missing["error"] == IsPartialDict(

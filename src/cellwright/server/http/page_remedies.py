@@ -11,7 +11,9 @@ from typing import Final
 from cellwright.errors import CellwrightError
 from cellwright.remedies import Hint, Remedy, RemedyKind, Wording
 
-IN_A_TERMINAL: Final = frozenset({"serve", "gateway stop", "journal verify", "models set-key", "notebook run"})
+IN_A_TERMINAL: Final = frozenset(
+    {"serve", "gateway stop", "data stop", "journal verify", "models set-key", "notebook run"}
+)
 """Commands for which the page has no place."""
 
 
