@@ -2,7 +2,8 @@
 
 `HOME CACHE PROJECT CRASH-POINT VISIT [CONNECTION [GOAL [ANSWER]]]`: dies at the visit to that point (`-`: never).
 CONNECTION is what the command that starts the run connects with, GOAL more of its goal, both as JSON. ANSWER is what a
-person says to its question; `die`: it dies while that waits.
+person says to its question; `die`: it dies while that waits; `approve`: yes, this once, to every approval;
+`hold`: the same, once HOME/asked was made and HOME/go is there.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import json
 import os
 import signal
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
+from cellwright.policy.approvals import Yes
 from cellwright.runs.deliver.delivery import delivery_json
-from tests.models.testbed import ModelTestbed, Warm
+from tests.models.testbed import ModelTestbed, Warm, eventually
 from tests.runs.factory import Factory, open_factory
 
 
@@ -50,6 +54,12 @@ async def main(
 
 
 async def _answer(factory: Factory, answer: str) -> None:
+    if answer == "hold":
+        await factory.asked("approval")
+        await anyio.Path(factory.testbed.home, "asked").touch()
+        await anyio.to_thread.run_sync(partial(eventually, Path(factory.testbed.home, "go").exists))
+    while answer in {"approve", "hold"}:
+        await factory.answer(Yes(reach="once"))
     question = await factory.asked()
     if answer == "die":
         os.kill(os.getpid(), signal.SIGKILL)

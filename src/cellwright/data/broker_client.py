@@ -16,7 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from cellwright.data.broker_process import BrokerLaunch, connect_broker, connect_or_start_broker
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.descriptor_frames import receive_frame, send_frame
+from cellwright.data.dialects import MAX_CHARACTERS
 from cellwright.data.messages import (
+    MAX_STATEMENT,
     BrokerRequest,
     CostlyQuery,
     GiveSecrets,
@@ -35,7 +37,7 @@ from cellwright.data.messages import (
     broker_request_json,
     failure_of,
 )
-from cellwright.errors import Unavailable
+from cellwright.errors import Unavailable, UserError
 from cellwright.framing import BadFrame
 
 _RESULT: Final = TypeAdapter(QueryResult)
@@ -95,6 +97,7 @@ class BrokerClient:
         return (await self._ask(StopBroker(), only_running=True))[0]["kind"] == "done"
 
     async def _ask(self, request: BrokerRequest, *, only_running: bool = False) -> tuple[dict[str, Any], int]:
+        _check_length(request)
         connect = partial(connect_broker, self.launch.home) if only_running else self._connect
         connection = await anyio.to_thread.run_sync(connect)
         if connection is None:
@@ -116,6 +119,15 @@ class BrokerClient:
 
     def _connect(self) -> socket.socket:
         return connect_or_start_broker(self.launch)
+
+
+def _check_length(request: BrokerRequest) -> None:
+    """What no frame takes is not sent: the broker would hang up in its middle."""
+    if isinstance(request, RunQuery | RehearseWrite | MakeWrite) and len(request.statement) > MAX_STATEMENT:
+        raise UserError(
+            f"A statement has at most {MAX_CHARACTERS:,} characters; this one has {len(request.statement):,}.",
+            hint="Ask for less at once; many values are better joined in the notebook.",
+        )
 
 
 def _fields(reply: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from typing import Final
 
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import SOURCE_TRAITS, DataConnection
@@ -16,6 +17,8 @@ _MISSING = re.compile(
 )
 _LINE = re.compile(r"\(line (\d+), ")
 _QUOTED = re.compile(r"""["'`](?:[\w]+\.)*(\w+)["'`]""")
+
+_CHANGE_IT: Final = "The database says this of the statement: change it, and ask again."
 
 
 def failure_error(
@@ -56,7 +59,7 @@ def failure_error(
 def hint_after_failure(why: str, hint: str, statement: SqlStatement | None, catalogue: Catalogue | None) -> Hint:
     """What the catalogue knows about a name that the server does not."""
     if statement is None or catalogue is None:
-        return hint
+        return hint or _CHANGE_IT
     tables = [table for name in statement.tables if (table := catalogue.table(name)) is not None]
     columns = [column.name for table in tables for column in table.columns]
     missing = _missing(why)
@@ -80,7 +83,7 @@ def hint_after_failure(why: str, hint: str, statement: SqlStatement | None, cata
     unknown = [name for name in statement.tables if catalogue.table(name) is None]
     if unknown and not near:
         parts.append(f"There is no table {unknown[0]}.")
-    return " ".join(parts)
+    return " ".join(parts) or _CHANGE_IT
 
 
 def _placed(why: str, statement: SqlStatement | None) -> str:

@@ -14,10 +14,9 @@ import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-from cellwright.data.dialects import Dialect
+from cellwright.data.dialects import MAX_CHARACTERS, Dialect
 
 Access = Literal["read", "write"]
-MAX_CHARACTERS: Final = 100_000
 _INVISIBLE: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
@@ -114,8 +113,10 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
     prefix, body = split_plan(uncommented.strip())
     try:
         trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
-    except (SqlglotError, RecursionError) as problem:
+    except SqlglotError as problem:
         return RefusedSql(why=f"It cannot be read as SQL: {_first_line(problem)}")
+    except RecursionError:
+        return RefusedSql(why="It is nested too deeply to be read; name its parts with WITH.")
     if len(trees) != 1:
         return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
     judged = _judged(trees[0], body, dialect, prefix=prefix)

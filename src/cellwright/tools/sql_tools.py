@@ -28,6 +28,7 @@ from cellwright.data.messages import (
 )
 from cellwright.data.statements import first_rows
 from cellwright.errors import UserError
+from cellwright.journal.effects import EffectFinding, EffectNotFound
 from cellwright.policy.actions import Action, QueryConnection
 from cellwright.tools.tool import CallContext, Done, Tool, ToolResult, tool
 
@@ -130,7 +131,7 @@ def _write_tool(access: SqlAccess) -> Tool:
             touches=rehearsal_words(rehearsed),
         )
 
-    @tool(action=action, needs="query-connection", changes=True, seconds=None)
+    @tool(action=action, needs="query-connection", changes=True, find=_known_by_its_key, seconds=None)
     async def write(connection: Connection, sql: Sql, context: CallContext) -> ToolResult:
         """Change data in a database. A person sees the text and how many rows it changes, and is asked each time."""
         made = await access.write(MakeWrite(id=context.key, connection=connection, statement=sql))
@@ -141,6 +142,11 @@ def _write_tool(access: SqlAccess) -> Tool:
         return Done(text=f"Done.{rows}", value={"outcome": "done", "rows": made.rows})
 
     return write
+
+
+async def _known_by_its_key(_: Any, __: CallContext) -> EffectFinding:
+    """The broker never sends a key twice, and says what came of it: to ask again is to look."""
+    return EffectNotFound()
 
 
 def rehearsal_words(rehearsed: RehearsedWrite) -> str:

@@ -209,7 +209,7 @@ class Broker:
         return connection
 
     async def _judge(self, text: str, connection: DataConnection) -> SqlStatement | RefusedSql:
-        judged = read_statement(text, connection.dialect)
+        judged = await _read(text, connection)
         if isinstance(judged, RefusedSql) or judged.access == "write":
             return judged
         if more := await self._functions.doing_more(judged.functions, connection):
@@ -217,13 +217,12 @@ class Broker:
             return RefusedSql(why=f"The server does not say that {names} only computes; a person can list it.")
         if not connection.masked:
             return judged
-        return mask_statement(
-            judged,
-            connection.dialect,
-            await self.catalogue(connection),
-            connection.masked,
-            functions=connection.functions,
-        )
+        return await self._masked(judged, connection)
+
+    async def _masked(self, judged: SqlStatement, connection: DataConnection) -> SqlStatement | RefusedSql:
+        catalogue = await self.catalogue(connection)
+        mask = partial(mask_statement, functions=connection.functions)
+        return await anyio.to_thread.run_sync(mask, judged, connection.dialect, catalogue, connection.masked)
 
     async def _ask_functions(self, connection: DataConnection, names: list[str]) -> set[str]:
         reply = await self._ask(connection, {"kind": "functions", "names": names}, _CATALOGUE_SECONDS)
@@ -247,17 +246,11 @@ class Broker:
         connection = await self._connection(asked.connection, asked.asker.project)
         if connection.kind in FILE_KINDS:
             raise RefusedByPolicy("A file is only read.", hint="Copy it, and change the copy in a notebook.")
-        judged = read_statement(asked.statement, connection.dialect)
+        judged = await _read(asked.statement, connection)
         if isinstance(judged, SqlStatement) and judged.access == "read":
             judged = RefusedSql(why="It changes nothing: ask for its rows instead.")
         if isinstance(judged, SqlStatement) and connection.masked:
-            judged = mask_statement(
-                judged,
-                connection.dialect,
-                await self.catalogue(connection),
-                connection.masked,
-                functions=connection.functions,
-            )
+            judged = await self._masked(judged, connection)
         if isinstance(judged, RefusedSql):
             await self._record_refusal(asked, judged.why)
             raise UserError(f"The statement was not sent. {judged.why}", hint="Write one statement that can be read.")
@@ -355,6 +348,9 @@ class Broker:
                     raise WorkerFailed(reply)
                 return reply, descriptor
         except WorkerFailed as failed:
+            if failed.failure == "gone":
+                # What ended this session ended the others, too, or will.
+                await self.workers.forget(connection.name)
             known = self._known(connection)
             if failed.failure == "statement" and judged is not None:
                 # What is told of the tables may be out of date: whoever looks next reads them anew.
@@ -406,7 +402,9 @@ class Broker:
 
     async def _begin(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> int:
         known = self._known(connection)
-        columns = columns_read(judged, connection.dialect, known) if known is not None else ()
+        columns = ()
+        if known is not None:
+            columns = await anyio.to_thread.run_sync(columns_read, judged, connection.dialect, known)
         return await self._run(
             partial(
                 self.audit.begin, connection.name, "read", judged.text, asked.asker,
@@ -418,6 +416,11 @@ class Broker:
         """Blocking work, one at a time and never cut off."""
         with anyio.CancelScope(shield=True):
             return await anyio.to_thread.run_sync(partial(work, *arguments))
+
+
+async def _read(text: str, connection: DataConnection) -> SqlStatement | RefusedSql:
+    # In a thread: a long statement takes seconds to read, and others wait for an answer meanwhile.
+    return await anyio.to_thread.run_sync(read_statement, text, connection.dialect)
 
 
 class _Unsure(CellwrightError):

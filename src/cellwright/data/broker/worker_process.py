@@ -56,6 +56,8 @@ class WorkerProcess:
                 "The process that speaks with the database ended.", hint="Try again; the broker's log may say why."
             ) from None
         self.used_at = anyio.current_time()
+        # Its session is closed: whoever asked this one next would be told so, too.
+        self.is_lost = reply[0].get("failure") == "gone"
         return reply
 
     async def _cancel(self) -> None:
