@@ -243,7 +243,8 @@ async def test_a_schema_that_is_more_than_a_message_comes_in_a_file(open_in: Ope
 async def test_no_descriptor_and_no_thread_stays_behind_a_query(open_in: Opener) -> None:
     code = (
         "import pyarrow\nbefore = held()\n"
-        "tables = [shop.sql('select * from generate_series(1, 10000)', fresh=True) for _ in range(20)]\nshop.schema()\nafter = held()"
+        "tables = [shop.sql('select * from generate_series(1, 10000)', fresh=True) for _ in range(20)]\n"
+        "shop.schema()\nafter = held()"
     )
     async with open_in(CONNECT, LOOK, code) as notebook:
         await ran(notebook)
