@@ -164,7 +164,7 @@ async def test_parameters_and_limits_travel_with_the_statement(open_in: Opener, 
         "_values = datetime.date(2025, 1, 2), decimal.Decimal('1.5')\n"
         "found = [shop.sql(_query, *_values, fresh=fresh, rows=2, megabytes=1).to_pylist() for fresh in (False, True)]"
     )
-    late = f"shop.sql({ENDLESS!r}.replace('0000', ''), seconds=0.2)"
+    late = "shop.sql('select count(*) from generate_series(1, 15000000)', seconds=0.2)"
     async with open_in(CONNECT, code, late) as notebook:
         observation = await notebook.run("all")
         # The first has an amount of 1.25, the third none.
@@ -208,16 +208,18 @@ async def test_an_interrupt_takes_a_query_back_and_the_next_is_answered(
     open_in: Opener, client: BrokerClient, shop: Shop
 ) -> None:
     store_connection(client.launch.home, shop.connection(ask_above_rows=10**15))
-    async with open_in(CONNECT, f"shop.sql({ENDLESS!r})") as notebook:
-        call = notebook.run("all")
-        call.start()
-        await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 1)
-        await call.interrupt()
-        await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 0)
-        observation = await call
-        assert (observation.cells[-1].status, observation.kernel_end) == ("interrupted", None)
-        assert (await notebook.apply([CreateCell(code="n = shop.sql('select 1').num_rows")])).is_ok
-    store_connection(client.launch.home, shop.connection())
+    try:
+        async with open_in(CONNECT, f"shop.sql({ENDLESS!r})") as notebook:
+            call = notebook.run("all")
+            call.start()
+            await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 1)
+            await call.interrupt()
+            await anyio.to_thread.run_sync(shop.wait_until, RUNNING, 0)
+            observation = await call
+            assert (observation.cells[-1].status, observation.kernel_end) == ("interrupted", None)
+            assert (await notebook.apply([CreateCell(code="n = shop.sql('select 1').num_rows")])).is_ok
+    finally:
+        store_connection(client.launch.home, shop.connection())
 
 
 async def test_a_schema_that_is_more_than_a_message_comes_in_a_file(open_in: Opener, shop: Shop) -> None:
