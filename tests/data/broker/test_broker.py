@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import anyio
@@ -29,6 +30,7 @@ from cellwright.data.messages import (
     RunQuery,
 )
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
+from cellwright.policy.money import Money
 from cellwright.secrets import keep_secret
 from tests.data.shop import READER_PASSWORD, WRITER_PASSWORD, Shop, rows_of
 
@@ -96,13 +98,16 @@ async def test_limits_cut_and_say_so(client: BrokerClient, shop: Shop) -> None:
 
 
 async def test_a_query_that_reads_much_is_told_before_it_is_sent(client: BrokerClient, shop: Shop) -> None:
-    store_connection(client.launch.home, shop.connection(ask_above_rows=1000))
+    price = Money(amount=Decimal(1_000_000), currency="EUR")
+    store_connection(client.launch.home, shop.connection(ask_above_rows=1000, price_per_terabyte=price))
     found = await client.query(RunQuery(connection="shop", statement="select * from orders", form="json"))
     assert isinstance(found, CostlyQuery)
     assert found.rows == 3000
+    assert found.price.endswith(" EUR")
     assert len(await rows_of(client, "select * from orders", agreed_rows=found.rows)) == 3000
     [sent, costly] = await client.statements(ListStatements(most=2))
     assert (sent.outcome, costly.outcome) == ("done", "costly")
+    assert sent.price == found.price
 
 
 async def test_masked_columns_stay_on_the_server(client: BrokerClient, shop: Shop) -> None:

@@ -99,15 +99,16 @@ class Broker:
             why = f"It changes data, and {connection.name!r} is read here."
             await self._record_refusal(asked, why)
             raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
-        if (costly := await self._cost(asked, judged, connection)) is not None:
-            await self._record(asked, judged, "costly", why=f"about {costly.rows:,} rows would be read")
-            return costly
+        expected = await self._expected_cost(asked, judged, connection)
+        if expected is not None and expected.rows > max(connection.ask_above_rows, asked.agreed_rows):
+            await self._record(asked, judged, "costly", why=f"about {expected.rows:,} rows would be read")
+            return expected
         limits = QueryLimits(
             rows=asked.rows or connection.limits.rows,
             megabytes=asked.megabytes or connection.limits.megabytes,
             seconds=asked.seconds or connection.limits.seconds,
         ).within(connection.limits)
-        return await self._send(asked, judged, connection, limits)
+        return await self._send(asked, judged, connection, limits, price=expected.price if expected else "")
 
     async def schema(self, asked: ReadSchema) -> tuple[DataConnection, Catalogue]:
         """What the connection shows."""
@@ -205,7 +206,10 @@ class Broker:
         reply = await self._ask(connection, {"kind": "functions", "names": names}, _CATALOGUE_SECONDS)
         return {str(name) for name in reply.get("doing_more", ())}
 
-    async def _cost(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> CostlyQuery | None:
+    async def _expected_cost(
+        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection
+    ) -> CostlyQuery | None:
+        """What the server expects; None: it does not say."""
         if judged.is_plan or connection.kind in FILE_KINDS:
             return None
         message = {"kind": "estimate", "statement": judged.text, "parameters": list(asked.parameters)}
@@ -215,9 +219,11 @@ class Broker:
             # What cannot be planned cannot be run either: then the query itself says why.
             return None
         rows, size = _count(reply.get("rows")), _count(reply.get("bytes"))
-        if rows is None or rows <= max(connection.ask_above_rows, asked.agreed_rows):
-            return None
-        return CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
+        return (
+            None
+            if rows is None
+            else CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
+        )
 
     async def _judged_write(self, asked: RehearseWrite | MakeWrite) -> tuple[DataConnection, SqlStatement]:
         connection = await self._connection(asked.connection, asked.asker.project)
@@ -236,7 +242,7 @@ class Broker:
     # ── sending ──
 
     async def _send(
-        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
+        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits, *, price: str
     ) -> QueryResult:
         line = await self._begin(asked, judged, connection)
         began, at = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -249,7 +255,8 @@ class Broker:
                 await self._run(partial(self.audit.end, line, outcome, why=_words(problem), seconds=seconds))
             raise
         seconds = round(time.monotonic() - began, 3)
-        await self._run(partial(self.audit.end, line, "done", rows=result.rows, bytes=result.bytes, seconds=seconds))
+        told = {"rows": result.rows, "bytes": result.bytes, "seconds": seconds, "price": price}
+        await self._run(partial(self.audit.end, line, "done", **told))
         cut = [_cut_words(result.cut, limits)] if result.cut else []
         return replace(
             result,

@@ -155,7 +155,7 @@ async def connection_schema(
 
 @router.get("/connections/{name}/rows")
 async def connection_rows(
-    caller: Reader,
+    caller: Steerer,
     resources: Resources,
     name: ConnectionName,
     table: Annotated[str, Query(min_length=1, max_length=600)],
