@@ -51,6 +51,25 @@ def told(home: Path, *words: str, **more: Any) -> Any:
     return json.loads(run_here(home, "data", *words, "--json", **more).stdout)
 
 
+@pytest.mark.slow
+def test_a_table_and_a_query_are_profiled_like_files(birds: Path) -> None:
+    [table] = told(birds, "profile", "--connection", "birds", "birds")["tables"]
+    assert (table["rows"], [column["name"] for column in table["columns"]]) == (2, ["name", "grams"])
+    assert table["reading"]["path"] == "birds"
+    shown = run_here(birds, "data", "profile", "--connection", "birds", "--sql", "select grams from birds").stdout
+    assert "birds, connection: 2 rows, 1 column" in shown
+
+
+def test_what_cannot_be_profiled_is_said_before_anything_is_read(birds: Path) -> None:
+    for words, why in (
+        ((), "Nothing is named to look at."),
+        (("--sql", "select 1"), "A query needs a database."),
+        (("--connection", "birds", "birds", "--sql", "select 1"), "Either tables or a query"),
+        (("--connection", "nobody", "birds"), "No connection is called 'nobody'."),
+    ):
+        assert why in run_here(birds, "data", "profile", *words, code=2).stderr
+
+
 def test_a_file_is_named_tried_shown_and_asked(birds: Path) -> None:
     [listed] = [each for each in told(birds, "list")["connections"] if each["name"] == "birds"]
     assert (listed["kind"], listed["secret"], listed["is_untried"]) == ("sqlite", "", False)

@@ -50,6 +50,13 @@ def test_a_small_catalogue_is_chosen_whole_and_a_large_one_says_what_is_left_out
     assert choose_tables(Catalogue(), "orders") == TableChoice(tables=())
 
 
+def test_how_many_of_them_fit_is_told_apart_from_those_that_fill_the_room() -> None:
+    few = choose_tables(shop_catalogue(), "Which carriers are there?", most=60)
+    assert 0 < few.fitting < len(few.tables)
+    assert "carriers" in [table.name for table in few.tables[: few.fitting]]
+    assert choose_tables(shop_catalogue(), "zzz", most=60).fitting == 0
+
+
 @given(st.text(max_size=200), st.text(max_size=40), st.text(max_size=40))
 def test_any_question_and_any_name_are_borne(question: str, name: str, sample: str) -> None:
     table = CatalogueTable(schema="s", name=name, columns=(CatalogueColumn(name=name, type="t", samples=(sample,)),))

@@ -70,6 +70,8 @@ class TableNames:
     """How many values each repair concerns: a dict."""
     repaired: str
     """The log: repair, whether it is on, how much it touches."""
+    counted: str
+    """How many rows a database says there are, before they are read."""
 
     @classmethod
     def of(cls, name: str, table: str, sources: tuple[str, ...]) -> TableNames:

@@ -183,6 +183,7 @@ async def test_whoever_may_only_look_changes_nothing_and_no_name_is_made_up(serv
     )
 
 
+@pytest.mark.slow
 async def test_a_table_is_profiled_as_files_are_and_masked_columns_stay_masked(shop: Served) -> None:
     found = await shop.get("/connections/shop/profile?table=customers")
     assert (found["connection"], found["rows"], found["is_counted"], found["sampling"]) == ("shop", 2, True, "")

@@ -14,12 +14,11 @@ from cellwright.analyst.methods.source import helper_cells
 from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.readers import imports_of
-from cellwright.analyst.sections.tables import rows_as_read, step_of
+from cellwright.analyst.sections.tables import rows_checks, step_of
 from cellwright.analyst.sections.text import (
     check_cell,
     code_of,
     is_sampled,
-    is_settled,
     listed,
     ordinal,
     percent,
@@ -146,14 +145,11 @@ def _trust(frame: Frame) -> list[str]:
 
 def _rows_check(frame: Frame) -> CellDraft:
     table, own = frame.table, frame.names
-    lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
-    if is_settled(table):
-        lines.append(f"    assert len({own.as_read}) >= {rows_as_read(table)}")
-    else:
-        lines.append(f"    assert len({own.as_read}) > 0")
+    lines = [f"def test_{own.table}_is_read_as_it_was_found():", *(f"    {line}" for line in rows_checks(table, own))]
     if frame.joint:
         lines.append(f"    assert len({frame.joint.variable}) == len({own.table})")
-    shows = f"{plain(table.name)} has the rows that were found when it was looked at"
+    found = "that the database has" if table.reading.format == "connection" else "that were found when it was looked at"
+    shows = f"{plain(table.name)} has the rows {found}"
     shows += ", and joining neither loses nor doubles one." if frame.joint else "."
     return check_cell(f"check_{own.table}_rows", shows, "\n".join(lines))
 

@@ -8,7 +8,16 @@ from typing import Final
 from cellwright.analyst.goal.declined import decline
 from cellwright.analyst.goal.measures import QuantityReading
 from cellwright.analyst.goal.question import DeclinedQuestion, Quantity
-from cellwright.analyst.goal.question_vocabulary import ARRIVALS, ARTICLES, CARRIERS, EVENTS, KNOWN, REVENUE_VERBS, ROWS
+from cellwright.analyst.goal.question_vocabulary import (
+    ARRIVALS,
+    ARTICLES,
+    CARRIERS,
+    COUNTED_MOST,
+    EVENTS,
+    KNOWN,
+    REVENUE_VERBS,
+    ROWS,
+)
 from cellwright.analyst.goal.sentence import Sentence
 
 _FILLERS: Final = frozenset(
@@ -87,7 +96,9 @@ def find_unexplained(
 ) -> UnexplainedWords | None:
     """Words that carry meaning and were not read; None if every word was."""
     used = sentence.used
-    has_sales = found is not None and any(sentence.names.money_of(table.name) for table in sentence.names.tables)
+    # `which country buys most`: without a quantity, what is bought is asked for.
+    is_asked = found is not None or sentence.has(COUNTED_MOST)
+    has_sales = is_asked and any(sentence.names.money_of(table.name) for table in sentence.names.tables)
     said = {place for value in sentence.mentions.values for place in value.at}
     said |= {place for each in sentence.mentions.columns if each.known.role in {"flag", "group"} for place in each.at}
     left: list[str] = []

@@ -45,11 +45,12 @@ def reading_code(table: TableProfile, names: TableNames, *, step: int, columns: 
 
     A database is asked for these `columns` only; none: for all. Files are read as they are.
     """
-    if columns and table.reading.format == "connection":
+    counted = list(_count(table, names)) if table.reading.format == "connection" else []
+    if columns and counted:
         table = with_fields(table, reading=with_fields(table.reading, query=narrowed_query(table, columns)))
     sampled = f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
     comment = [sampled] if step > 1 else []
-    return "\n".join([*comment, *_READERS[table.reading.format](table, names, step), *_renamed(table, names)])
+    return "\n".join([*comment, *counted, *_READERS[table.reading.format](table, names, step), *_renamed(table, names)])
 
 
 def imports_of(table: TableProfile) -> dict[str, str]:
@@ -251,11 +252,23 @@ def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
 
 def narrowed_query(table: TableProfile, columns: Sequence[str]) -> str:
     """The query for these columns, in the table's own order; the whole one where it does not list columns."""
-    mark, query = table.reading.quote, table.reading.query
-    every = [column.name for column in table.columns]
-    listed = f"select {quoted_names(every, mark)} from "
-    kept = [name for name in every if name in columns]
-    return f"select {quoted_names(kept, mark)} from {query.removeprefix(listed)}" if query.startswith(listed) else query
+    kept = [column.name for column in table.columns if column.name in columns]
+    place = _place_in_query(table)
+    return f"select {quoted_names(kept, table.reading.quote)} from {place}" if place else table.reading.query
+
+
+def _place_in_query(table: TableProfile) -> str:
+    """What its query reads from; empty: it does not simply list the table's columns."""
+    listed = f"select {quoted_names((column.name for column in table.columns), table.reading.quote)} from "
+    query = table.reading.query
+    return query.removeprefix(listed) if query.startswith(listed) else ""
+
+
+def _count(table: TableProfile, names: TableNames) -> Iterator[str]:
+    place = _place_in_query(table) or f"({table.reading.query}) as whole"
+    yield "# Counted first: where rows are added meanwhile, there are more, and never fewer."
+    query = quoted_code(f"select count(*) from {place}")
+    yield f"{names.counted} = {names.source}.sql({query}).column(0)[0].as_py()"
 
 
 def _connection(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:

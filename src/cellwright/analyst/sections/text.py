@@ -72,11 +72,6 @@ def is_sampled(table: TableProfile) -> bool:
     return table.looked_at < table.rows and table.reading.format != "connection"
 
 
-def is_settled(table: TableProfile) -> bool:
-    """Whether the notebook will find so many rows again: a database has others tomorrow."""
-    return table.is_counted and not is_sampled(table) and table.reading.format != "connection"
-
-
 # ── cells ──
 
 
