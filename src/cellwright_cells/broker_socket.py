@@ -112,8 +112,8 @@ def _start_broker() -> bool:
 
 def _nobody(name: str) -> ConnectionFailed:
     return ConnectionFailed(
-        f"The connection {name!r} is not on this machine: add it with `cellwright data add {name}`, or put a database "
-        f'connection of your own in the place of `connection("{name}")` in the one cell that names it.'
+        f"The connection {name!r} is not on this machine: add it with `cellwright data connect {name}`, or put a "
+        f'database connection of your own in the place of `connection("{name}")` in the one cell that names it.'
     )
 
 

@@ -65,7 +65,7 @@ class Connection:
         """
         if not tables and not fresh and self.name in _schemas:
             return _schemas[self.name]
-        reply = ask({"kind": "schema", "connection": self.name, "tables": list(tables) or None})
+        reply = ask({"kind": "schema", "connection": self.name, "tables": list(tables) or None, "fresh": fresh})
         body = reply.body
         for descriptor in reply.descriptors:
             # More than a message may say: the same object, in a file.

@@ -30,6 +30,11 @@ def ask(request: dict[str, Any]) -> DataReply:
     match reply.body:
         case {"kind": str(kind)} if kind == "result" or kind == request["kind"]:
             return reply
+        case {"kind": "costly", "rows": int(rows)}:
+            why = (
+                f"The database expects to read about {rows:,} rows for this: more than it may unasked. "
+                "Ask for less; a person can let the connection read more."
+            )
         case {"kind": "failed", "message": str(message)}:
             why = " ".join(filter(None, (message, str(reply.body.get("hint", "")))))
         case _:

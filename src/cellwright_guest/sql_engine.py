@@ -76,8 +76,8 @@ class ConnectionEngine(SQLConnection[Connection]):
         return True
 
     def get_default_database(self) -> str | None:
-        """There is one, and statements do not name it."""
-        return ""
+        """There is one, called as the connection is; statements do not name it."""
+        return self._connection.name
 
     def get_default_schema(self) -> str | None:
         """Where a name without a schema is looked up. The first that is asked when the panel is filled."""
@@ -95,7 +95,7 @@ class ConnectionEngine(SQLConnection[Connection]):
         schemas = self._schemas(bool(include_tables), bool(include_table_details)) if include_schemas else []
         return [
             Database(
-                name="",
+                name=self._connection.name,
                 dialect=self.dialect,
                 schemas=schemas,
                 schemas_resolved=bool(include_schemas),

@@ -17,11 +17,16 @@ from cellwright.agents.repair.deterministic import APPLY, INSTALL, RUN
 from cellwright.agents.role import Role, built_in_roles, read_role, role_named
 from cellwright.agents.skills import Skill, read_skill, skill_tools
 from cellwright.agents.styles import READINGS
+from cellwright.app.notebook_connections import NotebookConnections
+from cellwright.data.broker_client import BrokerClient
+from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.files import parse_data
+from cellwright.data.messages import Asker
 from cellwright.errors import UserError
 from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.runs.execute.spec_first import dispute_tool
 from cellwright.runs.plan.brief import plan_tool
 from cellwright.runs.review.dispute import ask_person
@@ -36,6 +41,7 @@ from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools
 from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.sql_tools import sql_tools
 from cellwright.tools.text_store import stored_text_tools
 from cellwright.tools.tool import ToolError, Toolset
 from cellwright.tools.web_tools import EgressFetch, web_tools
@@ -263,6 +269,8 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
         project, kept = notebook.path.parent, JournalTexts(records)
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier=probe().tier)
         skill = Skill(name="s", description="d", body="b")
+        client = BrokerClient(launch=BrokerLaunch(home=tmp_path))
+        connections = NotebookConnections(client=client, asker=Asker(), named=("shop",))
         tools = [
             *notebook_tools(editor),
             plan_tool(),
@@ -278,9 +286,10 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *skill_tools([skill]),
             *data_tools(
                 editor,
-                Profiler(pool=pool, tier="A"),
+                TableProfiler(profiler=Profiler(pool=pool, tier="A"), source=connections),
                 lambda path: parse_data([path], here=project, notebook=notebook.path, project=project)[0],
             ),
+            *sql_tools(connections),
         ]
         known = {READINGS, *(each.name for each in tools)}
         named = {name for role in built_in_roles().values() for name in role.tools}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -120,3 +123,29 @@ def test_a_server_is_named_with_its_secret_from_a_pipe_written_to_after_a_yes_an
     run_here(home, "data", "forget", "shop")
     assert "shop" not in connections_at(home)
     assert not [name for name in kept_secrets(home) if name.startswith("data:shop")]
+
+
+@pytest.mark.slow
+def test_a_secret_is_handed_over_by_a_variable_or_told_by_a_command(home: Path, shop: Shop) -> None:
+    where = ("--kind", "postgres", "--host", shop.host, "--database", shop.database, "--user", "reader", "--tls", "off")
+    run_here(home, "data", "connect", "given", *where, "--no-test")
+    assert "no password supplied" in run_here(home, "data", "test", "given", code=2).stderr
+    variables = {"CELLWRIGHT_SECRET_GIVEN": READER_PASSWORD, "CELLWRIGHT_HOME": str(home), "PATH": os.environ["PATH"]}
+    program = [
+        sys.executable,
+        "-I",
+        "-c",
+        "from cellwright.cli.entry import main; main()",
+        "data",
+        "query",
+        "given",
+        "select 1",
+        "--json",
+    ]
+    asked = subprocess.run(program, env=variables, capture_output=True, text=True, check=False)
+    assert json.loads(asked.stdout)["rows"] == [[1]], asked.stderr
+    # It stays with the broker.
+    assert told(home, "query", "given", "select 2")["rows"] == [[2]]
+    telling = f"{sys.executable} -c print('{READER_PASSWORD}')"
+    run_here(home, "data", "connect", "told", *where, "--secret-command", telling)
+    assert told(home, "query", "told", "select 3")["rows"] == [[3]]

@@ -21,7 +21,7 @@ from bench.postgres_server import postgres_server
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.connections import DataConnection, store_connection
-from cellwright.data.messages import QueryResult, RunQuery
+from cellwright.data.messages import ListStatements, QueryResult, RunQuery
 from cellwright.secrets import keep_secret
 from tests.journal.conftest import in_memory
 
@@ -130,6 +130,12 @@ async def rows_of(client: BrokerClient, statement: str, **more: Any) -> list[lis
     found = await client.query(RunQuery(**(given | more)))
     assert isinstance(found, QueryResult), found
     return rows_in(found)
+
+
+async def sent_since(client: BrokerClient, before: int = 0) -> list[str]:
+    """What the audit has beyond so many lines, the first first."""
+    lines = await client.statements(ListStatements(most=1000))
+    return [line.statement for line in reversed(lines)][before:]
 
 
 def rows_in(found: QueryResult) -> list[list[Any]]:

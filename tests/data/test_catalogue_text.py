@@ -53,7 +53,7 @@ Connection shop, PostgreSQL 18.4: 2 tables, likeliest first.
 In SQL write names in full, as in FROM public.orders: marimo takes a bare name for a Python variable.
 Named in the question: public.orders.status has 'shipped'.
 public.orders: about 41,000 rows; One row per order
-  id bigint key, customer_id bigint [who bought], status text ('paid', 'shipped', 'lost')
+  id bigint key, customer_id bigint [who bought], status text ('paid', 'shipped', 'lost', …)
   joins: orders.customer_id → crm.customers.id
 crm.customers: view, rows not counted
   id bigint, "E Mail" text (masked: its values cannot be seen)\
@@ -68,7 +68,7 @@ def test_eight_tables_are_told_in_full_and_about_forty_in_all(catalogue: Catalog
         assert estimate_tokens(text) <= 1600
         assert text.count(": about ") == 8
         last = text.splitlines()[-1]
-        assert last.endswith(" more tables in shop: look for them in its schema by other words.")
+        assert last.endswith(" more tables in shop: the tool `schema` finds them by other words.")
         assert 36 <= len(catalogue.tables) - int(last.split()[1]) <= 40
 
 
@@ -95,3 +95,16 @@ def test_no_name_comment_or_sample_ends_a_line_or_a_fence(name: str, words: str)
     text = catalogue_text(hostile, "Which?", connection="shop", most_tokens=5_000)
     assert len(text.splitlines()) == 5
     assert not {"`", "<", ">"} & set(text)
+
+
+def test_joins_by_equal_names_are_told_with_how_many_rows_stand_for_one_and_tables_of_one_shape_in_one_line() -> None:
+    def table(name: str, rows: int, *columns: str) -> CatalogueTable:
+        made = [CatalogueColumn(name=each, type="int", is_key=at == 0) for at, each in enumerate(columns)]
+        return CatalogueTable(schema="s", name=name, rows=rows, columns=tuple(made))
+
+    tables = [table("orders", 1000, "order_id"), table("shipments", 3000, "shipment_id", "order_id")]
+    tables += [table(f"filler{at}", 0, f"filler{at}_id", "note") for at in range(20)]
+    text = catalogue_text(Catalogue(tables=tuple(tables)), "orders and their shipments", connection="shop")
+    assert "joins: shipments.order_id → orders.order_id (about 3 rows for one)" in text
+    assert "each with its key, note: s.filler" in text
+    assert len(text.splitlines()) < 25

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cellwright_guest.previews import preview
+from cellwright_guest.previews import columns, preview
 
 MB = 1 << 20
 
@@ -98,3 +98,27 @@ def elements_read(rows: int) -> int:
 
 def test_the_same_number_of_elements_is_read_of_any_array() -> None:
     assert elements_read(100_000) == elements_read(10_000_000) <= 1_000
+
+
+class CountedColumn(columns.ArrowColumn):
+    """How many values became Python objects."""
+
+    boxed = 0
+
+    def sample(self, start: int, stop: int) -> list[Any] | None:
+        values = super().sample(start, stop)
+        self.boxed += len(values or ())
+        return values
+
+
+def test_of_a_column_that_is_too_long_to_be_read_whole_only_a_sample_is_read() -> None:
+    numbers = CountedColumn(pa.array(virtual(1_000_000)))
+    texts = CountedColumn(pa.array(["a", None] * 500_000))
+    told = [
+        columns.describe(
+            "x", source, rows=1_000_000, head_rows=1, brief=lambda value, _: str(value), until=float("inf")
+        )
+        for source in (numbers, texts)
+    ]
+    assert [column.line() for column in told] == ["x: double, 0 … 0 (sampled)", "x: string, nulls 500,000"]
+    assert numbers.boxed <= columns.SAMPLE_ROWS + 1

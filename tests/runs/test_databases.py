@@ -18,7 +18,7 @@ from tests.data.shop import Shop, name_connection, new_shop, shop_server
 from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory
 
-CONNECT = create('import cellwright\n\nshop = cellwright.connection("shop")', "shop")
+CONNECT = create('import cellwright_cells as cellwright\n\nshop = cellwright.connection("shop")', "shop")
 ACTIVE = "update sales.customers set deleted_at = null where customer_id = 5"
 
 
@@ -76,6 +76,7 @@ async def test_a_question_with_a_trap_is_answered_from_sixty_tables_by_what_the_
         delivery = await factory.deliver(goal)
         assert (delivery.why, delivery.status) == ("", "done")
         assert delivery.answer == f"It is {right:,}."
+        assert '"cellwright-cells>=' in factory.notebook("asked.py")
         # What makes the trap one is in the first request, out of sixty tables.
         assert seen in factory.prompts()[0]
         assert "public.badges" not in factory.prompts()[0].split("more")[0].split("Databases:")[0]

@@ -82,7 +82,8 @@ print(len(held))
     spec = replace(starter.spec, limits=Limits(processes=80))
     async with starter.zygote.cage(spec, others) as desktop:
         await desktop.output()
-        assert 40 <= int(await starter.run(mine, limits=Limits(processes=50))) <= 60
+        # Others may end meanwhile, and leave more.
+        assert int(await starter.run(mine, limits=Limits(processes=50))) >= 40
 
 
 async def test_hidden_files_are_not_in_the_copy_and_the_repository_is_read_only(weak: CageStarter) -> None:

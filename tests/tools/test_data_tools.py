@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cellwright.app.notebook_connections import NotebookConnections
+from cellwright.data.broker_client import BrokerClient
+from cellwright.data.broker_process import BrokerLaunch
+from cellwright.data.connections import DataConnection, store_connection
 from cellwright.data.files import DataFile, parse_data
+from cellwright.data.messages import Asker
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.notebook.files import read
 from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.approval.guard import audit_trail
@@ -21,6 +28,7 @@ from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.table_questions import TableQuestion, answer_words, cells_for, change_words, question_cell
 from cellwright.tools.tool import Done, ToolError
+from tests.data.shop import broker_client
 from tests.tools.call_driver import CallDriver, open_driver
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -37,7 +45,7 @@ sales = pd.DataFrame({
 
 @asynccontextmanager
 async def at_work(
-    opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = ""
+    opened: Opener, where: Path, pool: KernelPool, *cells: str, rules: str = "", home: Path | None = None
 ) -> AsyncGenerator[tuple[OpenNotebook, CallDriver]]:
     async with opened(*cells) as notebook:
         editor = await NotebookEditor.open(notebook, where.parent / "desk.json")
@@ -46,8 +54,10 @@ async def at_work(
         def locate(path: str) -> DataFile:
             return parse_data([path], here=folder, notebook=notebook.path, project=folder)[0]
 
-        profiler = Profiler(pool=pool, tier=probe().tier)
-        tools = [*notebook_tools(editor), *data_tools(editor, profiler, locate)]
+        client = BrokerClient(launch=BrokerLaunch(home=home or where.parent))
+        connections = NotebookConnections(client=client, asker=Asker(), named=("shop",))
+        tables = TableProfiler(profiler=Profiler(pool=pool, tier=probe().tier), source=connections)
+        tools = [*notebook_tools(editor), *data_tools(editor, tables, locate, readable=connections.named)]
         async with open_driver(where, tools, rules=rules, project=str(folder)) as driver:
             if cells:
                 await notebook.run("all")
@@ -186,3 +196,28 @@ def test_an_answer_that_is_none_is_no_words(told: Any) -> None:
     question = TableQuestion(method="difference", table="sales", columns=("a", "b"))
     assert answer_words(question, told) is None
     assert change_words(question, told) is None
+
+
+@pytest.mark.slow
+async def test_a_table_of_a_connection_is_profiled_beside_a_file_and_one_nobody_named_is_asked_about(
+    opened: Opener, where: Path, pool: KernelPool, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as database:
+        database.executescript(
+            "create table customers (id integer primary key, country text);"
+            "insert into customers values (1, 'DE'), (2, 'FR'), (3, 'IT'), (4, 'ES');"
+        )
+    with broker_client(tmp_path / "home") as client:
+        home = client.launch.home
+        for name in ("shop", "other"):
+            store_connection(home, DataConnection(name=name, kind="sqlite", options={"path": str(file)}))
+        async with at_work(opened, where, pool, home=home, rules="") as (notebook, driver):
+            lines = [f"{number},{number % 4 + 1}" for number in range(40)]
+            (notebook.path.parent / "orders.csv").write_text("\n".join(["order_id,customer_id", *lines]))
+            done = await driver.call("profile", {"paths": ["shop:main.customers", "orders.csv"]})
+            assert isinstance(done, Done), done
+            assert 'shop.sql(\'select "id", "country" from "main"."customers"\').to_pandas()' in done.text
+            assert 'join orders."customer_id" = customers."id"' in done.text
+            await driver.begin("other", ("profile", {"paths": ["other:main.customers"]}))
+            assert "Read from the connection other" in (await driver.asked()).question.describe()

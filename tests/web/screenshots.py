@@ -7,8 +7,10 @@ answer. The files go to `docs/images/control-room/`.
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -56,9 +58,24 @@ WORK: Final = (
         text="The means per species are there. To compare them I need the published ones.",
     ),
 )
+SHOP: Final = """
+    create table customers (id integer primary key, name text not null, email text, region text);
+    create table orders (
+        id integer primary key, customer_id integer not null references customers (id), placed_on text, amount real
+    );
+    with recursive counted(i) as (select 1 union all select i + 1 from counted where i < 40)
+    insert into customers select i, 'Customer ' || i, i || '@example.org', iif(i % 3, 'North', 'South') from counted;
+    with recursive counted(i) as (select 1 union all select i + 1 from counted where i < 400)
+    insert into orders select i, i % 40 + 1, date('2025-01-01', i || ' days'), (i * 37 % 90) + 0.5 from counted;
+    analyze;
+"""
 PAGES: Final = {
     "goal": "/",
     "runs": "/runs",
+    "connections": "/connections",
+    "connection": "/connections/shop/tables/main.orders",
+    "connection-statements": "/connections/shop/statements",
+    "connection-add": "/connections/-add",
     "dashboards": "/dashboards",
     "settings-models": "/settings/models",
     "settings-rules": "/settings/rules",
@@ -67,6 +84,18 @@ PAGES: Final = {
     "settings-machine": "/settings/machine",
     "welcome": "/welcome",
 }
+
+
+async def name_shop(room: ControlRoom) -> None:
+    """A database, and somebody who looked into it."""
+    path = room.folder.parent / "shop.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SHOP)
+    async with room.api() as client:
+        body = {"kind": "sqlite", "options": {"path": str(path)}, "masked": ["customers.email"]}
+        (await client.put("connections/shop", json=body)).raise_for_status()
+    for table in ("customers", "orders"):
+        await room.get(f"connections/shop/rows?table={table}")
 
 
 async def take(page: Page, name: str) -> None:
@@ -90,6 +119,7 @@ async def work(room: ControlRoom) -> tuple[str, str]:
     question = {"goal": "Why did revenue fall in Q3 2025?", "data": [f"data/{name}" for name in DATA]}
     done = (await room.post("runs", question | {"models": ["analyst"]}))["run"]
     await room.until(done, lambda seen: seen["standing"] == "done")
+    await name_shop(room)
     room.provider.script(*WORK)
     asks = await room.start(goal=GOAL, data=["data/penguins.csv"], budget_usd="2.00")
     await room.until(asks, lambda seen: seen["status"] == "waiting")
@@ -108,6 +138,9 @@ async def picture(page: Page, done: str, asks: str, suffix: str, *, is_narrow: b
         await go(page, place)
         if name in {"goal", "runs"}:
             await expect(page.get_by_role("link", name=GOAL)).to_be_visible()
+        if name == "connection":
+            await page.get_by_role("button", name="Show them").click()
+            await expect(page.get_by_role("table", name="First rows of main.orders")).to_be_visible()
         await take(page, f"{name}-{suffix}")
     await see_run(page, asks)
     await expect(card(page)).to_be_visible()

@@ -15,8 +15,9 @@ pytestmark = pytest.mark.slow
 CREATED = apply(create("total = 40 + 2\ntotal", "total"))
 HELD = Fault("slow-first-byte", answer=finish("It is 42."))
 PLACES = (
-    *("/", "/runs", "/dashboards", "/welcome", "/settings/models", "/settings/roles", "/settings/rules"),
-    *("/settings/approvals", "/settings/tokens", "/settings/look", "/settings/machine", "/nowhere"),
+    *("/", "/runs", "/connections", "/connections/-add", "/dashboards", "/welcome", "/settings/models"),
+    *("/settings/roles", "/settings/rules", "/settings/approvals", "/settings/tokens", "/settings/look"),
+    *("/settings/machine", "/nowhere"),
 )
 TABS = ("Activity", "Plan", "Changes", "Result")
 

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 
 import { useHouse } from "./house";
@@ -19,6 +20,11 @@ export function Bar() {
   const [at, go] = useLocation();
   const waiting = useHouse((house) => house.questionsWaiting);
   const { isDark } = useTheme();
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone the places scroll.
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [at]);
   const toggleTheme = () => setTheme(isDark ? "light" : "dark");
   useKeys("Everywhere", [
     ...PLACES.map(({ path, title, keys }) => ({ keys, does: title, act: () => go(path) })),
@@ -32,7 +38,7 @@ export function Bar() {
           <img src="./mark.svg" alt="" width="22" height="22" />
           <span>Cellwright</span>
         </Link>
-        <nav className={css.nav} aria-label="Pages">
+        <nav ref={nav} className={css.nav} aria-label="Pages">
           {PLACES.map(({ path, title }) => (
             <Link key={path} href={path} className={css.place} aria-current={isAt(at, path) ? "page" : undefined}>
               {title}

@@ -19,7 +19,7 @@ USE: Final = "use"
 PROGRAM: Final = "run_program"
 """The tool that runs a program over the others."""
 _UNLISTED: Final = frozenset({USE, PROGRAM, TRY})
-CORE: Final = frozenset({"apply", "look", "finish", "plan", "compare_readings", USE})
+CORE: Final = frozenset({"apply", "look", "finish", "plan", "compare_readings", "query", "schema", USE})
 """In every request, where a role has them."""
 _FEW: Final = 7
 """A role with no more tools than these has them all in every request."""

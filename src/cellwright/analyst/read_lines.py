@@ -59,9 +59,17 @@ def reading_line(reading: ReadOptions, table: TableProfile | None = None) -> str
             return f"pd.read_excel({', '.join([path, *sheet, *_place_words(reading), *values])})"
         case "json" | "jsonl":
             return _json_line(reading, table.columns if table is not None else ())
+        case "connection":
+            return f"{reading.path}.sql({quoted_code(reading.query)}).to_pandas()"
         case other:
             query = literal(f"SELECT * FROM {sql_name(reading.part)}")
             return _READ_LINES[other].format(path=path, query=query)
+
+
+def quoted_code(query: str) -> str:
+    """SQL as a Python text: in single quotes, which leave the quotes of its names alone, where that can be."""
+    is_plain = query.isprintable() and "'" not in query and "\\" not in query
+    return f"'{query}'" if is_plain and '"' in query else literal(query)
 
 
 def _json_line(reading: ReadOptions, columns: Sequence[ColumnProfile]) -> str:

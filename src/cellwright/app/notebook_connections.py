@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue
-from cellwright.data.connections import connections_at, find_connection
+from cellwright.data.connections import QueryLimits, connections_at, find_connection
 from cellwright.data.dialects import Dialect
 from cellwright.data.messages import (
     Asker,
@@ -148,6 +148,10 @@ class NotebookConnections:
     async def dialect(self, connection: str) -> Dialect:
         """What its statements are written in."""
         return (await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)).dialect
+
+    async def limits(self, connection: str) -> QueryLimits:
+        """How much one result of it may be."""
+        return (await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)).limits
 
     async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
         """What a write would change."""

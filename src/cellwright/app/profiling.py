@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
 from cellwright.analyst.profile import Profile
+from cellwright.app.notebook_connections import NotebookConnections
 from cellwright.app.notebooks import contained, open_pool
+from cellwright.data.broker_client import BrokerClient
+from cellwright.data.connections import find_connection
 from cellwright.data.files import DataFile
+from cellwright.data.messages import Asker
+from cellwright.errors import UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import ProfileLimits, Profiler
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier
 from cellwright.settings import Settings
@@ -38,6 +45,44 @@ async def profile_paths(
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
         return await Profiler(pool=own_pool, tier=tier).profile(files, effort)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionQuery:
+    """What of a named database is to be looked at: tables, or the rows of a statement."""
+
+    connection: str
+    tables: tuple[str, ...] = ()
+    statement: str = ""
+
+
+async def profile_connection(
+    asked: ConnectionQuery,
+    *,
+    person: str,
+    effort: ProfileLimits | None = None,
+    allow_uncontained: bool = False,
+    pool: KernelPool | None = None,
+    settings: Settings | None = None,
+) -> Profile:
+    """What tables, or the rows of a query, of a named database are; for a person who may read it.
+
+    `UserError` for a connection or table that is not there, `RefusedByPolicy` for what may not be asked or where
+    nothing can contain a reader, `Unavailable` if no server or no cage answers.
+    """
+    if bool(asked.tables) == bool(asked.statement):
+        raise UserError("Either tables or a query can be looked at.", hint="Name one of them.")
+    settings = settings or Settings.read()
+    await anyio.to_thread.run_sync(find_connection, settings.home, asked.connection)
+    tier = contained(None, await anyio.to_thread.run_sync(probe), allow_uncontained=allow_uncontained)
+    client = BrokerClient(launch=settings.broker_launch())
+    source = NotebookConnections(client=client, asker=Asker(person=person), cache=None)
+    async with AsyncExitStack() as stack:
+        own_pool = pool or await stack.enter_async_context(open_pool(settings))
+        profiler = TableProfiler(profiler=Profiler(pool=own_pool, tier=tier), source=source)
+        if asked.statement:
+            return await profiler.profile_query(asked.connection, asked.statement, effort)
+        return await profiler.profile_named({asked.connection: asked.tables}, limits=effort)
 
 
 def _files(paths: Sequence[str | Path], folder: Path) -> list[DataFile]:

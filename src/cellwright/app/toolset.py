@@ -21,6 +21,7 @@ from cellwright.errors import UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -70,13 +71,23 @@ class ToolContext:
         """What reads the data, at the tier the notebook runs at."""
         return Profiler(pool=self.pool, tier=self.tier)
 
+    @property
+    def table_profiler(self) -> TableProfiler:
+        """What reads tables of connections, likewise."""
+        return TableProfiler(profiler=self.profiler, source=self.connections)
+
 
 def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
     """Every tool that can work here: what would only pretend is left out."""
     return [
         *notebook_tools(context.editor),
         *cell_tools(context.notebook),
-        *data_tools(context.editor, context.profiler, partial(_locate, context)),
+        *data_tools(
+            context.editor,
+            context.table_profiler,
+            partial(_locate, context),
+            readable=context.connections.named,
+        ),
         notebook_call_tool(partial(_open_beside, context), context.project.root),
         *sql_tools(context.connections),
         *package_tools(context.editor),

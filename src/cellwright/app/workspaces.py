@@ -186,6 +186,7 @@ async def open_workspace(
             context=agents,
             rules=setup.rules,
             profiler=context.profiler,
+            tables=context.table_profiler,
             has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
             open_branch=partial(_open_branch, context, setup, agents),

@@ -9,12 +9,14 @@ from typing import Annotated
 import anyio
 import typer
 
-from cellwright.analyst.profile import profile_json
+from cellwright.analyst.profile import Profile, profile_json
 from cellwright.app.datasets import DATASETS, copy_dataset, dataset_named
-from cellwright.app.profiling import profile_paths
+from cellwright.app.profiling import ConnectionQuery, profile_connection, profile_paths
+from cellwright.background import current_person
 from cellwright.cli.data_connections import add_commands
 from cellwright.cli.notebook_options import UncontainedOption
 from cellwright.cli.render import console, data_tables
+from cellwright.errors import UserError
 from cellwright.kernel.profiler import ProfileLimits
 
 app = typer.Typer(help="Data files and databases: what is in them, and how notebooks reach them.", no_args_is_help=True)
@@ -22,7 +24,14 @@ app = typer.Typer(help="Data files and databases: what is in them, and how noteb
 
 @app.command()
 def profile(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Data files, or folders with data files.")],
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Data files or folders; with --connection, tables of it."),
+    ] = None,
+    connection: Annotated[
+        str, typer.Option("--connection", metavar="NAME", help="Look at tables of this database instead.")
+    ] = "",
+    sql: Annotated[str, typer.Option("--sql", metavar="SQL", help="With --connection: at the rows of a query.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", min=1, help="Sample tables that have more rows than this.")
@@ -32,10 +41,23 @@ def profile(
     ] = ProfileLimits().seconds,
     allow_uncontained: UncontainedOption = False,
 ) -> None:
-    """Say what data files are: columns and what they mean, gaps, oddities, keys, and how files can be joined."""
-    effort = ProfileLimits(most_rows=rows, seconds=seconds)
-    with data_tables.waiting(paths):
-        found = anyio.run(lambda: profile_paths(paths, effort=effort, allow_uncontained=allow_uncontained))
+    """Say what data files or tables are: columns and what they mean, gaps, oddities, keys, and how they join."""
+    effort, named = ProfileLimits(most_rows=rows, seconds=seconds), paths or []
+    if not named and not sql:
+        raise UserError("Nothing is named to look at.", hint="Name data files, or --connection NAME and a table.")
+    if sql and not connection:
+        raise UserError("A query needs a database.", hint="Say --connection NAME, too.")
+
+    async def look() -> Profile:
+        if not connection:
+            return await profile_paths(named, effort=effort, allow_uncontained=allow_uncontained)
+        asked = ConnectionQuery(connection=connection, tables=tuple(named), statement=sql)
+        return await profile_connection(
+            asked, effort=effort, person=current_person(), allow_uncontained=allow_uncontained
+        )
+
+    with data_tables.waiting(named or [sql]):
+        found = anyio.run(look)
     console.result(json.loads(profile_json(found)), as_json, lambda _: data_tables.profile(found))
     raise typer.Exit(0 if found.tables else 1)
 

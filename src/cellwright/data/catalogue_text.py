@@ -23,6 +23,7 @@ _SAMPLES: Final = 3
 _LONGEST_NAME: Final = 80
 _LONGEST_SAMPLE: Final = 30
 _LONGEST_COMMENT: Final = 120
+_MANY: Final = 1.5
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MARKS: Final = str.maketrans({"`": "'", "<": "‹", ">": "›"})
 
@@ -41,17 +42,21 @@ def catalogue_text(
     """
     choice = index.choose(question) if index is not None else choose_tables(catalogue, question)
     head = _head(catalogue, choice, connection)
-    more_tokens = 40
+    more_tokens = 60
     room = most_tokens - estimate_tokens(head) - more_tokens
-    full = _fitting((_in_full(table, choice) for table in choice.tables[:_IN_FULL]), int(room * _FULL_SHARE))
+    joins = Joins(catalogue)
+    full = _fitting((_in_full(table, choice, joins) for table in choice.tables[:_IN_FULL]), int(room * _FULL_SHARE))
     rest = choice.tables[len(full) :]
-    short = _fitting((_short(table) for table in rest), room - sum(estimate_tokens(text) + 1 for text in full))
-    left = len(catalogue.tables) - len(full) - len(short)
+    left_tokens = room - sum(estimate_tokens(text) + 1 for text in full)
+    short = _fitting((text for text, _ in _alike(rest)), left_tokens)
+    told = len(full) + sum(count for _, count in _alike(rest)[: len(short)])
+    left = len(catalogue.tables) - told
     return clip("\n".join([head, *full, *short, *_more(left, catalogue, connection)]), most_tokens)
 
 
 def _head(catalogue: Catalogue, choice: TableChoice, connection: str) -> str:
-    example = next((_name(table) for table in choice.tables), "schema.table")
+    filled = [table for table in choice.tables if table.rows != 0] or choice.tables
+    example = next((_name(table) for table in filled), "schema.table")
     server = f", {_one_line(catalogue.server, _LONGEST_NAME)}" if catalogue.server else ""
     lines = [
         f"Connection {connection}{server}: {count_words(len(catalogue.tables), 'table')}, likeliest first.",
@@ -64,7 +69,7 @@ def _head(catalogue: Catalogue, choice: TableChoice, connection: str) -> str:
 def _more(left: int, catalogue: Catalogue, connection: str) -> Iterator[str]:
     if left > 0 or catalogue.is_cut:
         many = f"{count_words(left, 'more table')}{' and others that were not read' if catalogue.is_cut else ''}"
-        yield f"And {many} in {connection}: look for them in its schema by other words."
+        yield f"And {many} in {connection}: the tool `schema` finds them by other words."
 
 
 def _fitting(texts: Iterator[str], tokens: int) -> list[str]:
@@ -78,7 +83,25 @@ def _fitting(texts: Iterator[str], tokens: int) -> list[str]:
     return kept
 
 
-def _in_full(table: CatalogueTable, choice: TableChoice) -> str:
+def _alike(tables: Sequence[CatalogueTable]) -> list[tuple[str, int]]:
+    """Tables by name and columns, those with the same columns in one line; with how many each line tells."""
+    groups: dict[tuple[str, ...], list[CatalogueTable]] = {}
+    for table in tables:
+        shape = tuple("…_id" if column.is_key else column.name for column in table.columns)
+        groups.setdefault((table.schema, *shape), []).append(table)
+    return [(_short(group[0]) if len(group) == 1 else _shorts(group), len(group)) for group in groups.values()]
+
+
+def _shorts(group: Sequence[CatalogueTable]) -> str:
+    shape = ", ".join(
+        "its key" if column.is_key else _identifier(column.name) for column in group[0].columns[:_FEW_COLUMNS]
+    )
+    names = ", ".join(_name(table) for table in group[:_MOST_COLUMNS])
+    rest = f" and {len(group) - _MOST_COLUMNS} more" if len(group) > _MOST_COLUMNS else ""
+    return f"each with {shape}: {names}{rest}"
+
+
+def _in_full(table: CatalogueTable, choice: TableChoice, joins: Joins) -> str:
     kind = "view, " if table.kind == "view" else ""
     rows = f"about {count_words(table.rows, 'row')}" if table.rows is not None else "rows not counted"
     comment = f"; {_one_line(table.comment, _LONGEST_COMMENT)}" if table.comment else ""
@@ -91,8 +114,8 @@ def _in_full(table: CatalogueTable, choice: TableChoice) -> str:
     columns = [_column(table.columns[at]) for at in sorted(first)]
     rest = len(table.columns) - len(columns)
     lines = [f"{_name(table)}: {kind}{rows}{comment}", f"  {', '.join(columns)}{f', and {rest} more' if rest else ''}"]
-    if table.foreign_keys:
-        lines.append(f"  joins: {', '.join(_join(table, key) for key in table.foreign_keys[:_FEW_COLUMNS])}")
+    if found := [_join(table, key, joins.ratio(table, key)) for key in joins.of(table)[:_FEW_COLUMNS]]:
+        lines.append(f"  joins: {', '.join(found)}")
     return "\n".join(lines)
 
 
@@ -105,17 +128,49 @@ def _column(column: CatalogueColumn) -> str:
     if column.is_masked:
         words.append("(masked: its values cannot be seen)")
     elif column.samples:
-        words.append(f"({', '.join(_quoted(sample) for sample in column.samples[:_SAMPLES])})")
+        more = [] if len(column.samples) < _SAMPLES else ["…"]
+        words.append(f"({', '.join([*map(_quoted, column.samples[:_SAMPLES]), *more])})")
     if column.comment:
         words.append(f"[{_one_line(column.comment, _LONGEST_COMMENT)}]")
     return " ".join(words)
 
 
-def _join(table: CatalogueTable, key: ForeignKey) -> str:
-    """`orders.customer_id → customers.id`; the schema only where it is another one."""
+def _join(table: CatalogueTable, key: ForeignKey, ratio: str) -> str:
+    """`orders.customer_id → customers.id (about 5 rows for one)`; the schema only where it is another one."""
     schema, _, target = key.table.rpartition(".")
     there = _identifier(target) if schema == table.schema else f"{_identifier(schema)}.{_identifier(target)}"
-    return f"{_side(_identifier(table.name), key.columns)} → {_side(there, key.target)}"
+    return f"{_side(_identifier(table.name), key.columns)} → {_side(there, key.target)}{ratio}"
+
+
+class Joins:
+    """What tables of a catalogue are joined by: keys that the server knows, and columns called like another's key."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._rows = {table.qualified: table.rows for table in catalogue.tables}
+        self._keyed: dict[str, list[CatalogueTable]] = {}
+        for table in catalogue.tables:
+            keys = [column.name for column in table.columns if column.is_key]
+            if len(keys) == 1 and keys[0].casefold() != "id":
+                self._keyed.setdefault(keys[0], []).append(table)
+
+    def of(self, table: CatalogueTable) -> list[ForeignKey]:
+        """Those of this table, the server's own first."""
+        known = {column for key in table.foreign_keys for column in key.columns}
+        likely = [
+            ForeignKey(columns=(column.name,), table=others[0].qualified, target=(column.name,))
+            for column in table.columns
+            if column.name not in known and not column.is_key
+            for others in [self._keyed.get(column.name, [])]
+            if len(others) == 1 and others[0].qualified != table.qualified
+        ]
+        return [*table.foreign_keys, *likely]
+
+    def ratio(self, table: CatalogueTable, key: ForeignKey) -> str:
+        """How many rows stand for one of the other table, where that is more than one: a join multiplies them."""
+        here, there = self._rows.get(table.qualified), self._rows.get(key.table)
+        if not here or not there or here < there * _MANY:
+            return ""
+        return f" (about {here / there:,.0f} rows for one)"
 
 
 def _side(table: str, columns: Sequence[str]) -> str:

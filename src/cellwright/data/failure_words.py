@@ -15,6 +15,7 @@ from cellwright.remedies import Hint, remedy
 _MISSING = re.compile(
     r"""(?:column|relation|table|field|identifier|view)\s*:?\s+["'`]?(?:\w+\.)*(?P<name>\w+)["'`]?""", re.IGNORECASE
 )
+_LINE = re.compile(r"\(line (\d+), ")
 _QUOTED = re.compile(r"""["'`](?:[\w]+\.)*(\w+)["'`]""")
 
 _CHANGE_IT: Final = "The database says this of the statement: change it, and ask again."
@@ -48,7 +49,7 @@ def failure_error(
         case "driver":
             return UserError(why, hint=remedy("install_driver", extra=SOURCE_TRAITS[connection.kind].extra))
         case "statement":
-            return UserError(why, hint=hint_after_failure(why, hint, statement, catalogue))
+            return UserError(_placed(why, statement), hint=hint_after_failure(why, hint, statement, catalogue))
         case "time":
             return Unavailable(why, hint=hint or "Ask for less, or let the connection take longer.")
         case _:
@@ -64,7 +65,10 @@ def hint_after_failure(why: str, hint: str, statement: SqlStatement | None, cata
     missing = _missing(why)
     known = {name.casefold(): name for name in columns}
     known |= {table.name.casefold(): table.qualified for table in catalogue.tables}
-    near = [
+    elsewhere = [
+        table.qualified for table in catalogue.tables if missing and table.name.casefold() == missing.casefold()
+    ]
+    near = elsewhere[:3] or [
         known[match]
         for match in difflib.get_close_matches(missing.casefold(), list(known), n=3, cutoff=0.6)
         if missing and match != missing.casefold()
@@ -80,6 +84,12 @@ def hint_after_failure(why: str, hint: str, statement: SqlStatement | None, cata
     if unknown and not near:
         parts.append(f"There is no table {unknown[0]}.")
     return " ".join(parts) or _CHANGE_IT
+
+
+def _placed(why: str, statement: SqlStatement | None) -> str:
+    """With lines counted as whoever wrote the statement counts them."""
+    skipped = statement.skipped_lines if statement is not None else 0
+    return _LINE.sub(lambda found: f"(line {int(found[1]) + skipped}, ", why)
 
 
 def _missing(why: str) -> str:

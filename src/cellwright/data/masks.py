@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 import sqlglot
@@ -35,6 +36,12 @@ _TEXT: Final = re.compile(
 )
 _OUTSIDE: Final = ("alias", "joins", "laterals", "pivots")
 """What stays with the place of a table when a query takes it."""
+_AS_WRITTEN: Final = {"postgres": ("DATE_PART", "DATE_ADD"), "redshift": ("DATE_PART", "DATE_ADD")}
+"""Functions for which sqlglot writes something else, of another type."""
+_COMBINED: Final = re.compile(
+    r"(\w+?)(?:if|array|map|state|simplestate|merge|foreach|distinct|ordefault|ornull|resample|argmin|argmax)+"
+)
+"""ClickHouse's aggregates with what changes how they count."""
 _SHOWN: Final = frozenset({"TABLES", "COLUMNS", "DATABASES", "SCHEMAS", "CREATE TABLE", "INDEX", "INDEXES", "KEYS"})
 _ATTRIBUTES: Final = frozenset({"postgres", "redshift"})
 """Where `t.f` calls the function f of a row if there is no column f."""
@@ -62,7 +69,7 @@ def mask_statement(
         return statement
     prefix, body = split_plan(statement.text)
     try:
-        tree = sqlglot.parse_one(body, dialect=dialect)
+        tree = _read(body, dialect)
         rewriting = _Rewriting(tree, dialect, catalogue, MaskedColumns(catalogue, masked), functions)
         if statement.access == "write":
             rewriting.refuse_calls_of_a_write()
@@ -237,14 +244,19 @@ class _Rewriting:
     def _refuse_if_unknown(self, node: exp.Func, known: frozenset[str]) -> None:
         names = [_called(node)] if isinstance(node, exp.Anonymous) else _typed_names(node)
         around = node.parent
-        if isinstance(around, exp.Dot) and around.expression is node:
+        # To DuckDB `x.f()` is f(x); elsewhere what stands before the dot is a schema.
+        if isinstance(around, exp.Dot) and around.expression is node and self._dialect != "duckdb":
             schema = around.this.name.casefold()
             names = [f"{schema}.{name}" if schema != "pg_catalog" else name for name in names]
-        if isinstance(node, exp.Unnest | exp.UDTF) or any(self._passes(name, known) for name in names):
+        if isinstance(node, exp.Unnest | exp.UDTF | exp.XMLTable | exp.JSONTable) or any(
+            self._passes(name, known) for name in names
+        ):
             return
         raise _NotMasked(_unknown_call(names[0]))
 
     def _passes(self, name: str, known: frozenset[str]) -> bool:
+        if self._dialect == "clickhouse" and (combined := _COMBINED.fullmatch(name)) is not None:
+            name = name if name in known else combined.group(1)
         return name in known or name.casefold() in self._allowed
 
     # ── the text ──
@@ -259,14 +271,36 @@ class _Rewriting:
             plain: Callable[..., str] = kind.func
             return plain(generator, name, *args, **options)
 
-        generator = type("RecordingGenerator", (kind,), {"func": func})(dialect=self._dialect, comments=False)
+        own: dict[str, object] = {"func": func}
+        if self._dialect == "sqlite":
+            # Its own makes DATE(x) of CAST(x AS DATE), which gives something else.
+            own["cast_sql"] = sqlglot.Generator.cast_sql
+        generator = type("RecordingGenerator", (kind,), own)(dialect=self._dialect, comments=False)
         return generator.generate(self.tree), called
 
     def _refuse_if_read_differently(self, text: str) -> None:
         """What was written must be read as what was meant: the last look before it is sent."""
-        again = sqlglot.parse_one(text, dialect=self._dialect)
+        again = _read(text, self._dialect)
         if _table_names(again) != _table_names(self.tree):
             raise _NotMasked("It cannot be rewritten so that masked columns stay hidden; write it more plainly.")
+
+
+def _read(text: str, dialect: Dialect) -> exp.Expr:
+    own = SqlDialect.get_or_raise(dialect)
+    (tree,) = _parser_class(dialect)(dialect=own).parse(own.tokenize(text), text)
+    if tree is None:
+        raise ValueError("nothing to read")
+    return tree
+
+
+@cache
+def _parser_class(dialect: Dialect) -> Callable[..., sqlglot.Parser]:
+    kind = SqlDialect.get_or_raise(dialect).parser_class
+    kept = {
+        name: {key: parse for key, parse in getattr(kind, name).items() if key not in _AS_WRITTEN.get(dialect, ())}
+        for name in ("FUNCTIONS", "FUNCTION_PARSERS")
+    }
+    return type("PlainParser", (kind,), kept)
 
 
 def _table_names(tree: exp.Expr) -> list[tuple[str, ...]]:

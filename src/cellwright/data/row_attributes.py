@@ -96,6 +96,7 @@ class RowAttributes:
                 yield from _HIDDEN
             case exp.Table() | exp.Unnest() | exp.Lateral() if not isinstance(source.this, exp.Query):
                 yield from (source.alias_or_name, *_FUNCTION_COLUMNS)
+                yield from (place.name for node in (source, source.this) if (place := _ordinality(node)) is not None)
                 yield from _call_names(source.this) if isinstance(source.this, exp.Func) else ()
             case exp.CTE() | exp.Lateral():
                 yield from self._given(source.this)
@@ -141,6 +142,12 @@ class RowAttributes:
             yield name
         else:
             yield from _call_names(projection.unnest())
+
+
+def _ordinality(node: object) -> exp.Expr | None:
+    """The column that counts, of WITH ORDINALITY."""
+    found = node.args.get("offset") if isinstance(node, exp.Unnest) else None
+    return found if isinstance(found, exp.Expr) else None
 
 
 def _call_names(node: exp.Expr) -> Iterator[str]:

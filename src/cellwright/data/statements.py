@@ -7,7 +7,7 @@ It is the first of three walls: the server's own settings, and functions by the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import sqlglot
@@ -56,7 +56,7 @@ _FUNCTIONS: Final[dict[str, str]] = {
     "duckdb": (
         r"read_\w+|glob|parquet_\w+|sniff_csv|query|query_table|duckdb_\w+|pragma_\w+|sqlite_\w+|postgres_\w+|mysql_\w+"
         r"|iceberg_\w+|delta_\w+|st_read\w*|nextval|currval|which_secret|current_setting|checkpoint|force_checkpoint"
-        r"|arrow_scan\w*|pandas_scan|python_map|json_execute_serialized_sql"
+        r"|arrow_scan\w*|pandas_scan|python_map|json_execute_serialized_sql|setval|sleep_ms|write_log"
     ),
     "sqlite": (
         r"edit|fts3_tokenizer|sqlite_\w+|changes|total_changes|last_insert_rowid|randomblob|zeroblob|pragma_\w+|fsdir"
@@ -65,6 +65,7 @@ _FUNCTIONS: Final[dict[str, str]] = {
     "clickhouse": (
         r"file\w*|url\w*|remote\w*|cluster\w*|s3\w*|gcs|hdfs\w*|azure\w*|executable|mysql|postgresql|mongodb|sqlite|jdbc"
         r"|odbc|input|dictionary|dict\w+|merge|sleep\w*|getsetting|iceberg\w*|deltalake\w*|hudi\w*|redis|fuzz\w+"
+        r"|eval|python|loop|view\w*|mergetree\w*|prometheus\w*|paimon\w*|oss|cosn|ytsaurus|bigquery|arrowflight|ai[a-z]\w+"
     ),
 }
 """Functions that do more than compute, by dialect; those without an entry have the server's own word only."""
@@ -85,6 +86,8 @@ class SqlStatement:
     """Called in it, in small letters: the server's catalogue says what they may do."""
     is_plan: bool = False
     """Its plan is asked for, not its rows."""
+    skipped_lines: int = 0
+    """Blank ones before it, which are not sent: where a server counts lines, they are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,7 @@ class RefusedSql:
 
 def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
     """The one statement in this text, if it can be told what it does."""
+    skipped_lines = text.count("\n", 0, len(text) - len(text.lstrip()))
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         return RefusedSql(why=f"A statement has at most {MAX_CHARACTERS:,} characters; this one has {len(text):,}.")
@@ -115,7 +119,8 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
         return RefusedSql(why="It is nested too deeply to be read; name its parts with WITH.")
     if len(trees) != 1:
         return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
-    return _judged(trees[0], body, dialect, prefix=prefix)
+    judged = _judged(trees[0], body, dialect, prefix=prefix)
+    return judged if isinstance(judged, RefusedSql) else replace(judged, skipped_lines=skipped_lines)
 
 
 def split_plan(text: str) -> tuple[str, str]:

@@ -23,6 +23,8 @@ _VALUE_SHARE: Final = 0.6
 """What a quoted value counts, of what the best fit by words does."""
 _NAME_SHARE: Final = 0.5
 """What it counts, likewise, that every word of a table's name is in the question."""
+_EMPTY_SHARE: Final = 0.3
+"""What is left of a fit if the server says that the table has no row."""
 _MAX_WORDS: Final = 40
 _MAX_QUESTION: Final = 4_000
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -49,6 +51,8 @@ class TableChoice:
     """Values that the question names, each with the column (`schema.table.column`) that has it."""
     others: int = 0
     """How many tables were left out."""
+    fitting: int = 0
+    """So many of them, the first, fit the question or are joined with one that does; the others are there for room."""
 
 
 class TableIndex:
@@ -88,12 +92,17 @@ class TableIndex:
             scores[at] += best * _NAME_SHARE
         for at in {at for at, _, _ in found}:
             scores[at] = scores.get(at, 0.0) + best * _VALUE_SHARE
-        chosen = self._with_neighbours(scores, most)
+        for at in [at for at in scores if self._tables[at].rows == 0]:
+            scores[at] *= _EMPTY_SHARE
+        chosen, fitting = self._with_neighbours(scores, most)
         values = tuple(
             (f"{self._tables[at].qualified}.{column}", value) for at, column, value in found if at in set(chosen)
         )
         return TableChoice(
-            tables=tuple(self._tables[at] for at in chosen), values=values, others=len(self._tables) - len(chosen)
+            tables=tuple(self._tables[at] for at in chosen),
+            values=values,
+            others=len(self._tables) - len(chosen),
+            fitting=fitting,
         )
 
     def _rows(self) -> Iterable[tuple[int, str, str, str]]:
@@ -128,8 +137,8 @@ class TableIndex:
                     return [*self._longest_known(parts[:at]), word, *self._longest_known(parts[at + length :])]
         return []
 
-    def _with_neighbours(self, scores: Mapping[int, float], most: int) -> list[int]:
-        """The best by themselves, then what joins them, then the rest."""
+    def _with_neighbours(self, scores: Mapping[int, float], most: int) -> tuple[list[int], int]:
+        """The best by themselves, then what joins them, then the rest; and how many there are before that."""
         ranked = sorted(scores, key=lambda at: (-scores[at], at))
         chosen = ranked[: min(_BY_WORDS, most)]
         reached: Counter[int] = Counter()
@@ -139,7 +148,7 @@ class TableIndex:
         near = sorted((at for at in reached if at not in set(chosen)), key=lambda at: (-reached[at], at))
         rest = [at for at in [*ranked, *range(len(self._tables))] if at not in {*chosen, *near}]
         everything = list(dict.fromkeys([*chosen, *near, *rest]))
-        return everything[:most]
+        return everything[:most], min(most, len(everything) - sum(at not in scores for at in rest))
 
 
 def choose_tables(catalogue: Catalogue, question: str, *, most: int = _MOST_TABLES) -> TableChoice:

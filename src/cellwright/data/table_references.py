@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import sqlglot
 from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
 
 from cellwright.data.catalogue import Catalogue, CatalogueTable
 from cellwright.data.dialects import Dialect
+from cellwright.data.known_functions import known_functions
 
 _ALWAYS_RECURSIVE: Final = frozenset({"sqlite", "snowflake"})
 """Where RECURSIVE needs not be said."""
@@ -139,6 +142,21 @@ def common_table(node: exp.Table, dialect: Dialect) -> exp.CTE | None:
         if found := exact or next((cte for cte in visible if cte.alias.casefold() == node.name.casefold()), None):
             return found
     return None
+
+
+def tables_of_view(definition: str, dialect: Dialect, schema: str) -> tuple[str, ...]:
+    """The tables in a view's text, qualified; none where not all that it reads can be told."""
+    try:
+        tree = sqlglot.parse_one(definition, dialect=dialect)
+    except (SqlglotError, RecursionError, ValueError):
+        return ()
+    known = known_functions(dialect)
+    calls = [node.name.casefold() for node in tree.find_all(exp.Anonymous)]
+    tables = list(tree.find_all(exp.Table))
+    if any(not isinstance(node.this, exp.Identifier) for node in tables) or (known and not known.issuperset(calls)):
+        return ()
+    found = {f"{node.db or schema}.{node.name}" for node in tables if common_table(node, dialect) is None}
+    return tuple(sorted(found))
 
 
 def _visible(node: exp.Expr, dialect: Dialect) -> Iterator[list[exp.CTE]]:

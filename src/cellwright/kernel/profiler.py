@@ -87,7 +87,10 @@ class DataCage:
             limits=self.limits,
             environment=_ENVIRONMENT,
         )
-        return read_profile(data)
+        profile = read_profile(data)
+        if any(table.reading.format == "connection" for table in profile.tables):
+            raise Unavailable("What came out of the cage speaks of a database.", hint="Report it if it happens again.")
+        return profile
 
     async def _one_by_one(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile | None:
         """Which of them could not be borne, found out within the time there is; then the others once more, together.
@@ -185,6 +188,20 @@ class Profiler:
         found = await self._cached(selection, limits or ProfileLimits()) if selection.files else Profile()
         return with_remarks(found, skipped=selection.skipped, notes=selection.notes, others=selection.others)
 
+    async def read(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
+        """What these files are, nothing remembered: for files that are there for this once."""
+        request = ProfileRequest(
+            paths=tuple(file.target for file in selection.files),
+            most_rows=limits.most_rows,
+            most_files=limits.most_files,
+            seconds=limits.seconds,
+            words=limits.words,
+        )
+        cage = DataCage(zygote=await self.pool.zygote(), tier=self.tier)
+        found = await cage.profile(mounts(selection.files), request)
+        places = {file.target: file.place for file in selection.named}
+        return with_paths(found, lambda path: rebase(path, places) or path)
+
     async def _cached(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
         if len(selection.files) <= limits.most_files and limits.words is not None:
             # All are read closely, whatever the goal: one profile serves every goal.
@@ -198,21 +215,8 @@ class Profiler:
             cached.popitem(last=False)
         async with entry.making:
             if entry.profile is None:
-                entry.profile = await self._read(selection, limits)
+                entry.profile = await self.read(selection, limits)
             return entry.profile
-
-    async def _read(self, selection: DataSelection, limits: ProfileLimits) -> Profile:
-        request = ProfileRequest(
-            paths=tuple(file.target for file in selection.files),
-            most_rows=limits.most_rows,
-            most_files=limits.most_files,
-            seconds=limits.seconds,
-            words=limits.words,
-        )
-        cage = DataCage(zygote=await self.pool.zygote(), tier=self.tier)
-        found = await cage.profile(mounts(selection.files), request)
-        places = {file.target: file.place for file in selection.named}
-        return with_paths(found, lambda path: rebase(path, places) or path)
 
 
 # ── never twice ──

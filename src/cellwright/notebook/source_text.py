@@ -7,7 +7,7 @@ import itertools
 import json
 import keyword
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 _TAKEN: Final = frozenset({"mo", "marimo", "app", "data_folder", *dir(builtins), *keyword.softkwlist})
@@ -60,3 +60,8 @@ def sql_name(name: str) -> str:
 def literal(text: str) -> str:
     """The text as Python writes it, in double quotes where that is easy to read."""
     return json.dumps(text, ensure_ascii=False) if text.replace("\n", "").isprintable() else repr(text)
+
+
+def quoted_names(names: Iterable[str], mark: str) -> str:
+    """Columns as a statement lists them, in a database that quotes names with this mark."""
+    return ", ".join(f"{mark}{name.replace(mark, mark * 2)}{mark}" for name in names)

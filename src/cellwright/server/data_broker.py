@@ -116,6 +116,7 @@ class CagedFiles:
 async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBrokerCrash) -> None:
     environment = Settings.read().environment
     secrets = SecretFinder(home, given["secrets"], environment)
+    audit = StatementAudit(home)
     async with anyio.create_task_group() as tasks:
         files = CagedFiles(Path(given["cache"]) if given["cache"] else None, tasks)
         server = BrokerServer(
@@ -123,7 +124,7 @@ async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBro
                 home=home,
                 workers=WorkerPool(find_secret=secrets.find, environment=environment),
                 files=files,
-                audit=StatementAudit(home),
+                audit=audit,
                 at_crash=at_crash,
             ),
             secrets=secrets,
@@ -134,6 +135,7 @@ async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBro
         say_ready()
         await server.serve(listener)
         tasks.cancel_scope.cancel()
+    audit.close()
 
 
 if __name__ == "__main__":

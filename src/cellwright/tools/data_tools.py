@@ -1,12 +1,13 @@
 """Data tools: what a careful person does with data first, without a model; each gives the cells that did it.
 
-`profile` looks at files in a cage; `compare`, `relate` and `explain_change` work on a table of the live notebook;
-`clean` turns a data file into such a table. Kept cells are one revision of the notebook, which `undo` takes back.
+`profile` looks at files, and tables of connections, in a cage; `compare`, `relate` and `explain_change` work on a table
+of the live notebook; `clean` turns a data file into such a table. Kept cells are one revision of the notebook, which
+`undo` takes back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
@@ -20,15 +21,17 @@ from cellwright.analyst.profile import Profile, TableProfile, one_line
 from cellwright.analyst.profile_text import profile_text
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
+from cellwright.data.connections import is_name
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.journal.values import Json
 from cellwright.kernel.profiler import ProfileLimits, Profiler
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.notebook.document import Document
 from cellwright.notebook.edit_json import parse_edits
 from cellwright.notebook.prompt_summary import clip
 from cellwright.notebook.source_text import literal, variable_name
-from cellwright.policy.actions import Action, EditCells, ReadFile, RunCode
+from cellwright.policy.actions import Action, EditCells, QueryConnection, ReadFile, RunCode
 from cellwright.tools.notebook.editor import NotebookEditor, read_live_json
 from cellwright.tools.notebook.reports import observation_json, observation_text, revision_finder
 from cellwright.tools.section_cells import defined_in, fit
@@ -55,30 +58,56 @@ Locate = Callable[[str], DataFile]
 """From a path as the notebook's code has it to the file itself. Raises `UserError`, `RefusedByPolicy`. Blocking."""
 
 
-def data_tools(editor: NotebookEditor, profiler: Profiler, locate: Locate) -> list[Tool]:
-    """The data tools of this editor's notebook."""
+def data_tools(
+    editor: NotebookEditor, tables: TableProfiler, locate: Locate, *, readable: Collection[str] = ()
+) -> list[Tool]:
+    """The data tools of this editor's notebook; tables of `readable` connections are looked at without a question."""
     questions = [_question_tool(editor, name, ask) for name, ask in _QUESTIONS.items()]
-    return [_profile_tool(profiler, locate), *questions, _clean_tool(editor, profiler, locate)]
+    return [_profile_tool(tables, locate, readable), *questions, _clean_tool(editor, tables.profiler, locate)]
 
 
 # ── files ──
 
 
-def _profile_tool(profiler: Profiler, locate: Locate) -> Tool:
+def _profile_tool(tables: TableProfiler, locate: Locate, readable: Collection[str]) -> Tool:
     async def action(arguments: Any) -> tuple[Action, ...]:
-        found = await anyio.to_thread.run_sync(lambda: [locate(path) for path in arguments.paths])
-        return tuple(each for file in found for each in _to_read(file))
+        named, paths = split_tables(arguments.paths)
+        found = await anyio.to_thread.run_sync(lambda: [locate(path) for path in paths])
+        asked = [
+            QueryConnection(connection=each, access="read", statement="") for each in named if each not in readable
+        ]
+        return (*(each for file in found for each in _to_read(file)), *asked)
 
     @tool(action=action, seconds=_LOOK_SECONDS)
     async def profile(
-        paths: Annotated[list[str], Field(min_length=1, max_length=20, description="Data files or folders.")],
+        paths: Annotated[
+            list[str], Field(min_length=1, max_length=20, description="Data files, folders, CONNECTION:SCHEMA.TABLE.")
+        ],
     ) -> ToolResult:
         """What data files are. Columns with type and meaning, ranges, nulls, problems, keys, how tables join."""
-        files = await anyio.to_thread.run_sync(lambda: [locate(path) for path in paths])
-        text = profile_text(await profiler.profile(files, ProfileLimits(words=())), tokens=_PROFILE_TOKENS)
+        named, others = split_tables(paths)
+        files = await anyio.to_thread.run_sync(lambda: [locate(path) for path in others])
+        limits = ProfileLimits(words=())
+        if named:
+            found = await tables.profile_named(named, files=files, limits=limits)
+        else:
+            found = await tables.profiler.profile(files, limits)
+        text = profile_text(found, tokens=_PROFILE_TOKENS)
         return Done(text=text, value=text, is_untrusted=True)
 
     return profile
+
+
+def split_tables(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Tables by connection, of words like `shop:public.orders`, and the rest."""
+    tables, others = dict[str, list[str]](), list[str]()
+    for word in words:
+        connection, colon, table = word.partition(":")
+        if colon and table and is_name(connection):
+            tables.setdefault(connection, []).append(table)
+        else:
+            others.append(word)
+    return tables, others
 
 
 def _to_read(file: DataFile) -> tuple[Action, ...]:

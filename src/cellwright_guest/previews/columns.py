@@ -27,6 +27,8 @@ SAMPLE_ROWS: Final = SAMPLE_SPANS * SPAN_ROWS
 EXACT_SECONDS: Final = 0.15
 """So long all columns of one table are looked at whole."""
 _PIECE_ROWS: Final = 4_096
+_MOST_BOXED: Final = 500_000
+"""Rows that can become Python objects in that time; to begin with more would be for nothing."""
 _PIECE_NUMBERS: Final = 1 << 18
 CELL_ROOM: Final = 24
 """Characters that every value of a row has; a text has more where the row has room for it."""
@@ -100,8 +102,7 @@ def describe(
     name: str, source: ColumnSource, *, rows: int, head_rows: int, brief: Brief, until: float
 ) -> ColumnPreview:
     """A column as told: whole where that is done by `until`, else from at most `SAMPLE_ROWS` of its values."""
-    pieces = ((start, min(start + _PIECE_ROWS, rows)) for start in range(0, rows, _PIECE_ROWS))
-    facts = _of_numbers(source, until) or _of_pieces(source, pieces, until) or _of_pieces(source, spans_of(rows))
+    facts = _of_numbers(source, until) or _of_all(source, rows, until) or _of_pieces(source, spans_of(rows))
     assert facts is not None
     nulls, span = _nulls(facts, rows), _span(facts.smallest, facts.largest)
     sampled = " (sampled)" if facts.seen < rows else ""
@@ -135,6 +136,13 @@ def _of_numbers(source: ColumnSource, until: float) -> _Facts | None:
     # A time is told as its library tells it, with its zone.
     smallest, largest = (source.values[int((numbers == end).argmax())] if is_time else end.item() for end in ends)
     return _Facts(seen=numbers.size, missing=missing, smallest=smallest, largest=largest)
+
+
+def _of_all(source: ColumnSource, rows: int, until: float) -> _Facts | None:
+    """Of all values, or all nulls where only those are counted; None if that cannot be done in time."""
+    if rows > _MOST_BOXED and source.sample(0, 1) is not None:
+        return None
+    return _of_pieces(source, ((at, min(at + _PIECE_ROWS, rows)) for at in range(0, rows, _PIECE_ROWS)), until)
 
 
 def _of_pieces(source: ColumnSource, pieces: Iterable[tuple[int, int]], until: float = float("inf")) -> _Facts | None:

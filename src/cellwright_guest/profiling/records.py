@@ -14,8 +14,10 @@ LONGEST_NAME: Final = 200
 """Limit of characters of a column's, table's or file's name; longer ones are cut with an ellipsis."""
 LONGEST_VALUE: Final = 120
 """Limit of characters of a value that is shown as an example."""
+LONGEST_QUERY: Final = 100_000
 
-Format = Literal["csv", "parquet", "feather", "json", "jsonl", "excel", "sqlite", "duckdb"]
+Format = Literal["csv", "parquet", "feather", "json", "jsonl", "excel", "sqlite", "duckdb", "connection"]
+"""connection: a table or query of a named database. Only the host says so: what is read in the cage is a file of it."""
 Kind = Literal["integer", "number", "boolean", "date", "datetime", "time", "text", "nested", "empty"]
 """What the values are once they are read as `Conversion` says."""
 Meaning = Literal["id", "category", "measure", "currency", "date", "text", "code", "flag", "constant", "unknown"]
@@ -71,10 +73,12 @@ class ReadOptions(_Record, frozen=True, kw_only=True):
     """
 
     path: str
-    """As it was asked for: relative to the folder the profile was asked in."""
+    """As it was asked for: relative to the folder the profile was asked in. Of a connection, its name."""
     format: Format
     part: Name = ""
     """The sheet of a workbook, the table of a database, the key of a JSON object; empty where there is one only."""
+    query: Annotated[str, msgspec.Meta(max_length=LONGEST_QUERY)] = ""
+    """What is asked of a connection for all of its rows; names in it are quoted with `quote`."""
     encoding: Option = "utf-8"
     delimiter: Option = ","
     quote: Option = '"'

@@ -77,6 +77,15 @@ async def test_a_servers_message_comes_with_what_the_catalogue_knows(client: Bro
     assert "country" in raised.value.hint
 
 
+async def test_a_table_of_another_schema_is_offered_and_lines_are_counted_as_they_were_written(
+    client: BrokerClient,
+) -> None:
+    await client.schema(ReadSchema(connection="shop"))
+    with pytest.raises(UserError, match=r"\(line 3, ") as raised:
+        await rows_of(client, "\n\nselect * from sales.customers")
+    assert "Did you mean public.customers?" in raised.value.hint
+
+
 async def test_limits_cut_and_say_so(client: BrokerClient, shop: Shop) -> None:
     store_connection(client.launch.home, shop.connection(limits=QueryLimits(rows=100)))
     found = await client.query(RunQuery(connection="shop", statement="select * from orders", rows=1_000_000))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import anyio
@@ -13,9 +15,15 @@ import anyio.lowlevel
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, Response, Route, async_playwright, expect
 
+from cellwright.app.notebook_connections import open_notebook_connections
+from cellwright.data.broker_client import BrokerClient
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.process.provisioner import KernelOptions
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell, EditCell
+from cellwright.sandbox.host.tiers import probe
 from cellwright.server.editor import Editor, open_editor
+from tests.data.shop import broker_client, name_connection, new_shop, sent_since, shop_server
 
 pytestmark = pytest.mark.slow
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
@@ -250,3 +258,46 @@ async def test_the_real_editor_asks_for_nothing_that_is_not_there(
                     await page.reload()
                 await expect(page.locator("pre", has_text="21")).to_be_visible(timeout=MILLISECONDS)
     assert complaints == []
+
+
+@pytest.fixture
+def shop_broker(tmp_path: Path) -> Generator[BrokerClient]:
+    with shop_server() as server, new_shop(server) as shop, broker_client(tmp_path / "home") as client:
+        name_connection(client.launch.home, shop.connection())
+        yield client
+
+
+async def test_a_connection_shows_its_tables_and_completes_their_columns_in_a_sql_cell(
+    pool: KernelPool,
+    write_notebook: Callable[..., Path],
+    editor: Editor,
+    chromium: Browser,
+    shop_broker: BrokerClient,
+) -> None:
+    path = write_notebook(
+        "import cellwright_cells as cellwright\nimport marimo as mo\nshop = cellwright.connection('shop')",
+        '_df = mo.sql(\n    f"""\n    select id from public.orders\n    """,\n    engine=shop\n)',
+    )
+    asked = list[str]()
+    connecting = open_notebook_connections(
+        shop_broker, notebook=path, project=path.parent, may_query=lambda action: not asked.append(action.statement)
+    )
+    async with connecting as connections, a_person(chromium) as page:
+        options = KernelOptions(project=path.parent, tier=probe().tier, host_services=connections.services)
+        async with pool.open_notebook(path, options) as notebook:
+            await notebook.run("all")
+            await page.add_init_script(REMEMBER_PANELS)
+            await page.goto(await editor.address(notebook, person="ana"))
+            await expect(page.get_by_text("PostgreSQL (shop)")).to_be_visible(timeout=MILLISECONDS)
+            for name in ("shop", "public", "orders"):
+                await page.get_by_role("option", name=re.compile(f"^{name}")).click()
+            await expect(page.get_by_role("option", name=re.compile("^placed_at"))).to_be_visible(timeout=MILLISECONDS)
+            await expect(page.get_by_role("option", name=re.compile(r"^id\s*PK"))).to_be_visible(timeout=MILLISECONDS)
+            await page.locator(".cm-content").nth(1).click()
+            await page.keyboard.press("Control+End")
+            await page.keyboard.type(" where pla")
+            completed = page.locator(".cm-tooltip-autocomplete").get_by_text("column of orders")
+            await expect(completed).to_be_visible(timeout=MILLISECONDS)
+    # The statement and the tables, each once.
+    assert [statement.strip() for statement in asked] == ["select id from public.orders", ""]
+    assert [statement.strip() for statement in await sent_since(shop_broker)] == ["select id from public.orders"]

@@ -175,8 +175,25 @@ async def test_whoever_may_only_look_changes_nothing_and_no_name_is_made_up(serv
     body = {"kind": "sqlite", "options": {"path": "/x.db"}}
     await served.ask("PUT", "/connections/shop", json=body, headers=reader, status=403)
     await served.ask("DELETE", "/connections/shop", headers=reader, status=403)
+    await served.post("/connections/shop/try", {}, headers=reader, status=403)
     await served.get("/connections", headers=reader)
     missing = await served.get("/connections/shop/schema", status=404)
     assert missing["error"] == IsPartialDict(
         message="No connection is called 'shop'. There is none yet.", hint="Add it under Connections."
     )
+
+
+async def test_a_table_is_profiled_as_files_are_and_masked_columns_stay_masked(shop: Served) -> None:
+    found = await shop.get("/connections/shop/profile?table=customers")
+    assert (found["connection"], found["rows"], found["is_counted"], found["sampling"]) == ("shop", 2, True, "")
+    assert found["table"].endswith("customers")
+    columns = {column["name"]: column for column in found["columns"]}
+    assert list(columns) == ["id", "name"]
+    assert columns["id"] == IsPartialDict(kind="integer", meaning="id", missing=0, distinct=2, is_unique=True)
+    assert {"column": "email", "says": "It is masked: nobody sees its values.", "severity": "note"} in found["remarks"]
+    assert "ada@example.org" not in json.dumps(found)
+
+
+async def test_a_table_that_is_not_there_has_no_profile(shop: Served) -> None:
+    answer = await shop.client.get("/api/v1/connections/shop/profile?table=nowhere")
+    assert (answer.status_code, "no table 'nowhere'" in answer.text) == (404, True)

@@ -39,6 +39,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/connections/{name}/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a table is: columns and what they mean, ranges, gaps, problems; masked columns stay masked */
+        get: operations["connection_profile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/connections/{name}/rows": {
         parameters: {
             query?: never;
@@ -2698,6 +2715,67 @@ export interface components {
             error: components["schemas"]["Problem"];
         };
         /**
+         * ProfileRemark
+         * @description Something a careful person would want to know.
+         */
+        ProfileRemark: {
+            /** Column */
+            column: string;
+            /** Says */
+            says: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "note" | "warning" | "problem";
+        };
+        /**
+         * ProfiledColumn
+         * @description One column as it was found.
+         */
+        ProfiledColumn: {
+            /** Common */
+            common: components["schemas"]["ProfiledValue"][];
+            /** Distinct */
+            distinct: number;
+            /** Greatest */
+            greatest: number | null;
+            /** Histogram */
+            histogram: number[];
+            /** Is Unique */
+            is_unique: boolean;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "integer" | "number" | "boolean" | "date" | "datetime" | "time" | "text" | "nested" | "empty";
+            /** Least */
+            least: number | null;
+            /**
+             * Meaning
+             * @enum {string}
+             */
+            meaning: "id" | "category" | "measure" | "currency" | "date" | "text" | "code" | "flag" | "constant" | "unknown";
+            /** Missing */
+            missing: number;
+            /** Name */
+            name: string;
+            /** Unit */
+            unit: string;
+            /** Values */
+            values: string;
+        };
+        /**
+         * ProfiledValue
+         * @description A value and how often it is there.
+         */
+        ProfiledValue: {
+            /** Count */
+            count: number;
+            /** Value */
+            value: string;
+        };
+        /**
          * ProofShape
          * @description The proof that the notebook ran from scratch, twice, with the same outputs.
          */
@@ -3334,6 +3412,30 @@ export interface components {
             statements: components["schemas"]["StatementShape"][];
         };
         /**
+         * TableProfileShape
+         * @description What a table is.
+         */
+        TableProfileShape: {
+            /** Columns */
+            columns: components["schemas"]["ProfiledColumn"][];
+            /** Connection */
+            connection: string;
+            /** Facts */
+            facts: string[];
+            /** Is Counted */
+            is_counted: boolean;
+            /** Looked At */
+            looked_at: number;
+            /** Remarks */
+            remarks: components["schemas"]["ProfileRemark"][];
+            /** Rows */
+            rows: number;
+            /** Sampling */
+            sampling: string;
+            /** Table */
+            table: string;
+        };
+        /**
          * TableShape
          * @description One table or view.
          */
@@ -3860,6 +3962,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ForgottenShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    connection_profile: {
+        parameters: {
+            query: {
+                table: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableProfileShape"];
                 };
             };
             /** @description Something this needs is not there now */

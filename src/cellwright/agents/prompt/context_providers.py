@@ -41,8 +41,9 @@ _MANY_FILES: Final = 12
 _MOST_NAMES: Final = 200
 _CATALOGUE_TOKENS: Final = 1_600
 _HOW_TO_ASK: Final = """\
-Databases: `import cellwright` and `{name} = cellwright.connection("{name}")` in a cell, then `{name}.sql("select …")`
-gives an Arrow table (`.to_pandas()`). Let the database count and sum; fetch rows only where you need them."""
+Databases: `import cellwright_cells as cellwright` and `{name} = cellwright.connection("{name}")` in a cell, then
+`{name}.sql("select …")` gives an Arrow table (`.to_pandas()`). Let the database count and sum; fetch rows
+only where you need them."""
 DATA_SHARE: Final = 0.125
 """Of the tokens a role may read, so much is for its data, in every step."""
 _KNOWN_PACKAGES: Final = (

@@ -182,13 +182,20 @@ def repairs_cell(frame: Frame, used: Iterable[str], variable: str) -> CellDraft 
 # ── cells ──
 
 
-def frame_cells(frame: Frame, names: NotebookNames, used: Iterable[str], repairs: str) -> Iterator[CellDraft]:
-    """Read, repair, join: one cell each per table. `repairs` is the variable of the switches."""
+def frame_cells(
+    frame: Frame, names: NotebookNames, used: Iterable[str], repairs: str, *, reads_all: bool
+) -> Iterator[CellDraft]:
+    """Read, repair, join: one cell each per table. `repairs` is the variable of the switches.
+
+    `reads_all`: columns that are not in use are read as well, somebody looks at the rows as they were.
+    """
     columns = set(used)
     for table in frame.tables:
         own = names.of(table.name)
         step = step_of(table) if is_sampled(table) else 1
-        yield CellDraft(name=f"read_{own.table}", code=reading_code(table, own, step=step))
+        needs_all = reads_all or _row_repairs(frame, table, columns)
+        asked = () if needs_all else [each.name for each in _kept(frame, table, columns)]
+        yield CellDraft(name=f"read_{own.table}", code=reading_code(table, own, step=step, columns=asked))
         yield CellDraft(name=own.table, code="\n".join(_table_code(frame, table, own, columns, repairs)))
     if frame.joint:
         yield CellDraft(name=frame.joint.variable, code="\n".join(join_code(_narrowed(frame, columns))))
@@ -225,12 +232,18 @@ def _kept(frame: Frame, table: TableProfile, used: set[str]) -> list[ColumnProfi
     return kept or list(table.columns[:1])
 
 
+def _row_repairs(frame: Frame, table: TableProfile, used: set[str]) -> list[Repair]:
+    """What may take rows out: it may look at any column."""
+    switched = {repair.name for one, repair in judged_repairs(frame, used) if one is table}
+    return [each for each in repairs_for(table) if each.stage == "rows" and (each.is_on or each.name in switched)]
+
+
 def _table_code(frame: Frame, table: TableProfile, own: TableNames, used: set[str], repairs: str) -> Iterator[str]:
     """From the text of the file to the columns in use."""
     switches: dict[str, str] = {
         repair.name: switch_name(table, repair, frame) for one, repair in judged_repairs(frame, used) if one is table
     }
-    rows = [each for each in repairs_for(table) if each.stage == "rows" and (each.is_on or each.name in switches)]
+    rows = _row_repairs(frame, table, used)
     yield from _row_lines(table, own, rows, switches, repairs)
     yield f"{own.table} = pd.DataFrame("
     yield "    {"

@@ -15,7 +15,17 @@ from cellwright.analyst.names import NotebookNames
 from cellwright.analyst.profile import Profile
 from cellwright.analyst.sections.readers import imports_of
 from cellwright.analyst.sections.tables import rows_as_read, step_of
-from cellwright.analyst.sections.text import check_cell, code_of, is_sampled, listed, ordinal, percent, plain, rows_of
+from cellwright.analyst.sections.text import (
+    check_cell,
+    code_of,
+    is_sampled,
+    is_settled,
+    listed,
+    ordinal,
+    percent,
+    plain,
+    rows_of,
+)
 from cellwright.notebook.source_text import literal
 
 HEADLINE: Final = "report_headline"
@@ -43,9 +53,12 @@ class ShortNotebook:
 def short_notebook(story: Story, frame: Frame, names: NotebookNames, profile: Profile) -> ShortNotebook:
     """The cells; those of the story stand on top."""
     switches = repairs_cell(frame, story.columns, REPAIRS)
-    data = [*frame_cells(frame, names, story.columns, REPAIRS), *conversion_functions(frame, story.columns)]
     told = _told_cell(story, frame)
     own = [finding.cell for finding in story.findings if finding.cell]
+    looks = "\n".join(cell.code for cell in (*story.cells, *own))
+    reads_all = any(names.of(table.name).as_read in looks for table in frame.tables)
+    reading = frame_cells(frame, names, story.columns, REPAIRS, reads_all=reads_all)
+    data = [*reading, *conversion_functions(frame, story.columns)]
     widgets = [cell.name for cell in (*story.choices, *([switches] if switches else []))]
     answer = [*_story_cells(story), *_beside(widgets), *story.choices, *story.cells, *own, told, *story.checks]
     codes = "\n".join(cell.code for cell in (*data, *answer))
@@ -134,7 +147,7 @@ def _trust(frame: Frame) -> list[str]:
 def _rows_check(frame: Frame) -> CellDraft:
     table, own = frame.table, frame.names
     lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
-    if table.is_counted and not is_sampled(table):
+    if is_settled(table):
         lines.append(f"    assert len({own.as_read}) >= {rows_as_read(table)}")
     else:
         lines.append(f"    assert len({own.as_read}) > 0")

@@ -11,12 +11,12 @@ from cellwright.analyst.goal.vocabulary import SYNONYMS, words_in
 REVENUE: Final = words_in(
     "revenue sale sales turnover umsatz umsatze erlos erlose income earning earnings takings money geld gmv sell",
     "sells sold selling verkauft verkaufen verkauf earn earns earned spend spends spent spending bestseller",
-    "bestsellers bestselling monetary proceeds",
+    "bestsellers bestselling monetary proceeds buys kauft",
 )
 """What was taken for what was sold."""
 REVENUE_VERBS: Final = words_in(
     "sell sells sold selling verkauft verkaufen earn earns earned spend spends spent spending bestseller",
-    "bestsellers bestselling",
+    "bestsellers bestselling buys kauft",
 )
 PRICE: Final = words_in("price prices pricing preis preise expensive cheap cheaper cheapest")
 COST: Final = words_in("cost costs kosten expense expenses ausgaben ausgabe")

@@ -6,15 +6,18 @@ which every n-th row is kept, so that memory stays bounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
+
+from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.names import NotebookNames, TableNames
 from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile
-from cellwright.analyst.read_lines import place_options
+from cellwright.analyst.read_lines import place_options, quoted_code
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
-from cellwright.notebook.source_text import literal, sql_name
+from cellwright.notebook.source_text import literal, quoted_names, sql_name
 
 _NEEDS: Final[dict[Format, dict[str, str]]] = {
     "parquet": {"pq": "import pyarrow.parquet as pq"},
@@ -27,6 +30,7 @@ _NEEDS: Final[dict[Format, dict[str, str]]] = {
 _PIECE: Final = 50_000
 """Rows read at once of a table that is sampled."""
 _ROWS: Final = "_rows"
+_LONGEST_LINE: Final = 100
 _Arguments = list[str]
 
 
@@ -36,8 +40,13 @@ def read_tables(profile: Profile, names: NotebookNames) -> list[tuple[TableProfi
     return [(profiles[each.name], each) for each in names.tables]
 
 
-def reading_code(table: TableProfile, names: TableNames, *, step: int) -> str:
-    """Code that defines the table as it was read; every `step`-th row of it."""
+def reading_code(table: TableProfile, names: TableNames, *, step: int, columns: Sequence[str] = ()) -> str:
+    """Code that defines the table as it was read; every `step`-th row of it.
+
+    A database is asked for these `columns` only; none: for all. Files are read as they are.
+    """
+    if columns and table.reading.format == "connection":
+        table = with_fields(table, reading=with_fields(table.reading, query=narrowed_query(table, columns)))
     sampled = f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
     comment = [sampled] if step > 1 else []
     return "\n".join([*comment, *_READERS[table.reading.format](table, names, step), *_renamed(table, names)])
@@ -240,9 +249,40 @@ def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
     yield f"    {names.as_read} = _connection.sql({literal(query)}).df()"
 
 
+def narrowed_query(table: TableProfile, columns: Sequence[str]) -> str:
+    """The query for these columns, in the table's own order; the whole one where it does not list columns."""
+    mark, query = table.reading.quote, table.reading.query
+    every = [column.name for column in table.columns]
+    listed = f"select {quoted_names(every, mark)} from "
+    kept = [name for name in every if name in columns]
+    return f"select {quoted_names(kept, mark)} from {query.removeprefix(listed)}" if query.startswith(listed) else query
+
+
+def _connection(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    del step  # a database is asked for all rows, or for none
+    query = table.reading.query
+    line = f"{names.as_read} = {names.source}.sql({quoted_code(query)}).to_pandas()"
+    is_plain = query.isprintable() and "\\" not in query and '"""' not in query and not query.endswith('"')
+    head, _, rest = query.partition(" from ")
+    if len(line) <= _LONGEST_LINE or not is_plain or " from " in rest:
+        yield line
+        return
+    yield f'{names.as_read} = {names.source}.sql("""'
+    yield from textwrap.wrap(
+        head,
+        _LONGEST_LINE,
+        initial_indent="    ",
+        subsequent_indent="        ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    yield f"    from {rest}"
+    yield '""").to_pandas()'
+
+
 _READERS: Final[dict[Format, Callable[[TableProfile, TableNames, int], Iterator[str]]]] = {
     "csv": _csv_or_excel, "excel": _csv_or_excel, "jsonl": _json_lines, "json": _json, "parquet": _parquet,
-    "feather": _feather, "sqlite": _sqlite, "duckdb": _duckdb,
+    "feather": _feather, "sqlite": _sqlite, "duckdb": _duckdb, "connection": _connection,
 }  # fmt: skip
 
 

@@ -68,7 +68,8 @@ def _sentences(table: TableProfile) -> Iterator[str]:
         yield f"Read from {text.counted(len(table.files), 'file')} of one shape, one below the other."
     else:
         part = f", {text.shown(table.reading.part)}" if table.reading.part else ""
-        yield f"Read from {text.shown(table.reading.path, 120)}{part}."
+        place = "the connection " if table.reading.format == "connection" else ""
+        yield f"Read from {place}{text.shown(table.reading.path, 120)}{part}."
     when = next((column for column in table.columns if column.name == table.time_column), None)
     if when is not None and when.times is not None:
         first, last = text.shown(when.times.first, 25), text.shown(when.times.last, 25)
@@ -100,10 +101,10 @@ def rows_as_read(table: TableProfile) -> int:
 def _check(table: TableProfile, own: TableNames) -> str:
     lines = [f"def test_{own.table}_is_read_as_it_was_found():"]
     lines.append(f"    assert {own.as_read}.shape[1] >= {len(table.columns)}")
-    if table.is_counted and not text.is_sampled(table):
+    if text.is_settled(table):
         lines.append(f"    assert len({own.as_read}) >= {rows_as_read(table)}")
     else:
-        lines.append(f"    assert len({own.as_read}) > 0, {literal('the sample is empty')}")
+        lines.append(f"    assert len({own.as_read}) > 0, {literal('nothing was read')}")
     return "\n".join(lines)
 
 

@@ -68,8 +68,13 @@ def rows_of(table: TableProfile) -> str:
 
 
 def is_sampled(table: TableProfile) -> bool:
-    """Whether the profile looked at a part of the rows only; the notebook does so too."""
-    return table.looked_at < table.rows
+    """Whether the profile looked at a part of the rows only, and the notebook does so too: a database gives all."""
+    return table.looked_at < table.rows and table.reading.format != "connection"
+
+
+def is_settled(table: TableProfile) -> bool:
+    """Whether the notebook will find so many rows again: a database has others tomorrow."""
+    return table.is_counted and not is_sampled(table) and table.reading.format != "connection"
 
 
 # ── cells ──

@@ -12,6 +12,7 @@ from rich.text import Text
 from cellwright.analyst.profile import one_line
 from cellwright.cli.render import console
 from cellwright.data.catalogue import Catalogue, CatalogueTable
+from cellwright.data.estimates import count_words
 from cellwright.data.messages import CostlyQuery, QueryResult, RehearsedWrite
 
 _UNTRIED: Final = "It was never tried against the service: say what you see."
@@ -21,7 +22,8 @@ _LONGEST_VALUE: Final = 80
 
 def connected(view: Mapping[str, Any]) -> None:
     """A connection that was just named, and what trying it showed."""
-    secret = f", secret in the {view['secret']}" if view["secret"] else ", without a secret"
+    kept = {"": "without a secret", "command": "its secret told by a command"}
+    secret = f", {kept.get(view['secret'], 'its secret in the ' + view['secret'])}"
     console.note(f"{view['name']} leads to {view['leads_to']} ({view['kind']}{secret}).")
     if view["is_untried"]:
         console.note(_UNTRIED)
@@ -90,7 +92,7 @@ def rows(found: QueryResult, shown: Sequence[Sequence[Any]]) -> None:
         table.add_row(*(_shown("–" if value is None else str(value)) for value in row))
     console.results.print(table)
     more = f"; the first {len(shown)} are shown" if found.rows > len(shown) else ""
-    console.note(f"{found.rows:,} rows{more}, {found.seconds:g} s.")
+    console.note(f"{count_words(found.rows, 'row')}{more}, {found.seconds:g} s.")
     for notice in found.notices:
         console.note(notice)
 

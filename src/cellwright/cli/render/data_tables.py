@@ -27,12 +27,12 @@ _LONGEST_NAMES = 100
 
 
 @contextmanager
-def waiting(paths: Sequence[Path]) -> Generator[None]:
-    """A sign of life while files are read, for somebody who watches a terminal."""
+def waiting(named: Sequence[str]) -> Generator[None]:
+    """A sign of life while files or tables are read, for somebody who watches a terminal."""
     if not render.people.is_terminal:
         yield
         return
-    names = one_line(", ".join(str(path) for path in paths), _LONGEST_NAMES)
+    names = one_line(", ".join(named), _LONGEST_NAMES)
     columns = (SpinnerColumn(), TextColumn("{task.description}", style="dim"), TimeElapsedColumn())
     with Progress(*columns, console=render.people, transient=True) as progress:
         progress.add_task(f"Reading {escape(names)} in a cage", total=None)

@@ -6,7 +6,6 @@ the session. Masks are part of the statement that is sent. A file goes to a cage
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sqlite3
 import time
@@ -23,13 +22,13 @@ import anyio.to_thread
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.crash import AtBrokerCrash, BrokerCrash, carry_on
 from cellwright.data.broker.function_verdicts import FunctionVerdicts
+from cellwright.data.broker.known_catalogues import KnownCatalogues
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.connections import FILE_KINDS, SOURCE_TRAITS, DataConnection, QueryLimits, find_connection
 from cellwright.data.failure_words import failure_error, hint_after_failure
 from cellwright.data.lineage import columns_read
-from cellwright.data.masked_columns import mark_masked
 from cellwright.data.masks import mask_statement
 from cellwright.data.messages import (
     CostlyQuery,
@@ -54,7 +53,6 @@ from cellwright.remedies import remedy
 _GRACE_SECONDS: Final = 10.0
 """Beyond a statement's own limit, for a worker to say that it was reached."""
 _CATALOGUE_SECONDS: Final = 300.0
-_CATALOGUE_AGE_SECONDS: Final = 600.0
 _TERABYTE: Final = 10**12
 _VOLATILE: Final = re.compile(
     r"rand\w*|\w*uuid\w*|now\w*|clock_timestamp|timeofday|current_(?:timestamp|time|date|datetime)|localtime\w*|sysdate"
@@ -78,15 +76,6 @@ class FileSource(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class _KnownCatalogue:
-    """A catalogue, whose settings it was read with, and when."""
-
-    catalogue: Catalogue
-    key: str
-    at: float
-
-
-@dataclass(slots=True, kw_only=True)
 class Broker:
     """All that is asked of one state directory's connections."""
 
@@ -94,12 +83,12 @@ class Broker:
     workers: WorkerPool
     files: FileSource
     audit: StatementAudit
-    _catalogues: dict[str, _KnownCatalogue] = field(default_factory=dict[str, _KnownCatalogue])
-    _reading: dict[str, anyio.Lock] = field(default_factory=dict[str, anyio.Lock])
     at_crash: AtBrokerCrash = carry_on
+    _catalogues: KnownCatalogues = field(init=False)
     _functions: FunctionVerdicts = field(init=False)
 
     def __post_init__(self) -> None:
+        self._catalogues = KnownCatalogues(self._read_catalogue)
         self._functions = FunctionVerdicts(self._ask_functions)
 
     async def query(self, asked: RunQuery) -> QueryResult | CostlyQuery:
@@ -110,7 +99,7 @@ class Broker:
             why = f"It changes data, and {connection.name!r} is read here."
             await self._record_refusal(asked, why)
             raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
-        if (costly := await self._cost(judged, connection, asked.agreed_rows)) is not None:
+        if (costly := await self._cost(asked, judged, connection)) is not None:
             await self._record(asked, judged, "costly", why=f"about {costly.rows:,} rows would be read")
             return costly
         limits = QueryLimits(
@@ -123,7 +112,7 @@ class Broker:
     async def schema(self, asked: ReadSchema) -> tuple[DataConnection, Catalogue]:
         """What the connection shows."""
         connection = await self._connection(asked.connection)
-        catalogue = await self.catalogue(connection, is_fresh=asked.fresh)
+        catalogue = await self._catalogues.find(connection, is_fresh=asked.fresh)
         if asked.tables is None:
             return connection, catalogue
         found = [catalogue.table(name) for name in asked.tables]
@@ -135,7 +124,7 @@ class Broker:
         began = time.monotonic()
         connection = await self._connection(asked.connection)
         await self.workers.forget(connection.name)
-        catalogue = await self.catalogue(connection, is_fresh=True)
+        catalogue = await self._catalogues.find(connection, is_fresh=True)
         return TriedConnection(
             server=catalogue.server, tables=len(catalogue.tables), seconds=round(time.monotonic() - began, 3)
         )
@@ -185,18 +174,6 @@ class Broker:
         """What was sent, the latest first."""
         return await self._run(partial(self.audit.listed, asked))
 
-    async def catalogue(self, connection: DataConnection, *, is_fresh: bool = False) -> Catalogue:
-        """What the connection shows, with its masks; read once for all who ask at the same time."""
-        key = hashlib.sha256(repr((connection.kind, sorted(connection.options.items()))).encode()).hexdigest()
-        async with self._reading.setdefault(connection.name, anyio.Lock()):
-            known = self._catalogues.get(connection.name)
-            is_old = known is None or known.key != key or time.monotonic() - known.at > _CATALOGUE_AGE_SECONDS
-            if known is None or is_old or is_fresh:
-                read = await self._read_catalogue(connection)
-                known = _KnownCatalogue(catalogue=read, key=key, at=time.monotonic())
-                self._catalogues[connection.name] = known
-        return mark_masked(known.catalogue, connection.masked) if connection.masked else known.catalogue
-
     # ── judging ──
 
     async def _connection(self, name: str, project: str = "") -> DataConnection:
@@ -220,7 +197,7 @@ class Broker:
         return await self._masked(judged, connection)
 
     async def _masked(self, judged: SqlStatement, connection: DataConnection) -> SqlStatement | RefusedSql:
-        catalogue = await self.catalogue(connection)
+        catalogue = await self._catalogues.find(connection)
         mask = partial(mask_statement, functions=connection.functions)
         return await anyio.to_thread.run_sync(mask, judged, connection.dialect, catalogue, connection.masked)
 
@@ -228,16 +205,17 @@ class Broker:
         reply = await self._ask(connection, {"kind": "functions", "names": names}, _CATALOGUE_SECONDS)
         return {str(name) for name in reply.get("doing_more", ())}
 
-    async def _cost(self, judged: SqlStatement, connection: DataConnection, agreed: int) -> CostlyQuery | None:
+    async def _cost(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> CostlyQuery | None:
         if judged.is_plan or connection.kind in FILE_KINDS:
             return None
+        message = {"kind": "estimate", "statement": judged.text, "parameters": list(asked.parameters)}
         try:
-            reply = await self._ask(connection, {"kind": "estimate", "statement": judged.text}, _CATALOGUE_SECONDS)
+            reply = await self._ask(connection, message, _CATALOGUE_SECONDS)
         except UserError:
             # What cannot be planned cannot be run either: then the query itself says why.
             return None
         rows, size = _count(reply.get("rows")), _count(reply.get("bytes"))
-        if rows is None or rows <= max(connection.ask_above_rows, agreed):
+        if rows is None or rows <= max(connection.ask_above_rows, asked.agreed_rows):
             return None
         return CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
 
@@ -313,17 +291,13 @@ class Broker:
         try:
             return await self.files.query(connection.kind, path, judged.text, asked.parameters, limits, asked.form)
         except UserError as problem:
-            hint = hint_after_failure(problem.message, problem.hint, judged, self._known(connection))
+            hint = hint_after_failure(problem.message, problem.hint, judged, self._catalogues.known(connection))
             raise UserError(problem.message, hint=hint) from None
 
     def _forget(self, name: str) -> None:
         """What was known of a database that was changed."""
-        self._catalogues.pop(name, None)
+        self._catalogues.forget(name)
         self._functions.forget(name)
-
-    def _known(self, connection: DataConnection) -> Catalogue | None:
-        known = self._catalogues.get(connection.name)
-        return known.catalogue if known is not None else None
 
     async def _read_catalogue(self, connection: DataConnection) -> Catalogue:
         if connection.kind in FILE_KINDS:
@@ -350,7 +324,10 @@ class Broker:
             if failed.failure == "gone":
                 # What ended this session ended the others, too, or will.
                 await self.workers.forget(connection.name)
-            known = self._known(connection)
+            known = self._catalogues.known(connection)
+            if failed.failure == "statement" and judged is not None:
+                # What is told of the tables may be out of date: whoever looks next reads them anew.
+                self._catalogues.forget(connection.name)
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, known) from None
 
     async def _ask_writer(
@@ -397,7 +374,7 @@ class Broker:
         await self._run(partial(self.audit.end, line, outcome, why=why))
 
     async def _begin(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> int:
-        known = self._known(connection)
+        known = self._catalogues.known(connection)
         columns = ()
         if known is not None:
             columns = await anyio.to_thread.run_sync(columns_read, judged, connection.dialect, known)

@@ -121,7 +121,7 @@ class ClickhouseSource:
         """See `Source`."""
         return clickhouse_catalogue(self._rows, self.server)
 
-    def estimate(self, statement: str) -> CostEstimate:
+    def estimate(self, statement: str, parameters: Sequence[Any] = ()) -> CostEstimate:
         """See `Source`."""
         if _NO_PLAN.match(statement):
             return CostEstimate()

@@ -7,10 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import sqlglot
-from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
-
 from cellwright.data.catalogue import (
     MAX_COLUMNS,
     MAX_COMMENT,
@@ -21,8 +17,10 @@ from cellwright.data.catalogue import (
     CatalogueTable,
     bounded,
 )
+from cellwright.data.table_references import tables_of_view
 
 Rows = Callable[[str], list[dict[str, Any]]]
+_WINDOWS: Final = frozenset({"Distributed", "Merge", "Buffer", "Dictionary", "Alias", "Loop"})
 _OURS: Final = "database NOT IN ('system', 'information_schema', 'INFORMATION_SCHEMA')"
 _TABLES: Final = f"""
     SELECT database, name, engine, total_rows, substringUTF8(comment, 1, {MAX_COMMENT}) AS comment,
@@ -34,6 +32,11 @@ _COLUMNS: Final = f"""
            substringUTF8(comment, 1, {MAX_COMMENT}) AS comment
     FROM system.columns WHERE {_OURS} ORDER BY database, table, position LIMIT {MAX_COLUMNS}
 """
+
+
+def _shows_others(engine: str, name: str) -> bool:
+    """Whether its rows are another table's: a view, what stands for tables elsewhere, what a view keeps its rows in."""
+    return engine.endswith("View") or engine in _WINDOWS or name.startswith(".inner")
 
 
 def clickhouse_catalogue(rows: Rows, server: str) -> Catalogue:
@@ -54,25 +57,16 @@ def clickhouse_catalogue(rows: Rows, server: str) -> Catalogue:
         CatalogueTable(
             schema=row["database"],
             name=row["name"],
-            kind="view" if row["engine"].endswith("View") else "table",
+            kind="view" if _shows_others(row["engine"], row["name"]) else "table",
             columns=tuple(columns[row["database"], row["name"]]),
             rows=None if row["total_rows"] is None else int(row["total_rows"]),
             comment=row["comment"],
-            reads=_read_by(row["definition"], row["database"]) if row["engine"].endswith("View") else (),
+            reads=tables_of_view(row["definition"], "clickhouse", row["database"])
+            if row["engine"].endswith("View")
+            else (),
         )
         for row in tables
     )
     default = str(rows("SELECT currentDatabase() AS it")[0]["it"])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Catalogue(tables=kept, default_schema=default, server=server, is_cut=is_cut, read_at=now)
-
-
-def _read_by(definition: str, database: str) -> tuple[str, ...]:
-    """The tables in a view's text; none where it cannot be read."""
-    try:
-        tree = sqlglot.parse_one(definition, dialect="clickhouse")
-    except (SqlglotError, RecursionError):
-        return ()
-    common = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
-    found = {(table.db or database, table.name) for table in tree.find_all(exp.Table) if table.name not in common}
-    return tuple(sorted(f"{of}.{name}" for of, name in found if name))

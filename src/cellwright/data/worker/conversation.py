@@ -171,7 +171,7 @@ class Conversation:
         return {"kind": "catalogue", "catalogue": json.loads(dumped)}, None
 
     def _estimate(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
-        estimate = self._open_source().estimate(request["statement"])
+        estimate = self._open_source().estimate(request["statement"], request.get("parameters") or ())
         return {"kind": "estimate", "rows": estimate.rows, "bytes": estimate.bytes}, None
 
     def _functions(self, request: Request, _seconds: float) -> tuple[Request, int | None]:

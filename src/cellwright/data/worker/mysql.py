@@ -83,7 +83,7 @@ class MysqlSource:
         self._settle(self._login.seconds)
         return mysql_catalogue(self._rows, self.server, self._login.options["database"])
 
-    def estimate(self, statement: str) -> CostEstimate:
+    def estimate(self, statement: str, parameters: Sequence[Any] = ()) -> CostEstimate:
         """See `Source`."""
         if _NO_PLAN.match(statement):
             return CostEstimate()

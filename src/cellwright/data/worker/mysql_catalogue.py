@@ -7,10 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import sqlglot
-from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
-
 from cellwright.data.catalogue import (
     MAX_COLUMNS,
     MAX_COMMENT,
@@ -22,6 +18,7 @@ from cellwright.data.catalogue import (
     ForeignKey,
     bounded,
 )
+from cellwright.data.table_references import tables_of_view
 
 Rows = Callable[[str], list[dict[str, Any]]]
 Name = tuple[str, str]
@@ -65,7 +62,7 @@ def mysql_catalogue(rows: Rows, server: str, database: str) -> Catalogue:
             )
         )
     keys = _foreign_keys(rows(_KEYS))
-    reads = {(row["s"], row["n"]): _read_by(row["definition"] or "", row["s"]) for row in rows(_VIEWS)}
+    reads = {(row["s"], row["n"]): tables_of_view(row["definition"] or "", "mysql", row["s"]) for row in rows(_VIEWS)}
     kept, is_cut = bounded(
         CatalogueTable(
             schema=row["s"],
@@ -93,14 +90,3 @@ def _foreign_keys(rows: list[dict[str, Any]]) -> dict[Name, tuple[ForeignKey, ..
         table = f"{members[0]['ts']}.{members[0]['tn']}"
         keys[schema, name].append(ForeignKey(columns=columns, table=table, target=target))
     return {table: tuple(found) for table, found in keys.items()}
-
-
-def _read_by(definition: str, schema: str) -> tuple[str, ...]:
-    """The tables in a view's text; none where it cannot be read, or is not shown."""
-    try:
-        tree = sqlglot.parse_one(definition, dialect="mysql")
-    except (SqlglotError, RecursionError):
-        return ()
-    common = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
-    found = {(table.db or schema, table.name) for table in tree.find_all(exp.Table) if table.name not in common}
-    return tuple(sorted(f"{of}.{name}" for of, name in found))

@@ -26,6 +26,8 @@ _BATCH_BYTES: Final = 4 << 20
 _NOT_COPIED: Final = re.compile(r"\s*(?:explain|show)\b", re.IGNORECASE)
 _TLS: Final = {"off": "disable", "prefer": "prefer", "require": "require", "verify": "verify-full"}
 _FETCHED_ROWS: Final = 20_000
+_PLACE: Final = "$1"
+"""Without it, in quotes or not, a statement takes no parameters."""
 _ONLY_COMPUTE: Final = r"^(random\w*|uuidv\d+|gen_random_uuid|clock_timestamp|timeofday|array_sample|array_shuffle)$"
 _READ_MORE: Final = r"_to_xml|^current_setting$|^pg_show_all_settings$"
 _DOING_MORE: Final = f"""
@@ -80,7 +82,7 @@ class PostgresSource:
             if _NOT_COPIED.match(statement):
                 with self._result(statement, copied=False) as stream:
                     yield stream
-            elif parameters or self._kind == "redshift":
+            elif parameters or _PLACE in statement or self._kind == "redshift":
                 with self._fetched(statement, parameters) as stream:
                     yield stream
             else:
@@ -103,12 +105,13 @@ class PostgresSource:
         with self._transaction("READ ONLY"):
             return postgres_catalogue(self._rows, self.server)
 
-    def estimate(self, statement: str) -> CostEstimate:
+    def estimate(self, statement: str, parameters: Sequence[Any] = ()) -> CostEstimate:
         """See `Source`."""
         if _NOT_COPIED.match(statement):
             return CostEstimate()
         with self._transaction("READ ONLY"):
-            return plan_estimate(self._rows(f"EXPLAIN (FORMAT JSON) {statement}", copied=False))
+            text, values = self._bound(statement, parameters)
+            return plan_estimate(self._rows(f"EXPLAIN (FORMAT JSON) {text}", copied=False, bound=values))
 
     def doing_more(self, functions: Sequence[str]) -> tuple[str, ...]:
         """See `Source`."""
@@ -178,8 +181,8 @@ class PostgresSource:
                 statement.close()
 
     @contextmanager
-    def _result(self, text: str, *, copied: bool = True) -> Generator[BatchStream]:
-        with self._statement(text, copied=copied) as statement:
+    def _result(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> Generator[BatchStream]:
+        with self._statement(text, copied=copied, bound=bound) as statement:
             handle, _count = statement.execute_query()
             reader = pa.RecordBatchReader.from_stream(handle)
             ended = False
@@ -210,9 +213,8 @@ class PostgresSource:
         has none that leads to us.
         """
         names = self._schema(statement)  # Its mistakes are told of the text as it was written.
-        text, values = statement, list[str | None]()
-        if parameters:
-            text, values = bound_parameters(statement, parameters, self._parameter_types(statement))
+        text, values = self._bound(statement, parameters)
+        if values:
             self._do("SET LOCAL cursor_tuple_fraction = 1")
         text = readable(text, names)
         schema = self._schema(text)
@@ -234,6 +236,12 @@ class PostgresSource:
         with self._statement(text) as statement:
             return pa.schema(statement.execute_schema())
 
+    def _bound(self, statement: str, parameters: Sequence[Any]) -> tuple[str, list[str | None]]:
+        """The statement as its parameters can be bound to it, and those."""
+        if not parameters and _PLACE not in statement:
+            return statement, []
+        return bound_parameters(statement, parameters, self._parameter_types(statement))
+
     def _parameter_types(self, statement: str) -> list[str]:
         """What the server takes $1, $2, … for."""
         self._prepared += 1
@@ -249,8 +257,8 @@ class PostgresSource:
             count = statement.execute_update()
         return count if isinstance(count, int) and count >= 0 else None
 
-    def _rows(self, text: str, *, copied: bool = True) -> list[dict[str, Any]]:
-        with self._result(text, copied=copied and self._kind != "redshift") as stream:
+    def _rows(self, text: str, *, copied: bool = True, bound: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        with self._result(text, copied=copied and self._kind != "redshift", bound=bound) as stream:
             return [row for batch in stream.batches for row in batch.to_pylist()]
 
 

@@ -64,7 +64,23 @@ _READS: Final = f"""
     JOIN pg_catalog.pg_class t ON t.oid = d.refobjid AND t.relkind IN ('r', 'p', 'v', 'm', 'f')
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace
     JOIN pg_catalog.pg_class c ON c.oid = r.ev_class JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE {_OURS} ORDER BY 1, 2, 3 LIMIT {MAX_COLUMNS}
+    WHERE {_OURS}
+    UNION
+    SELECT DISTINCT r.ev_class::int8, fn.nspname::text, f.proname::text || '()'
+    FROM pg_catalog.pg_rewrite r
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+      AND d.refclassid = 'pg_proc'::regclass
+    JOIN pg_catalog.pg_proc f ON f.oid = d.refobjid JOIN pg_catalog.pg_namespace fn ON fn.oid = f.pronamespace
+    JOIN pg_catalog.pg_class c ON c.oid = r.ev_class JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE {_OURS} AND fn.nspname <> 'pg_catalog' ORDER BY 1, 2, 3 LIMIT {MAX_COLUMNS}
+"""
+"""Functions of others than the server count: what they read is not known."""
+_PARTS: Final = f"""
+    SELECT i.inhrelid::int8 AS id, pn.nspname::text AS schema, p.relname::text AS name
+    FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
+    JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'f') AND {_OURS} {{partitions}} ORDER BY 1, 2, 3 LIMIT {MAX_COLUMNS}
 """
 _SAMPLES: Final = f"""
     SELECT n.nspname::text AS schema, s.tablename::text AS name, s.attname::text AS col,
@@ -82,7 +98,7 @@ _NOT_PARTITIONS: Final = "AND NOT c.relispartition"
 
 
 def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
-    """Everything of it, in six statements."""
+    """Everything of it, in seven statements."""
     # Redshift has neither partitions nor what else newer servers know.
     is_redshift = server.startswith("Redshift")
     partitions = "" if is_redshift else _NOT_PARTITIONS
@@ -93,10 +109,12 @@ def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
     }
     tables = rows(_TABLES.format(**known))
     columns, keys = _by_id(rows(_COLUMNS.format(**known))), dict[int, list[dict[str, Any]]]()
-    reads, samples = dict[int, list[dict[str, Any]]](), dict[tuple[str, str, str], tuple[str, ...]]()
+    reads, parts = dict[int, list[dict[str, Any]]](), dict[int, list[dict[str, Any]]]()
+    samples = dict[tuple[str, str, str], tuple[str, ...]]()
     if partitions:
         keys = _by_id(rows(_KEYS.format(partitions=partitions)))
         reads = _by_id(rows(_READS))
+        parts = _by_id(rows(_PARTS.format(partitions=partitions)))
     default = rows("SELECT coalesce(current_schema()::text, '') AS it")[0]["it"]
     if partitions:
         # Last: a statement that fails takes its transaction with it.
@@ -112,6 +130,7 @@ def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
             rows=int(table["rows"]) if table["rows"] >= 0 and not table["is_view"] else None,
             comment=table["comment"] or "",
             reads=tuple(_qualified(row) for row in reads.get(table["id"], [])),
+            part_of=tuple(_qualified(row) for row in parts.get(table["id"], [])),
         )
         for table in tables
     )

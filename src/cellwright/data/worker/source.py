@@ -73,7 +73,7 @@ class Source(Protocol):
         """Everything it shows, by a few statements in all, however many tables there are."""
         ...
 
-    def estimate(self, statement: str) -> CostEstimate:
+    def estimate(self, statement: str, parameters: Sequence[Any] = ()) -> CostEstimate:
         """What a query would take, without running it."""
         ...
 

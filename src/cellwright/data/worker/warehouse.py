@@ -128,7 +128,7 @@ class Warehouse:
         default = self._dialect.default_schema
         return Catalogue(tables=kept, default_schema=default, server=self.server, is_cut=is_cut, read_at=now)
 
-    def estimate(self, statement: str) -> CostEstimate:
+    def estimate(self, statement: str, parameters: Sequence[Any] = ()) -> CostEstimate:
         """See `Source`."""
         if not self._dialect.plan:
             return CostEstimate()

@@ -115,13 +115,14 @@ class Analyst:
         return plan_for(goal.words, known, data.notes)
 
     async def _look(self, goal: Goal) -> DataOverview:
-        editor, profiler = self._workspace.editor, self._workspace.profiler
+        editor, workspace = self._workspace.editor, self._workspace
 
         async def work() -> DataOverview:
             await editor.sync()
-            if missing := await editor.notebook.provisioner.lacking(PACKAGES):
+            needed = (*PACKAGES, *(("pyarrow",) if goal.connections else ()))
+            if missing := await editor.notebook.provisioner.lacking(needed):
                 return DataOverview(problem=_without(missing, goal))
-            return await read_data_overview(goal, profiler, editor.notebook.document)
+            return await read_data_overview(goal, workspace.profiler, workspace.tables, editor.notebook.document)
 
         return await self._flow.step("look at the data", work, returns=DataOverview)
 

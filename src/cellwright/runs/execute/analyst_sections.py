@@ -33,8 +33,18 @@ from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile, place_data
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.source_text import literal
+from cellwright.runs.execute.analyst_tables import (
+    CONNECTIONS_CELL,
+    MOST_FETCHED_ROWS,
+    choose_goal_tables,
+    connection_variables,
+    connections_code,
+    too_large,
+    without_large,
+)
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, AnalysisDepth, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, data_variables, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
@@ -66,6 +76,10 @@ class DataOverview:
     """Of the cell that knows where the files lie; empty: the notebook has it already."""
     taken: tuple[str, ...] = ()
     """Variables and cell names of the notebook before the analyst came."""
+    connections_code: str = ""
+    """Of the cell through which databases are asked; empty: there are none, or the notebook has it already."""
+    most_rows: int = MOST_FETCHED_ROWS
+    """Larger tables of databases cannot be fetched."""
     needs_marimo: bool = False
     """No cell imports marimo yet."""
     notes: tuple[str, ...] = ()
@@ -84,43 +98,61 @@ class DataOverview:
     def first_cells(self) -> tuple[CellDraft, ...]:
         """What every other cell needs, where the notebook does not have it."""
         marimo = (CellDraft(name="imports", code="import marimo as mo"),) if self.needs_marimo else ()
-        return (*marimo, CellDraft(name=DATA_CELL, code=self.code)) if self.code else marimo
+        files = (CellDraft(name=DATA_CELL, code=self.code),) if self.code else ()
+        asked = (CellDraft(name=CONNECTIONS_CELL, code=self.connections_code),) if self.connections_code else ()
+        return (*marimo, *files, *asked)
 
 
-async def read_data_overview(goal: Goal, profiler: Profiler | None, document: Document) -> DataOverview:
+async def read_data_overview(
+    goal: Goal, profiler: Profiler | None, tables: TableProfiler | None, document: Document
+) -> DataOverview:
     """The data of the goal, or of its project; expected failures are said in `problem`."""
-    if profiler is None:
+    if profiler is None or (goal.connections and tables is None):
         return DataOverview(problem="Data cannot be looked at here. Work with a model.")
     try:
         files, notes = await anyio.to_thread.run_sync(_files, goal)
-        if not files:
+        if not files and not goal.connections:
             return DataOverview(problem=f"{NO_DATA} {NAME_DATA.sentence}")
         # It is stored: no path in it may lead out of a folder, as one that code writes may.
-        profile = await profiler.profile([replace(file, place=file.target) for file in files])
+        placed, most_rows = [replace(file, place=file.target) for file in files], MOST_FETCHED_ROWS
+        if goal.connections and tables is not None:
+            chosen = await choose_goal_tables(goal.words, goal.connections, tables.source)
+            profile = await tables.profile_tables(chosen.tables, files=placed, is_counted=True)
+            notes, most_rows = (*notes, *chosen.notes), chosen.most_rows
+        else:
+            profile = await profiler.profile(placed)
     except (UserError, RefusedByPolicy, Unavailable) as problem:
         return DataOverview(problem=f"{problem.message} {problem.hint}".rstrip())
     if not any(table.columns and table.looked_at for table in profile.tables):
         return DataOverview(problem=_unreadable(profile))
+    return replace(_overview(goal, files, profile, document), notes=notes, most_rows=most_rows)
+
+
+def _overview(goal: Goal, files: Sequence[DataFile], profile: Profile, document: Document) -> DataOverview:
     is_known = any(cell.code.strip() == data_code(files).strip() for cell in document.cells)
     # An earlier run of its own is taken up: the names it gave are not somebody else's.
     defined = defined_in(document.cells) if not goal.continues else frozenset[str]()
     cells = document.cells if not goal.continues else ()
     variables = data_variables(files, () if is_known else defined)
+    places = dict(zip((file.target for file in files), variables, strict=True))
+    plain = connections_code({name: name for name in goal.connections}, has_import=False)
+    is_asked = any(cell.code.strip() == plain for cell in document.cells)
+    asked = connection_variables(goal.connections, () if is_asked else {*defined, *variables})
     return DataOverview(
         profile=profile_json(profile).decode(),
-        sources=tuple(
-            AnalystSource(shown=file.target, variable=variable) for file, variable in zip(files, variables, strict=True)
-        ),
-        code="" if is_known else _code(files, variables),
+        sources=tuple(AnalystSource(shown=shown, variable=name) for shown, name in (places | asked).items()),
+        code="" if is_known or not files else _code(files, variables),
+        connections_code=""
+        if is_asked or not asked
+        else connections_code(asked, has_import="cellwright" in defined_in(document.cells)),
         taken=tuple(sorted(defined | {cell.name for cell in cells})),
         needs_marimo="mo" not in defined_in(document.cells),
-        notes=notes,
     )
 
 
 def _files(goal: Goal) -> tuple[tuple[DataFile, ...], tuple[str, ...]]:
     """Those the goal names, or those of the project that it speaks of first; and what to say of that. Blocking."""
-    if goal.data:
+    if goal.data or goal.connections:
         return goal_data(goal), ()
     notebook, project, said = Path(goal.notebook), Path(goal.project).resolve(), goal.words.casefold().replace("_", " ")
     found = [project / path for path in project_files(project)[0]]
@@ -194,6 +226,9 @@ def understand(words: str, data: DataOverview, depth: AnalysisDepth) -> Understa
     profile = data.read()
     if depth == "answer":
         return _understand_question(words, data, profile)
+    profile, large = without_large(profile, data.most_rows)
+    if large is not None:
+        return large
     wanted = read_goal_words(words, profile)
     if isinstance(wanted, UnsupportedGoal):
         return wanted
@@ -210,6 +245,8 @@ def _understand_question(words: str, data: DataOverview, profile: Profile) -> Un
     answer = answer_of(question, profile, names)
     if isinstance(answer, DeclinedQuestion):
         return _unsupported(answer)
+    if (large := too_large(answer.frame.tables, data.most_rows)) is not None:
+        return large
     return Understanding(profile=profile, names=names, wanted=asked, question=question)
 
 

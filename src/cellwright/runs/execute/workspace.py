@@ -16,6 +16,7 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
 from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.masking.masker import Masker
 from cellwright.policy.rules import Rules
@@ -58,6 +59,8 @@ class Workspace:
     rules: Rules
     profiler: Profiler | None = None
     """None: data cannot be looked at."""
+    tables: TableProfiler | None = None
+    """Looks at tables of connections; None: they cannot be looked at."""
     has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
     """Whether a model would answer whoever works on this goal."""
     draw: DrawCharts = _nobody_draws

@@ -164,7 +164,11 @@ def _cells(table: TableProfile, names: NotebookNames) -> list[str]:
     used = [column.name for column in table.columns]
     libraries = ["import numpy as np", "import pandas as pd", *imports_of(table).values()]
     functions = [cell.code for cell in conversion_functions(frame, used)]
-    return ["\n".join(libraries), *functions, *(cell.code for cell in frame_cells(frame, names, used, "repairs"))]
+    return [
+        "\n".join(libraries),
+        *functions,
+        *(cell.code for cell in frame_cells(frame, names, used, "repairs", reads_all=True)),
+    ]
 
 
 def _wanted(words: str, goal: str, trap: FigureTrap, *, is_wide: bool) -> dict[str, Any]:

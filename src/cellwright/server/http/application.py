@@ -34,6 +34,7 @@ from cellwright.server.http.routes import (
     runs,
     session,
     settings,
+    table_profiles,
     usage,
 )
 from cellwright.server.http.routes.page import page_routes
@@ -56,6 +57,7 @@ _ROUTERS: Final = (
     files.router,
     settings.router,
     connections.router,
+    table_profiles.router,
     health.doctor_router,
     onboarding.router,
     session.router,

@@ -11,7 +11,9 @@ from typing import Final
 from cellwright.errors import CellwrightError
 from cellwright.remedies import Hint, Remedy, RemedyKind, Wording
 
-IN_A_TERMINAL: Final = frozenset({"serve", "gateway stop", "journal verify", "models set-key", "notebook run"})
+IN_A_TERMINAL: Final = frozenset(
+    {"serve", "gateway stop", "data stop", "journal verify", "models set-key", "notebook run"}
+)
 """Commands for which the page has no place."""
 
 
@@ -62,7 +64,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "set_connection_secret": "Give the secret of {name} again, under Connections.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
     "ask_for_write": "Ask an agent for it: you see what it would do, and decide.",
-    "stop_broker": "`cellwright data stop` in a terminal ends it.",
+    "stop_broker": "Stop it in a terminal; the next query starts it anew.",
     "stop_gateway": "`cellwright gateway stop` in a terminal ends it.",
     "open_web": "`cellwright serve` opens it.",
     "serve_with_tls": "Serve it with a certificate and its key, or behind a proxy that speaks TLS.",

@@ -3,12 +3,11 @@ import { Link } from "wouter";
 
 import { put } from "../../api/client";
 import type { Connections, DataConnection, TriedConnection } from "../../api/types";
-import { Banner, Button, ButtonLink, Card } from "../../parts";
+import { Button, ButtonLink } from "../../parts";
 import { usePageTitle } from "../runs/page-title";
 import { NeedsScope, useMay } from "../settings/section";
-import { Lines, OptionField, SecretField } from "./form-fields";
+import { UseCard, WhereCard } from "./form-cards";
 import { type FormValues, bodyOf, mistakeIn, valuesOf } from "./form-values";
-import { keptWords, kindWord, secretWord } from "./kind-words";
 import { connectionPlace } from "./places";
 import { type Tried, TriedNote } from "./tried-note";
 import css from "./connections.module.css";
@@ -33,13 +32,13 @@ export function ConnectionForm({ connections, before, onSaved }: ConnectionFormP
   const known = connections.connections.find((each) => each.name === saved) ?? before;
   const kind = connections.kinds.find((each) => each.kind === values.kind);
   const change = (to: Partial<FormValues>) => setValues((all) => ({ ...all, ...to }));
-  const option = (name: string) => (value: string) =>
-    setValues((all) => ({ ...all, options: { ...all.options, [name]: value } }));
+  const cards = { kind, known, values, onChange: change };
   const test = async (event: FormEvent) => {
     event.preventDefault();
     if (kind === undefined) return;
     const name = saved || values.name.trim();
-    const wrong = saved === "" ? mistakeIn({ ...values, name }, connections.connections.map((each) => each.name)) : "";
+    const taken = connections.connections.map((each) => each.name);
+    const wrong = saved === "" ? mistakeIn({ ...values, name }, taken) : "";
     setMistake(wrong);
     if (wrong !== "") return;
     setBusy(true);
@@ -65,97 +64,8 @@ export function ConnectionForm({ connections, before, onSaved }: ConnectionFormP
       <h1>{title}</h1>
       {!mayChange && <NeedsScope scope="admin" />}
       <form className={css.form} onSubmit={(event) => void test(event)} autoComplete="off">
-        <Card title="Where it leads">
-          <div className={css.fields}>
-            <label className={css.field}>
-              <span>Name in notebooks</span>
-              <input
-                value={values.name}
-                placeholder="shop"
-                required
-                readOnly={saved !== ""}
-                autoFocus={saved === ""}
-                spellCheck={false}
-                autoCapitalize="none"
-                aria-invalid={mistake !== ""}
-                aria-describedby="name-mistake"
-                onChange={({ target }) => change({ name: target.value })}
-              />
-            </label>
-            <label className={css.field}>
-              <span>Kind</span>
-              <select value={values.kind} onChange={({ target }) => change({ kind: connections.kinds.find((each) => each.kind === target.value)?.kind ?? values.kind })}>
-                {connections.kinds.map((each) => (
-                  <option key={each.kind} value={each.kind}>
-                    {kindWord(each.kind)}
-                  </option>
-                ))}
-              </select>
-            </label>
-            {kind?.needed.map((name) => (
-              <OptionField key={name} kind={kind} option={name} isNeeded value={values.options[name] ?? ""} onType={option(name)} />
-            ))}
-            {kind !== undefined && !kind.is_file && known?.secret_in !== "command" && (
-              <SecretField
-                title={secretWord(kind.kind)}
-                kept={keptWords(known?.secret_in ?? "")}
-                value={values.secret}
-                onType={(secret) => change({ secret })}
-              />
-            )}
-            {kind?.known.map((name) => (
-              <OptionField key={name} kind={kind} option={name} value={values.options[name] ?? ""} onType={option(name)} />
-            ))}
-          </div>
-          <p id="name-mistake" className={css.mistake} role="alert">
-            {mistake}
-          </p>
-          {known?.secret_in === "command" && <p className={css.faint}>Its secret is told by a command, which stands in connections.toml.</p>}
-          {kind?.is_file === true && <p className={css.faint}>It is opened in a cage, and only read. It needs no secret.</p>}
-          {kind?.is_untried === true && (
-            <Banner tone="warn">
-              <strong>Never tried against the service.</strong> It is written by {kindWord(kind.kind)}’s documentation alone; what does not work, please report.
-            </Banner>
-          )}
-        </Card>
-        <Card title="What it may be used for">
-          <div className={css.fields}>
-            <Lines
-              title="Masked columns"
-              means="Values of these nobody sees, not even in a sum or a filter. One a line."
-              example={"customers.email\npublic.staff.*"}
-              value={values.masked}
-              onType={(masked) => change({ masked })}
-            />
-            <Lines
-              title="Folders whose notebooks may use it"
-              means="Whole paths, one a line. None: all."
-              example="/home/ada/shop"
-              value={values.projects}
-              onType={(projects) => change({ projects })}
-            />
-          </div>
-          {kind?.is_file === false && (
-            <details className={css.writer} open={values.writer !== "" || undefined}>
-              <summary>Let agents ask to change data</summary>
-              <p className={css.faint}>
-                Changes are made as another user, and each only after you saw its text, how many rows it changes, and said yes. Without one, nothing is ever written.
-              </p>
-              <div className={css.fields}>
-                <label className={css.field}>
-                  <span>User for changes</span>
-                  <input value={values.writer} placeholder="none" spellCheck={false} autoCapitalize="none" autoComplete="off" onChange={({ target }) => change({ writer: target.value })} />
-                </label>
-                <SecretField
-                  title="Secret of that user"
-                  kept={keptWords(known?.writer_secret_in ?? "")}
-                  value={values.writerSecret}
-                  onType={(writerSecret) => change({ writerSecret })}
-                />
-              </div>
-            </details>
-          )}
-        </Card>
+        <WhereCard {...cards} connections={connections} isSaved={saved !== ""} mistake={mistake} />
+        <UseCard {...cards} />
         <div className={css.tried} aria-live="polite">
           {tried !== null && <TriedNote tried={tried} isSaved />}
         </div>
@@ -163,7 +73,9 @@ export function ConnectionForm({ connections, before, onSaved }: ConnectionFormP
           <Button type="submit" look="primary" isBusy={isBusy} disabled={!mayChange}>
             {isBusy ? "Testing…" : "Save and test"}
           </Button>
-          {tried !== null && "says" in tried && tried.says.is_open && <ButtonLink href={connectionPlace(saved)}>Done</ButtonLink>}
+          {tried !== null && "says" in tried && tried.says.is_open && (
+            <ButtonLink href={connectionPlace(saved)}>Done</ButtonLink>
+          )}
         </div>
       </form>
     </>

@@ -82,6 +82,7 @@ interface HeadProps {
 function Head({ connection, isTrying, onTest, onForgotten }: HeadProps) {
   const [, go] = useLocation();
   const [isAsked, setAsked] = useState(false);
+  const mayTest = useMay("steer");
   const mayChange = useMay("admin");
   const forget = async () => {
     try {
@@ -107,9 +108,11 @@ function Head({ connection, isTrying, onTest, onForgotten }: HeadProps) {
         </p>
       </div>
       <div className={css.actions}>
-        <Button isBusy={isTrying} onClick={onTest}>
-          Test
-        </Button>
+        {mayTest && (
+          <Button isBusy={isTrying} onClick={onTest}>
+            Test
+          </Button>
+        )}
         {mayChange && (
           <>
             <Button onClick={() => go(connectionPlace(connection.name, "change"))}>Change</Button>

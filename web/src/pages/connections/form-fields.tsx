@@ -51,8 +51,16 @@ export function OptionField({ kind, option, isNeeded = false, value, onType }: O
   );
 }
 
+export interface SecretFieldProps {
+  title: string;
+  /** Where one is; "": nowhere. */
+  kept: string;
+  value: string;
+  onType: (value: string) => void;
+}
+
 /** Takes a secret; what is kept is never filled in. */
-export function SecretField({ title, kept, value, onType }: { title: string; kept: string; value: string; onType: (value: string) => void }) {
+export function SecretField({ title, kept, value, onType }: SecretFieldProps) {
   return (
     <label className={css.field}>
       <span>{title}</span>
@@ -61,7 +69,8 @@ export function SecretField({ title, kept, value, onType }: { title: string; kep
         value={value}
         autoComplete="new-password"
         spellCheck={false}
-        placeholder={kept === "" ? "never shown again" : `${kept}; type to replace it`}
+        placeholder={kept === "" ? "never shown again" : "kept; type to replace it"}
+        title={kept}
         onChange={({ target }) => onType(target.value)}
       />
     </label>

@@ -33,7 +33,7 @@ from cellwright.data.table_choice import choose_tables
 from cellwright.errors import CellwrightError, UserError
 from cellwright.policy.money import Money, parse_money
 from cellwright.secrets import forget_secret, keep_secret, kept_secrets
-from cellwright.server.http.auth.dependencies import Admin, Reader
+from cellwright.server.http.auth.dependencies import Admin, Reader, Steerer
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.page_remedies import page_hint, page_problem
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources
@@ -116,7 +116,7 @@ async def put_connection(_: Admin, resources: Resources, name: ConnectionName, b
 
 
 @router.post("/connections/{name}/try")
-async def try_connection(_: Reader, resources: Resources, name: ConnectionName) -> TriedShape:
+async def try_connection(_: Steerer, resources: Resources, name: ConnectionName) -> TriedShape:
     """Open a connection anew, and say what is wrong if it cannot be."""
     await _find(resources, name)
     return await _tried(resources, name)
