@@ -6,6 +6,7 @@ Prints as JSON what the cells of each were told. Where `shop` leads stands in HO
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from cellwright.notebook.edits import CreateCell
 from cellwright.policy.actions import QueryConnection
 from cellwright.sandbox.spec import Tier
 from cellwright.settings import Settings
-from tests.conftest import notebook_source
 
 SHOP = 'import cellwright\n\nshop = cellwright.connection("shop")'
 COUNT = 'shop.sql("select count(*) n from public.orders")["n"][0].as_py()'
@@ -41,6 +41,19 @@ ATTEMPTS: list[dict[str, Any]] = [
     {"kind": "try"},
     {"kind": "statements"},
 ]
+_NOTEBOOK = """import marimo
+
+app = marimo.App()
+
+
+@app.cell
+def _():
+    pass
+
+
+if __name__ == "__main__":
+    app.run()
+"""
 _FORGED = """
 import json
 from cellwright_guest import host_calls
@@ -81,7 +94,7 @@ async def use_leave(tier: Tier, client: BrokerClient, pool: KernelPool, folder: 
     """Neither has any network: what they ask goes by their host alone."""
     paths = [folder / name for name in ("granted.py", "other.py")]
     for path in paths:
-        path.write_text(notebook_source("pass"))
+        path.write_text(_NOTEBOOK)
     connecting = [
         open_notebook_connections(client, notebook=path, project=folder, may_query=lambda _: False) for path in paths
     ]
@@ -106,7 +119,9 @@ async def use_leave(tier: Tier, client: BrokerClient, pool: KernelPool, folder: 
 async def _main() -> None:
     tier: Any = sys.argv[1]
     home, folder = map(Path, sys.argv[2:])
-    client = BrokerClient(launch=BrokerLaunch(home=home))
+    # Whoever is started as another user has no environment.
+    os.environ["HOME"] = str(folder.parent)
+    client = BrokerClient(launch=BrokerLaunch(home=home, environment=dict(os.environ)))
     try:
         async with KernelPool.open() as pool:
             sys.stdout.write(json.dumps(await use_leave(tier, client, pool, folder)) + "\n")

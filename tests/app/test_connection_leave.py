@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from marimo._messaging import notification
@@ -17,8 +18,10 @@ from marimo._runtime import commands
 from cellwright.app.notebook_connections import open_notebook_connections
 from cellwright.app.notebooks import open_notebook
 from cellwright.data.messages import ListStatements
+from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.kernel.pool import KernelPool
 from cellwright.sandbox.host.tiers import probe
+from cellwright.tools.sql_tools import sql_tools
 from tests.app.leave_program import ATTEMPTS, SHOP, shown, use_leave
 from tests.conftest import notebook_source
 from tests.data.broker.owned_servers import CANARY, HIDDEN, OwnedServer, owned_postgres
@@ -56,18 +59,20 @@ async def test_a_notebook_cannot_use_the_leave_of_another(shop: Shop, pool: Kern
 
 
 @pytest.mark.parametrize(("user", "tier"), [("plain", "B"), ("plain without namespaces", "C")])
-def test_nor_where_a_cage_has_less_of_the_kernel_behind_it(user: User, tier: str, shop: Shop, tmp_path: Path) -> None:
+def test_nor_where_a_cage_has_less_of_the_kernel_behind_it(user: User, tier: str, shop: Shop) -> None:
     with tempfile.TemporaryDirectory() as place:
         home, folder = Path(place, "home"), Path(place, "project")
         folder.mkdir()
         name_connection(home, shop.connection(writer="writer"))
+        # The server's socket lies in its own folder, which is closed to others.
+        Path(shop.host).chmod(0o711)
         for path in (Path(place), *Path(place).rglob("*")):
             os.chown(path, *(2 * [plain_uid() if os.geteuid() == 0 else -1]))
-        program = [sys.executable, "-m", "tests.app.leave_program", tier, str(home), str(folder)]
+        program = [sys.executable, str(REPOSITORY / "tests/app/leave_program.py"), tier, str(home), str(folder)]
         environment = {"PATH": "/usr/bin:/bin", "HOME": place, "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}"}
         command = command_as(user, program)
         ran = subprocess.run(
-            command, env=environment, cwd=REPOSITORY, text=True, capture_output=True, timeout=240, check=False
+            command, env=environment, cwd="/", text=True, capture_output=True, timeout=240, check=False
         )
         assert ran.returncode == 0, ran.stderr[-3000:]
         expect_own_leave_only(json.loads(ran.stdout))
@@ -116,6 +121,7 @@ def owned() -> Generator[OwnedServer]:
 async def test_as_owner_no_way_of_a_cell_or_the_editor_gets_a_hostile_statement_through(
     owned: OwnedServer, pool: KernelPool, tmp_path: Path
 ) -> None:
+    unused: Any = None
     statements = [text.format(canary=owned.canary, new=owned.folder / "new.file") for text in SENT]
     notebook = tmp_path / "notebook.py"
     notebook.write_text(notebook_source("pass"))
@@ -123,7 +129,7 @@ async def test_as_owner_no_way_of_a_cell_or_the_editor_gets_a_hostile_statement_
         name_connection(client.launch.home, owned.connection)
         before = owned.digest()
         async with (
-            open_notebook_connections(client, notebook=notebook, project=tmp_path) as connections,
+            open_notebook_connections(client, notebook=notebook, project=tmp_path, named=("shop",)) as connections,
             open_notebook(notebook, pool=pool, connections=connections) as opened,
             opened.attach_editor() as editor,
         ):
@@ -142,6 +148,12 @@ async def test_as_owner_no_way_of_a_cell_or_the_editor_gets_a_hostile_statement_
                 assert result.validate_result is not None
                 assert not result.validate_result.success, statement
                 assert CANARY not in json.dumps(str(result))
+            tool = next(each for each in sql_tools(connections) if each.name == "query")
+            for statement in statements:
+                arguments = tool.validate({"connection": "shop", "sql": statement})
+                with pytest.raises((UserError, RefusedByPolicy)) as raised:
+                    await tool.run(arguments, unused)
+                assert CANARY not in raised.value.message
         assert owned.digest() == before
         lines = await client.statements(ListStatements(most=1000))
         assert [line.statement for line in lines if line.outcome != "refused"] == ["select 41 + 1 as n"]

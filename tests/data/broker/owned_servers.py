@@ -16,6 +16,7 @@ from typing import Any
 
 import psycopg
 import pymysql
+from pymysql.constants import CLIENT
 
 from cellwright.data.connections import DataConnection
 from cellwright.data.dialects import Dialect
@@ -185,10 +186,9 @@ def owned_mariadb() -> Generator[OwnedServer]:
 
 
 def _bare_mysql(options: dict[str, str], statement: str) -> str:
-    several = pymysql.constants.CLIENT.MULTI_STATEMENTS
     session: Any = pymysql.connect(
         host=options["host"], port=int(options["port"]), user=OWNER, password=SECRET.encode(), database="shop",
-        client_flag=several, autocommit=True,
+        client_flag=CLIENT.MULTI_STATEMENTS, autocommit=True,
     )  # fmt: skip
     try:
         with session.cursor() as cursor:

@@ -54,6 +54,7 @@ async def test_a_statement_that_is_much_too_long_is_refused_and_the_broker_goes_
     assert all(len(line.statement) <= 100_000 for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [f"select {','.join(['1'] * 49_000)}", f"select {'(' * 20_000}1{')' * 20_000}", f"select {'1+' * 40_000}1"],
@@ -81,6 +82,7 @@ async def test_what_takes_long_to_read_keeps_nobody_else_waiting(client: BrokerC
     assert outcomes[0] == "" or "1664" in outcomes[0] or "nested too deeply" in outcomes[0] or "stack" in outcomes[0]
 
 
+@pytest.mark.slow
 async def test_endless_names_of_columns_and_too_many_of_them_hurt_nobody(client: BrokerClient, tmp_path: Path) -> None:
     name = "n" * 65_536
     assert (await rows_of(client, f'select 7 as "{name}"')) == [[7]]
@@ -111,6 +113,10 @@ async def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(cli
     assert "cellwright[trino]" in told(raised.value)
 
 
+def _is_counting(running: list[str]) -> bool:
+    return any("seq_1_to" in statement for statement in running)
+
+
 @pytest.mark.slow
 async def test_a_server_without_tls_is_refused_by_whoever_wants_it(client: BrokerClient) -> None:
     with mariadb_server() as server:
@@ -139,7 +145,7 @@ async def test_a_server_without_tls_is_refused_by_whoever_wants_it(client: Broke
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask)
-                await anyio.to_thread.run_sync(server.wait_until, lambda running: "seq_1_to" in str(running))
+                await anyio.to_thread.run_sync(server.wait_until, _is_counting)
                 server.kill()
         assert isinstance(failed[0], Unavailable)
         told(failed[0])

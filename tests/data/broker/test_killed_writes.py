@@ -112,6 +112,7 @@ async def test_a_change_that_calls_what_nothing_may_undo_is_not_tried_before_som
     assert own_shop.owned("select is_called from calls") == [(False,)]
 
 
+@pytest.mark.slow
 async def test_what_a_server_said_of_a_function_does_not_outlast_a_change(
     own_client: BrokerClient, own_shop: Shop
 ) -> None:

@@ -27,7 +27,7 @@ _OPENING: Final[tuple[tuple[str, FailureKind, str], ...]] = (
     (r"too many (?:clients|connections)|starting up|shutting down", "gone", "Try again in a moment."),
     (
         r"translate host name|Connection refused|timeout|No route|unreachable|No such file|could not connect"
-        r"|Name or service",
+        r"|Name or service|Permission denied",
         "host",
         "Look at its host and port.",
     ),
