@@ -10,8 +10,8 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cellwright.data.dialects import Dialect
-from cellwright.data.statements import MAX_CHARACTERS, RefusedSql, SqlStatement, read_statement
+from cellwright.data.dialects import MAX_CHARACTERS, Dialect
+from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from tests.data.hostile_statements import EVERYWHERE, HARMLESS, HOSTILE, WRITES
 
 ENGINES: tuple[Dialect, ...] = ("postgres", "mysql", "duckdb", "sqlite", "clickhouse")

@@ -19,7 +19,7 @@ async def seen(pool: KernelPool, project: Path, **files: str) -> DataOverview:
         (project / f"{name}.csv").write_text(text)
     data = tuple(str(project / f"{name}.csv") for name in files)
     goal = Goal(words="Tell me.", notebook=str(project / "first.py"), project=str(project), data=data, person="ada")
-    return await read_data_overview(goal, Profiler(pool=pool, tier=probe().tier), Document())
+    return await read_data_overview(goal, Profiler(pool=pool, tier=probe().tier), None, Document())
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ async def test_the_projects_own_data_is_found_and_stored_with_no_path_that_leads
     (project / "raw/hens.csv").write_text("day,eggs\n2024-01-01,4\n2024-01-02,5\n")
     (project / "settings.json").write_text("{}")
     goal = Goal(words="Hens?", notebook=str(project / "work/n.py"), project=str(project), person="ada")
-    data = await read_data_overview(goal, Profiler(pool=pool, tier=probe().tier), Document())
+    data = await read_data_overview(goal, Profiler(pool=pool, tier=probe().tier), None, Document())
     assert [source.shown for source in data.sources] == ["raw/hens.csv"]
     assert [table.reading.path for table in data.read().tables] == ["raw/hens.csv"]
     assert 'hens_csv = mo.notebook_dir() / "../raw/hens.csv"' in data.code
