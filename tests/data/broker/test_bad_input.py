@@ -174,8 +174,3 @@ async def test_a_session_that_the_server_ends_in_the_middle_of_a_result_is_told_
     assert isinstance(failed[0], Unavailable)
     assert "terminating connection" in told(failed[0])
     assert await rows_of(client, "select count(*) from orders") == [[3000]]
-
-
-def is_running(statements: object) -> bool:
-    """Whether the server is at the endless one."""
-    return "seq_1_to" in str(statements)
