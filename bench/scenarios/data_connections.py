@@ -37,7 +37,7 @@ from cellwright.ids import CellId
 from cellwright.kernel.session.open_notebook import OpenNotebook
 
 _ALL: Final = "select * from public.orders"
-_TEN_TIMES: Final = f"{_ALL} cross join generate_series(1, 10) as copies(copy)"
+_TEN_TIMES: Final = "select o.* from public.orders o cross join generate_series(1, 10)"
 _FEW: Final = f"{_ALL} where id <= 100"
 _BURST: Final = 20
 _CELLS: Final = (
