@@ -91,6 +91,8 @@ class DataTestbed:
         before, host = [cpu_ms(pids) for pids in others], time.process_time()
         await work()
         host = (time.process_time() - host) * 1e3
+        if self.broker != [broker, *workers] or kernel_processes(notebook) != kernel:
+            raise BenchFailed("a worker or kernel began or ended while it was measured")
         kernel_ms, broker_ms, worker_ms = (cpu_ms(pids) - ms for pids, ms in zip(others, before, strict=True))
         return CpuUse(kernel=kernel_ms, host=host, broker=broker_ms, worker=worker_ms)
 
