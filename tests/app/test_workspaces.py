@@ -367,7 +367,7 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     accept_all(testbed.home, path.parent)
     await anyio.run_process(["git", "init", "-q"], cwd=path.parent)
     settings = Settings(home=testbed.home, cache=testbed.home / "cache")
-    options = WorkspaceOptions(settings=settings, pool=pool, launch=testbed.launch())
+    options = WorkspaceOptions(settings=settings, pool=pool, launch=testbed.launch(), connections=("shop",))
     async with (
         Records.open(where, chain_key=CHAIN_KEY, types=EVENT_TYPES) as records,
         open_agent_context(path, workflow="r", records=records, person="ada", options=options) as studio,
