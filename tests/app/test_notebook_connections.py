@@ -107,6 +107,7 @@ async def test_a_connection_nobody_named_is_refused_in_words_until_it_is_granted
     assert await read(None) == "3000"
 
 
+@pytest.mark.slow
 async def test_a_proof_asks_the_database_anew_and_names_what_it_rests_on(
     client: BrokerClient, notebook: Path, pool: KernelPool, tmp_path: Path
 ) -> None:

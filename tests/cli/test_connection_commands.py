@@ -83,6 +83,7 @@ def test_a_file_is_named_tried_shown_and_asked(birds: Path) -> None:
     assert "2" in shown.stdout
 
 
+@pytest.mark.slow
 def test_rows_go_to_a_file_that_is_not_there_yet(birds: Path, tmp_path: Path) -> None:
     for name in ("birds.csv", "birds.jsonl", "birds.arrow"):
         run_here(birds, "data", "query", "birds", "select * from birds", "--out", str(tmp_path / name))

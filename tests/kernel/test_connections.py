@@ -125,6 +125,7 @@ def shown_by(observation: Observation) -> dict[str, str]:
 # ── queries ──
 
 
+@pytest.mark.slow
 async def test_every_way_to_query_gives_the_same_rows_and_frames_come_by_arrow(
     open_in: Opener, asked: list[str], sent: Callable[[], Any]
 ) -> None:

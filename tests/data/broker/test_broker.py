@@ -137,6 +137,7 @@ async def test_a_deadline_ends_a_statement_with_one_sentence(client: BrokerClien
         await rows_of(client, ENDLESS, seconds=0.5, agreed_rows=10**12)
 
 
+@pytest.mark.slow
 async def test_several_ask_at_once(client: BrokerClient) -> None:
     found: list[int] = []
 
@@ -226,6 +227,7 @@ async def test_a_write_that_fails_is_not_made_later(own_client: BrokerClient) ->
             await own_client.write(asked)
 
 
+@pytest.mark.slow
 async def test_a_write_under_which_the_broker_was_killed_is_unknown_and_never_sent_again(
     own_client: BrokerClient, own_shop: Shop
 ) -> None:

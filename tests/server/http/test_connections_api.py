@@ -123,6 +123,7 @@ async def test_first_rows_are_shown_masked_and_recorded_as_whose_they_are(shop: 
     assert gone["error"]["message"] == "'shop' has no table 'nothing'."
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_not_there_is_said_to_be_and_what_was_typed_stays(served: Served) -> None:
     body = server_at_nowhere(secret=SECRET, writer="writer", writer_secret=SECRET[::-1])
     tried = await served.ask("PUT", "/connections/nowhere", json=body)
