@@ -172,5 +172,6 @@ async def test_a_session_that_the_server_ends_in_the_middle_of_a_result_is_told_
             await anyio.to_thread.run_sync(shop.wait_until, f"select count(*) {session} and state = 'active'", 1)
             shop.owned(f"select pg_terminate_backend(pid) {session}")
     assert isinstance(failed[0], Unavailable)
-    assert "terminating connection" in told(failed[0])
+    # Which of the two it hears first is the network's to say.
+    assert re.search("terminating connection|closed the connection", told(failed[0]))
     assert await rows_of(client, "select count(*) from orders") == [[3000]]
