@@ -23,6 +23,7 @@ from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.money import Money, parse_money
 from cellwright.policy.toml_text import StrictTable, TomlText, read_toml
 from cellwright.remedies import remedy
+from cellwright.secrets import forget_secret
 
 SourceKind = Literal[
     "postgres", "redshift", "mysql", "clickhouse", "snowflake", "bigquery", "databricks", "trino", "sqlite", "duckdb"
@@ -190,15 +191,22 @@ def connections_at(home: Path) -> dict[str, DataConnection]:
 
 
 def store_connection(home: Path, connection: DataConnection) -> None:
-    """Write it into `connections.toml`, in place of one of its name; the person's own text stays as it is. Blocking."""
+    """Write it into `connections.toml`, in place of one of its name; the person's own text stays as it is. Blocking.
+
+    Secrets that were kept for one of another kind go: the next server must not be sent them.
+    """
     check_connection(connection)
     file = home / _FILE
+    before = connections_at(home).get(connection.name)
     document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
     tables = document.setdefault("connections", tomlkit.table(is_super_table=True))
     tables[connection.name] = _table_of(connection)
     text = tomlkit.dumps(document)
     read_connections(text, str(file))
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if before is not None and before.kind != connection.kind:
+        for name in (connection.secret_name, connection.writer_secret_name):
+            forget_secret(home, name)
     write_atomically(file, text.encode())
 
 
