@@ -71,7 +71,7 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
 	@$(call SIDE_BY_SIDE,$(filter-out web,$(ROOMS)),-m "not slow")
 
-test-all: $(READY) $(PAGE) browser emulator containers mariadb ## every test, with more examples, in a browser, containers and an emulator too
+test-all: containers $(READY) $(PAGE) browser emulator mariadb ## every test, with more examples, in a browser, containers and an emulator too
 	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough $(if $(filter every,$(CASES)),,-m "not rare"))
 
 # For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
@@ -126,8 +126,9 @@ browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 		|| { echo "The browser's tests need Chromium: apt-get install chromium" >&2; exit 1; }
 
-# runc, and the seccomp profile that Podman ships.
+# runc, and the seccomp profile that Podman ships. Who has no root can neither start most of these places nor see them.
 containers:
+	@test "$$(id -u)" = 0 || { echo "The containers' tests need root: sudo make test-all. \`make test\` needs none." >&2; exit 1; }
 	@command -v runc >/dev/null && test -f /usr/share/containers/seccomp.json \
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
 		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
