@@ -16,6 +16,7 @@ from cellwright.data.api_operations import (
     request_of,
 )
 
+ORDERS = "get_v1_customers_customer_id_orders"
 CRM = """
 openapi: 3.1.0
 info: {title: "A CRM"}
@@ -63,7 +64,7 @@ def test_every_operation_that_can_be_asked_has_a_name_and_typed_arguments() -> N
     assert [(each.name, each.method, each.path) for each in document.operations] == [
         ("list_customers", "GET", "/v1/customers"),
         ("create_customer", "POST", "/v1/customers"),
-        ("get_v1_customers_customer_id_orders", "GET", "/v1/customers/{customer-id}/orders"),
+        (ORDERS, "GET", "/v1/customers/{customer-id}/orders"),
     ]
     assert [each.method for each in document.reading] == ["GET", "GET"]
     assert document.left_out == ("GET /v1/reports: it needs 'X-Tenant' in its header",)
@@ -77,7 +78,7 @@ def test_every_operation_that_can_be_asked_has_a_name_and_typed_arguments() -> N
         "required": [],
         "additionalProperties": False,
     }
-    orders = operation("get_v1_customers_customer_id_orders").arguments
+    orders = operation(ORDERS).arguments
     assert (orders["required"], orders["properties"]["class_"]) == (["customer_id"], {"type": "string"})
 
 
@@ -87,8 +88,8 @@ def test_every_operation_that_can_be_asked_has_a_name_and_typed_arguments() -> N
         ("list_customers", {}, "/v1/customers"),
         ("list_customers", {"state": "open", "page": 2}, "/v1/customers?state=open&page=2"),
         ("list_customers", {"ids": [1, 2]}, "/v1/customers?ids=1%2C2"),
-        ("get_v1_customers_customer_id_orders", {"customer_id": 7, "class_": "a&c"}, "/v1/customers/7/orders?class=a%26c"),
-        ("get_v1_customers_customer_id_orders", {"customer_id": "../../admin"}, "/v1/customers/..%2F..%2Fadmin/orders"),
+        (ORDERS, {"customer_id": 7, "class_": "a&c"}, "/v1/customers/7/orders?class=a%26c"),
+        (ORDERS, {"customer_id": "../../admin"}, "/v1/customers/..%2F..%2Fadmin/orders"),
     ],
 )  # fmt: skip
 def test_arguments_become_path_and_query_and_never_another_path(
@@ -99,7 +100,7 @@ def test_arguments_become_path_and_query_and_never_another_path(
 
 @pytest.mark.parametrize("value", ["", ".", ".."])
 def test_a_value_that_a_server_would_take_for_another_folder_is_refused(value: str) -> None:
-    given = request_of(operation("get_v1_customers_customer_id_orders"), {"customer_id": value})
+    given = request_of(operation(ORDERS), {"customer_id": value})
     assert isinstance(given, BadArguments)
 
 
