@@ -203,7 +203,10 @@ class ControlRoom:
     ) -> AsyncGenerator[Page]:
         """Somebody with a browser nobody else uses, let in, at this place of the page."""
         scheme = "dark" if theme == "dark" else "light"
-        context = await browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        # What moves all the time is drawn by the processor here, and takes it from what the test is about.
+        context = await browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+        )
         page = await context.new_page()
         page.set_default_timeout(MILLISECONDS)
         try:
