@@ -25,7 +25,6 @@ from cellwright.kernel.process.zygote_process import beginning_zygote
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
 from tests.cgroups import groups
-from tests.sampling import some
 
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
@@ -111,7 +110,7 @@ async def test_twenty_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", some([100, 40], 1))
+@pytest.mark.parametrize("step", [100, pytest.param(40, marks=pytest.mark.rare)])
 async def test_a_kernel_whose_closing_is_cancelled_natively_still_gives_everything_back(
     opened: Opener, step: int
 ) -> None:
@@ -148,6 +147,7 @@ async def _is_cancelled_after(turns: int, opened: Opener) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 async def test_two_hundred_kernels_in_a_row_leave_nothing_behind(opened: Opener) -> None:
     await _open_use_close(opened, 2)
     before = _footprint()

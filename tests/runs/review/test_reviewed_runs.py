@@ -189,7 +189,7 @@ def killed(forker: Forker) -> Forker:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3, often=3)
+@pytest.mark.sampled(7, often=7)
 @pytest.mark.parametrize(("point", "visit"), POINTS)
 async def test_a_reviewed_run_killed_at_any_point_delivers_the_same_and_pays_once(
     testbed: ModelTestbed, project: Path, cache: Path, killed: Forker, gateway: Models, point: CrashPoint, visit: int

@@ -274,6 +274,7 @@ def killed(forker: Forker) -> Forker:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(4, often=4)
 @pytest.mark.parametrize(("answer", "point", "visit"), POINTS)
 async def test_a_run_killed_around_a_dispute_asks_once_and_delivers_the_same(
     testbed: ModelTestbed,

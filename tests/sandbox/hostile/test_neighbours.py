@@ -128,7 +128,7 @@ def attack_named(name: str) -> Attack:
     return next(attack for attack in ATTACKS if attack.name == name)
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(25, often=3)
 @pytest.mark.parametrize("name", every([*BY_FILES, *BY_PROCESS, *BY_SOCKET], 3))
 def test_another_notebooks_kernel_is_out_of_reach(name: str, neighbour: Neighbour) -> None:
     attack, runner = attack_named(name), neighbour.runner

@@ -59,7 +59,7 @@ def case(attack: Attack, setting: Setting, *, is_slow: bool) -> Any:
     return pytest.param(attack, setting, id=f"{setting}-{attack.name}", marks=[pytest.mark.slow] if is_slow else [])
 
 
-@pytest.mark.sampled(18, often=3)
+@pytest.mark.sampled(18, often=6)
 @pytest.mark.parametrize(("attack", "setting"), cases())
 def test_the_attack_is_held(attack: Attack, setting: Setting, runner_for: AttackRunnerFor) -> None:
     runner = runner_for(setting)

@@ -129,6 +129,7 @@ def test_what_is_no_plain_file_is_left_out_and_what_changed_its_kind_is_taken_as
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3, often=3)
 @pytest.mark.parametrize("setting", main_settings(), ids=str)
 def test_a_hundred_thousand_files_do_not_bring_the_host_down(setting: Setting, runner_for: AttackRunnerFor) -> None:
     runner = runner_for(setting)
