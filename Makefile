@@ -35,8 +35,11 @@ PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
 # One more than there are processors: tests wait for processes, deadlines and locks.
 AT_ONCE ?= $(shell expr $$(nproc) + 1)
+# What earlier runs left, hundreds of thousands of files, goes beside the tests and not at their end, where somebody waits.
+SWEEP = (cd "$${TMPDIR:-/tmp}/pytest-of-$$(id -un)" && for left in pytest-[0-9]* garbage-*; do \
+	test -e "$$left/.lock" || nice -n 19 rm -rf -- "$$left"; done) >/dev/null 2>&1 &
 # All are tried, whatever one finds; each is told whole when it ends, and the failed ones once more at the end.
-SIDE_BY_SIDE = $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(1:%=room-%) WHICH='$(2)'
+SIDE_BY_SIDE = $(SWEEP) $(MAKE) --jobs=$(AT_ONCE) --keep-going --output-sync=target checks $(1:%=room-%) WHICH='$(2)'
 # A company's own certificate authority is in the machine's store, not in uv's.
 CERTIFICATES := $(if $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),--system-certs)
 # Index, proxy and certificates as Cellwright itself has them: uv by itself would not know what is set for pip.
@@ -80,7 +83,7 @@ checks:
 	@$(BIN)/python -m tests.checks
 
 room-house $(ROOMS:%=room-%): room-%:
-	@echo "$(subst +, ,$*)"; code=0; $(BIN)/pytest --quiet --no-header $(addprefix tests/,$(subst +, ,$*)) \
+	@echo "$(subst +, ,$*)"; code=0; $(BIN)/pytest --quiet --no-header -o tmp_path_retention_count=50 $(addprefix tests/,$(subst +, ,$*)) \
 		$(addprefix --ignore=tests/,$(filter $(addsuffix /%,$(subst +, ,$*)),$(PARTS))) $(WHICH) || code=$$?; \
 		test $$code = 0 -o $$code = 5
 

@@ -106,6 +106,34 @@ async def test_the_real_editor_shows_runs_and_follows_our_notebook(
     assert complaints == []
 
 
+async def test_a_text_that_arrives_after_an_agents_edit_was_shown_is_shown_again_where_it_was_typed(
+    opened: Opener, editor: Editor, chromium: Browser
+) -> None:
+    async with (
+        opened("x = 1") as notebook,
+        a_person(chromium, await editor.address(notebook, person="ana")) as page,
+    ):
+        go_on, is_under_way = anyio.Event(), anyio.Event()
+
+        async def hold(route: Route) -> None:
+            is_under_way.set()
+            await go_on.wait()
+            await route.continue_()
+
+        await page.route("**/api/document/transaction", hold)
+        await page.route("**/api/kernel/save", hold)
+        cell = notebook.document.cells[0]
+        await type_into(page, 0, "0  # by hand")
+        with anyio.fail_after(120):
+            await is_under_way.wait()
+        await notebook.apply([EditCell(cell=cell.id, base_version=cell.version, code="x = 5  # agent")])
+        # Nothing is held back for longer than typing takes.
+        await expect(page.locator(".cm-content").first).to_have_text("x = 5  # agent")
+        go_on.set()
+        await until(lambda: notebook.document.cells[0].code == "x = 10  # by hand")
+        await expect(page.locator(".cm-content").first).to_have_text("x = 10  # by hand")
+
+
 async def test_an_agents_edit_is_not_put_over_what_a_person_is_typing(
     opened: Opener, editor: Editor, chromium: Browser
 ) -> None:

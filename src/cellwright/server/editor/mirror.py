@@ -329,8 +329,11 @@ class NotebookMirror(ABC):
             self.document_changed()
 
     def _typed(self, page: str, cell: CellId, code: str) -> None:
+        was_told = self._pages.was_told_lately(page, cell)
         if not self._pages.typed(page, cell, code):
             return
+        if was_told:
+            self._tasks.start_soon(self._tell_again, page, cell)
         self._typing.pop(cell, None)
         shown: DocumentChange = SetCode(cell_id=CellId_t(cell), code=code)
         if not self.shows(cell):
@@ -341,6 +344,24 @@ class NotebookMirror(ABC):
             self._edit_with([creation(cell, code, self.notebook.document, place=self._position_of(cell))])
         else:
             self._edit(SetCode(cell_id=CellId_t(cell), code=code))
+
+    async def _tell_again(self, page: str, cell: CellId) -> None:
+        """Say a cell's text to the page it came from: told of another's on the way, it may show that one instead."""
+        await anyio.sleep(_TYPING_SECONDS)
+        if self._typing.get(cell, 0.0) > time.monotonic():
+            self._tasks.start_soon(self._tell_again, page, cell)
+            return
+        shown = self.session.document.get(CellId_t(cell))
+        state = self.session.room.consumers.get(ConsumerId(page))
+        if shown is None or state is None or self._closed.is_set():
+            return
+        said = Transaction(
+            changes=(SetCode(cell_id=shown.id, code=shown.code),), source="host", version=self.session.document.version
+        )
+        self._pages.were_sent([page], said.changes)
+        state.consumer.notify(
+            serialize_kernel_message(marimo.NotebookDocumentTransactionNotification(transaction=said))
+        )
 
     def _edit_with(self, edits: Sequence[Edit]) -> None:
         refused = self.notebook.edit(edits)

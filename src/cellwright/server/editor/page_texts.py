@@ -55,12 +55,20 @@ class PageTexts:
     def typed(self, page: str, cell: CellId, code: str) -> bool:
         """Whether this text is news from the page, rather than what it was sent."""
         texts = self._texts.setdefault(page, {})
-        while self._sent and self._sent[0][0] < self._clock() - _ECHO_SECONDS:
-            self._sent.popleft()
+        self._forget_what_is_old()
         if texts.get(cell) == code or any(sent[1:] == (page, cell, code) for sent in self._sent):
             return False
         texts[cell] = code
         return True
+
+    def was_told_lately(self, page: str, cell: CellId) -> bool:
+        """Whether the page may have put another's text over what was being typed there."""
+        self._forget_what_is_old()
+        return any(sent[1:3] == (page, cell) for sent in self._sent)
+
+    def _forget_what_is_old(self) -> None:
+        while self._sent and self._sent[0][0] < self._clock() - _ECHO_SECONDS:
+            self._sent.popleft()
 
     def missed(self, page: str, cells: Sequence[NotebookCell]) -> list[DocumentChange]:
         """What this page has not been told, which from now on it has."""
