@@ -33,7 +33,7 @@ from cellwright.policy.judgement import Allow, judge
 from cellwright.policy.rules import Rules
 from cellwright.runs.events import HostVisited
 from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, EgressRecord, Verdict
-from cellwright.sandbox.egress.proxy import Resolve, resolve_here
+from cellwright.sandbox.egress.server_connector import Resolve, resolve_here
 from cellwright.settings import Settings
 from cellwright.tools.web_tools import EgressFetch
 

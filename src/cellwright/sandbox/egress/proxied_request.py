@@ -63,6 +63,8 @@ class ProxiedRequest:
     bytes_in: int = 0
     has_answered: bool = False
     """The client was sent something: it cannot be told of a refusal any more."""
+    is_recorded: bool = True
+    """False: what was said inside of it has records of its own."""
     began: float = field(default_factory=time.monotonic)
     _scope: anyio.CancelScope | None = None
 
