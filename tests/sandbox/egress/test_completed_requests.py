@@ -16,7 +16,7 @@ from anyio.streams.tls import TLSStream
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
-from cellwright.sandbox.egress import AllowedHost, CageAuthority, Completed, CompletedAnswer, Denied, EgressCaps
+from cellwright.sandbox.egress import CageAuthority, Completed, CompletedAnswer, Denied, EgressCaps
 from cellwright.sandbox.egress.destinations import Target
 from tests.sandbox.egress.completer import API, Completer, completer
 from tests.sandbox.egress.test_proxy import CLOSE, ProxyClient, read_all, serving
@@ -180,12 +180,16 @@ async def test_other_hosts_are_passed_through_unopened(internet: World, other: C
         assert answer.startswith(b"HTTP/1.1 403 ")
 
 
-async def test_an_approval_of_the_host_is_no_way_around_its_connection(internet: World, other: Completer) -> None:
-    async def denied(target: Target) -> Completed | Denied | None:
-        return Denied(why="the connection 'crm' is not approved for this notebook") if target.host == API else None
+async def test_a_host_whose_connection_may_not_be_used_is_like_any_other(internet: World) -> None:
+    """Approved, it is passed through unopened, without any secret; else the refusal names the connection."""
 
-    allowed = [AllowedHost(name=API)]
-    async with serving(internet, completed=denied, allowed=allowed) as client:
+    async def denied(target: Target) -> Completed | Denied | None:
+        return Denied(why="the connection 'crm' is not approved for this notebook")
+
+    async with serving(internet, completed=denied, certificates=internet.authority) as client:
+        async with await inside(client, name=HOST, host=HOST, port=internet.https_port) as stream:
+            await stream.send(b"GET /birds.csv HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert CSV.encode() in await read_all(stream)
         answer = await client.ask(f"CONNECT {API}:443 HTTP/1.1\r\nHost: {API}:443\r\n\r\n".encode())
         assert answer.startswith(b"HTTP/1.1 403 the connection 'crm' is not approved for this notebook")
 

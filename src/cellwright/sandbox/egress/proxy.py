@@ -185,7 +185,8 @@ class Egress:
                 rejection = RequestRejected(502, f"host {proxied.host!r}: {error.strerror or error}")
             proxied.reject(rejection)
         if not proxied.has_answered:
-            await _refuse(client, rejection)
+            is_for_object = isinstance(request, RequestHead) and bool(request.key_id)
+            await _refuse(client, refusal(rejection.status, rejection.why, is_for_object=is_for_object))
         return False
 
     async def _read_head(self, client: HttpSide, inside: Target | None) -> ConnectHead | RequestHead | BadInput | None:
@@ -244,16 +245,21 @@ class Egress:
         return False
 
     async def _judge(self, request: ConnectHead | RequestHead) -> Verdict | Completed:
-        """Whoever completes requests first: what goes to such a host goes by its rules, whoever approved the host."""
+        """Whoever completes requests is asked first: what goes to such a host goes by its rules.
+
+        Where they do not, the host is like any other, and a refusal says why they did not.
+        """
         target = request.target
         if isinstance(request, RequestHead) and request.key_id and self._objects is not None:
             return Completed(open=self._objects)
         found = await self._completed(target)
-        if found is not None:
+        if isinstance(found, Completed):
             return found
         if isinstance(request, RequestHead) and request.scheme == "https":
-            return Denied(why=f"host {target.host!r} is not approved for this notebook any more")
-        return judge(target, self._hosts.get(target.host), self._decide)
+            # What is said inside of an opened connection is for whoever completes it, and for nobody else.
+            return found or Denied(why=f"host {target.host!r} is not approved for this notebook any more")
+        verdict = judge(target, self._hosts.get(target.host), self._decide)
+        return found if found is not None and isinstance(verdict, Denied) else verdict
 
     async def _open(self, proxied: ProxiedRequest) -> bool:
         """Attend to what a client says inside its TLS connection, request by request."""
@@ -306,10 +312,10 @@ def _accept(listener: socket.socket) -> socket.socket | None:
         return None
 
 
-async def _refuse(client: BufferedSocket, rejection: RequestRejected) -> None:
+async def _refuse(client: BufferedSocket, said: bytes) -> None:
     """Say why, and read on for a moment: a client that still sends would lose the answer otherwise."""
     with anyio.move_on_after(_LINGER_TIMEOUT_SECONDS):
-        await client.send(refusal(rejection.status, rejection.why))
+        await client.send(said)
         client.end_sending()
         while await client.receive():
             pass
