@@ -294,6 +294,15 @@ async def test_a_long_answer_and_a_long_upload_pass_whole(internet: World, other
     assert other.bodies == [body]
 
 
+async def test_connections_that_are_only_kept_make_room_for_those_that_ask(internet: World, other: Completer) -> None:
+    async with completing(internet, other, caps=EgressCaps(connections=2)) as client:
+        kept = [await inside(client) for _ in range(2)]
+        for _ in range(3):
+            assert (await ask_inside(client, f"{GET}{CLOSE}\r\n\r\n".encode())).endswith(BIRDS)
+        for stream in kept:
+            await stream.aclose()
+
+
 # ── the authority ──
 
 

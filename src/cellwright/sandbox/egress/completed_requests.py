@@ -21,6 +21,7 @@ from cellwright.sandbox.spec import PROXY_PORT
 
 OWN_PORT: Final = Target(host=proxy_listener.ADDRESS, port=PROXY_PORT)
 """Where the proxy itself is, seen from the cage."""
+_MOST_FIELDS: Final = 100
 _SIGNED: Final = re.compile(rb"AWS4-HMAC-SHA256\s.*?Credential=([^/,\s]{1,80})/", re.DOTALL)
 
 
@@ -84,5 +85,7 @@ def key_id_of(request: h11.Request) -> str:
     found = [_SIGNED.match(value) for name, value in request.headers if name == b"authorization"]
     if found and found[0] is not None:
         return found[0][1].decode("latin-1")
-    given = parse_qs(request.target.partition(b"?")[2].decode("latin-1"), max_num_fields=100)
-    return given.get("X-Amz-Credential", [""])[0].partition("/")[0][:80]
+    query = request.target.partition(b"?")[2].decode("latin-1")
+    given = parse_qs(query, max_num_fields=_MOST_FIELDS) if query.count("&") < _MOST_FIELDS else {}
+    credential = given.get("X-Amz-Credential") or given.get("AWSAccessKeyId") or [""]
+    return credential[0].partition("/")[0][:80]

@@ -98,6 +98,8 @@ class Egress:
         self._requests = 0
         self._visits: deque[EgressRecord] = deque(maxlen=_VISITS_REMEMBERED)
         self._under_way: dict[str, set[anyio.CancelScope]] = {}
+        self._idle: dict[anyio.CancelScope, None] = {}
+        """Connections on which nothing is said, the one that has waited longest first."""
         self._slots = anyio.Semaphore(self._caps.connections)
         self._completed = completed
         self._objects = objects
@@ -141,6 +143,9 @@ class Egress:
             async with anyio.create_task_group() as tasks:
                 while True:
                     await anyio.wait_readable(listener)
+                    if self._slots.value == 0 and self._idle:
+                        # Libraries keep connections that they may never use again; whoever waits needs one now.
+                        next(iter(self._idle)).cancel()
                     await self._slots.acquire()
                     client = _accept(listener)
                     if client is not None:
@@ -193,8 +198,12 @@ class Egress:
         """The next request; None when there is none any more."""
         try:
             first = b""
-            with anyio.move_on_after(self._caps.idle_seconds):
-                first = await client.line.receive(1)
+            with anyio.move_on_after(self._caps.idle_seconds) as scope:
+                self._idle[scope] = None
+                try:
+                    first = await client.line.receive(1)
+                finally:
+                    self._idle.pop(scope, None)
             if not first:
                 return None
             client.line.give_back(first)
