@@ -280,7 +280,7 @@ async def test_an_api_is_asked_by_a_notebooks_own_leave_and_changed_only_by_leav
 ) -> None:
     name_api(client.launch.home, api.connection(methods="GET,POST"))
     code = asking(api.url("/v1/birds"), CLIENTS["requests"])
-    write = asking(
+    post = asking(
         api.url("/v1/notes"), "import requests\nr = requests.post(URL, headers=HEADERS)\nprint(r.status_code, r.reason)"
     )
 
@@ -297,7 +297,7 @@ async def test_an_api_is_asked_by_a_notebooks_own_leave_and_changed_only_by_leav
         refused = await told(other, code)
         assert "the connection 'crm' is not approved for this notebook" in refused
         assert "may only read the connection 'crm': 'POST /v1/notes' would change something" in await told(
-            granted, write
+            granted, post
         )
         assert await told(writer, post) == "200 OK"
     assert api.heard[before:] == ["GET /v1/birds", "POST /v1/notes"]
