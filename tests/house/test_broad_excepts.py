@@ -13,6 +13,7 @@ ALLOWED: Final = {
     # `failure_of` raises again what is no failure of a provider.
     "interface": (
         "cellwright/app/live_notebooks.py",
+        "cellwright/data/web_worker/conversation.py",
         "cellwright/data/worker/conversation.py",
         "cellwright/kernel/process/host_calls.py",
         "cellwright/kernel/session/call_runner.py",
@@ -25,6 +26,7 @@ ALLOWED: Final = {
         "cellwright/models/providers/providers.py",
         "cellwright/models/routing/fallback.py",
         "cellwright/sandbox/egress/proxy.py",
+        "cellwright/sandbox/egress/server_connector.py",
         "cellwright/server/daemon/daemon.py",
         "cellwright/server/editor/gateway.py",
         "cellwright/server/editor/mirror.py",

@@ -24,6 +24,7 @@ from cellwright.data.messages import (
     GiveSecrets,
     ListStatements,
     MakeWrite,
+    OpenExchange,
     QueryResult,
     ReadSchema,
     RehearsedWrite,
@@ -83,6 +84,16 @@ class BrokerClient:
     async def write(self, asked: MakeWrite) -> WriteOutcome:
         """Make a change that a person agreed to; asked again under the same id, what came of it."""
         return _WRITTEN.validate_python(_fields((await self._ask(asked))[0]))
+
+    async def exchange(self, asked: OpenExchange) -> socket.socket:
+        """A line on which one HTTP/1.1 exchange is spoken; closing it cancels that. The caller closes it.
+
+        The request has an origin-form target and says `Connection: close`. What is refused is answered with 403.
+        """
+        _, descriptor = await self._ask(asked)
+        if descriptor < 0:
+            raise Unavailable("The data broker answered what makes no sense.", hint="Stop it, and ask again.")
+        return socket.socket(fileno=descriptor)
 
     async def statements(self, asked: ListStatements) -> Sequence[SentStatement]:
         """What was sent, the latest first."""

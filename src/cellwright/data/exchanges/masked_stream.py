@@ -1,7 +1,7 @@
 """A secret that comes back is replaced by stars of the same length, wherever it stands in a stream of bytes.
 
 Also found are letters in the other case, percent-encoded, escaped as in JSON, HTML or Python, broken into lines, the
-secret inside of base64 of any alignment, and in hexadecimal. What a server does on purpose, as to turn it round, is not.
+secret inside of base64 of any alignment, and in hexadecimal. What a server does on purpose is not.
 """
 
 from __future__ import annotations
