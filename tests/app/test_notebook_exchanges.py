@@ -45,6 +45,10 @@ def client(tmp_path: Path) -> Generator[BrokerClient]:
         yield client
 
 
+def nothing(wanted: QueryConnection) -> bool:
+    return False
+
+
 def write(notebook: Path, *cells: str) -> Path:
     notebook.parent.mkdir(exist_ok=True)
     notebook.write_text(notebook_source(*cells))
@@ -120,19 +124,21 @@ async def test_five_clients_ask_an_api_without_its_secret(
 
 LOOK = """
 import os, re, requests
-CANARY = ("canary-token-" + "of-the-api-77213").encode()
+def count(piece):
+    # Never put together here, or it would be found for that.
+    ends = [found.end() for found in re.finditer(b"canary-token-", piece)]
+    return sum(piece[end : end + 16][::-1] == b"31277-ipa-eht-fo" for end in ends)
 echo = requests.get(URL, headers=HEADERS).text
-found = ["echo"] if CANARY.decode() in echo else []
+found = ["echo"] if count(echo.encode()) else []
 places = ["/proc/self/environ", "/proc/1/environ"]
 for top in ("/etc", "/home", "/tmp", "/project", "/run"):
     places += [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
 for place in places:
     try:
         with open(place, "rb") as file:
-            found += [place] if CANARY in file.read(1 << 22) else []
+            found += [place] if count(file.read(1 << 22)) else []
     except OSError:
         pass
-KEY = b"BEGIN " + b"PRIVATE KEY"
 counts = [0, 0]
 with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
     for line in maps:
@@ -143,11 +149,10 @@ with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
                 piece = memory.read(end - start)
             except (OSError, ValueError, OverflowError):
                 continue
-            # The pieces that are compared are there themselves, once or more: only whole headers count.
-            counts[0] += len(re.findall(b"Bearer " + CANARY, piece))
-            counts[1] += len(re.findall(KEY + b"-----\\n[A-Za-z0-9+/]{40}", piece))
+            counts[0] += count(piece)
+            counts[1] += len(re.findall(b"PRIVATE KEY-----\\n[A-Za-z0-9+/]{40}", piece))
             del piece
-print(found, counts, "cellwright-secret" in echo or "***" in echo or "masked" in echo)
+print(found, counts, len(places) > 10, "Authorization" in echo)
 """
 
 
@@ -159,7 +164,7 @@ async def test_an_echoed_secret_is_masked_and_in_no_place_of_the_cage(
     async with opening(client, pool, tmp_path / "project") as notebook:
         said = await told(notebook, asking(api.url("/v1/echo"), LOOK))
     assert api.heard[before:] == ["GET /v1/echo"]
-    assert said.startswith("[] [0, 0]"), said
+    assert said == "[] [0, 0] True True"
 
 
 ATTEMPTS = """
@@ -289,8 +294,8 @@ async def test_an_api_is_asked_by_a_notebooks_own_leave_and_changed_only_by_leav
 
     folder, before = tmp_path / "project", len(api.heard)
     async with (
-        opening(client, pool, folder, "granted.py", named=("crm",), may_query=lambda _: False) as granted,
-        opening(client, pool, folder, "other.py", may_query=lambda _: False) as other,
+        opening(client, pool, folder, "granted.py", named=("crm",), may_query=nothing) as granted,
+        opening(client, pool, folder, "other.py", may_query=nothing) as other,
         opening(client, pool, folder, "writer.py", named=("crm",), may_query=may_write) as writer,
     ):
         assert await told(granted, code) == "wren"
@@ -374,7 +379,7 @@ async def test_of_several_object_stores_the_bucket_or_the_key_says_which(
     store.name(client.launch.home, store.connection("vault", buckets="vault"))
     store.name(client.launch.home, store.connection("both", buckets="vault,lake/t"))
     read = 'import boto3\nprint(boto3.client("s3"{more}).get_object(Bucket="{bucket}", Key="t/a.csv")["Body"].read())'
-    async with opening(client, pool, tmp_path / "a", named=("lake", "vault"), may_query=lambda _: False) as notebook:
+    async with opening(client, pool, tmp_path / "a", named=("lake", "vault"), may_query=nothing) as notebook:
         for bucket in ("lake", "vault"):
             assert await told(notebook, read.format(more="", bucket=bucket)) == "b'n\\n1\\n2\\n'"
         explicit = read.format(more=', aws_access_key_id="both"', bucket="lake")

@@ -26,7 +26,6 @@ ALLOWED: Final = {
         "cellwright/models/providers/providers.py",
         "cellwright/models/routing/fallback.py",
         "cellwright/sandbox/egress/proxy.py",
-        "cellwright/sandbox/egress/server_connector.py",
         "cellwright/server/daemon/daemon.py",
         "cellwright/server/editor/gateway.py",
         "cellwright/server/editor/mirror.py",

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from anyio.streams.tls import TLSStream
+from anyio.streams.tls import TLSAttribute, TLSStream
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
@@ -67,6 +67,10 @@ async def inside(client: ProxyClient, *, name: str | None = API, host: str = API
     except BaseException:
         await stream.aclose()
         raise
+
+
+def shown_by(stream: TLSStream) -> x509.Certificate:
+    return x509.load_der_x509_certificate(stream.extra(TLSAttribute.peer_certificate_binary) or b"")
 
 
 async def ask_inside(client: ProxyClient, *parts: bytes, **options: Any) -> bytes:
@@ -171,7 +175,7 @@ async def test_other_hosts_are_passed_through_unopened(internet: World, other: C
     """The authority that the cage trusts has signed nothing for them."""
     async with completing(internet, other, certificates=internet.authority) as client:
         async with await inside(client, name=HOST, host=HOST, port=internet.https_port) as stream:
-            seen = x509.load_der_x509_certificate(stream.extra(anyio.streams.tls.TLSAttribute.peer_certificate_binary))
+            seen = shown_by(stream)
             assert "Test Authority" in seen.issuer.rfc4514_string()
             await stream.send(b"GET /birds.csv HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert CSV.encode() in await read_all(stream)
@@ -314,8 +318,8 @@ async def test_the_authority_signs_for_one_host_at_a_time_and_cannot_sign_author
     constraint = own.extensions.get_extension_for_oid(ExtensionOID.BASIC_CONSTRAINTS)
     assert (constraint.critical, constraint.value) == (True, x509.BasicConstraints(ca=True, path_length=0))
     async with completing(internet, other, authority=authority) as client, await inside(client) as stream:
-        leaf = x509.load_der_x509_certificate(stream.extra(anyio.streams.tls.TLSAttribute.peer_certificate_binary))
-        assert stream.extra(anyio.streams.tls.TLSAttribute.alpn_protocol) == "http/1.1"
+        leaf = shown_by(stream)
+        assert stream.extra(TLSAttribute.alpn_protocol) == "http/1.1"
     assert not leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == [API]

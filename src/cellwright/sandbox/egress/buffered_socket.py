@@ -51,6 +51,10 @@ class BufferedSocket:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is said or heard."""
         self._socket.close()
 
     @property

@@ -84,8 +84,8 @@ class ServerConnector:
             if isinstance(request, ConnectHead):
                 await open_tunnel(proxy, target, line, most=self.caps.header_bytes)
         except BaseException:
-            with line:
-                raise
+            line.close()
+            raise
         proxied.address = f"the proxy {proxy.host}:{proxy.port}"
         return line
 
