@@ -18,7 +18,8 @@ CANARY = "canary-of-the-asker-" + "55012"
 async def main(home: str) -> None:
     client = BrokerClient(launch=BrokerLaunch(home=Path(home), environment=dict(os.environ)))
     heard = [await ask(client, "GET", f"/echo?{CANARY}"), await ask(client, "GET", "/people")]
-    print(*(each.status for each in heard), flush=True)
+    sys.stdout.write(f"{heard[0].status} {heard[1].status}\n")
+    sys.stdout.flush()
     sys.stdin.read()
     del heard
 

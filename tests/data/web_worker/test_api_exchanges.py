@@ -22,13 +22,13 @@ from cellwright.data.connections import DataConnection, QueryLimits, store_conne
 from cellwright.data.messages import Asker, ListFiles, ListStatements, OpenExchange, ReadSchema, RunQuery, SentStatement
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.secrets import keep_secret
+from tests.data.process_memory import memory_with
 from tests.data.shop import broker_client
 from tests.data.web_worker.api_server import API_SECRET, ApiServer, api_server
 from tests.data.web_worker.conftest import name_api
 from tests.data.web_worker.speaking import ask, exchange, read_answer, request_bytes
 from tests.data.worker.tls import tls_files
 from tests.house.places import ROOT
-from tests.runs.test_database_leaks import memory_with
 
 
 async def last(client: BrokerClient, outcome: str = "") -> SentStatement:
