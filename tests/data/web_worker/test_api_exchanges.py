@@ -102,6 +102,8 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(
     heard = await exchange(client, "crm", raw)
     assert heard.status == 400
     assert api.seen == []
+    line = await last(client)
+    assert (line.statement, line.outcome) == ("a request that cannot be read", "failed")
 
 
 async def test_only_the_first_request_on_a_line_is_heard(client: BrokerClient, api: ApiServer) -> None:
@@ -206,6 +208,28 @@ async def test_a_client_that_leaves_cancels_the_exchange(client: BrokerClient, a
     assert (await last(client)).outcome == "cancelled"
 
 
+async def test_of_a_change_whose_answer_nobody_heard_it_is_unknown_whether_it_was_made(
+    client: BrokerClient, api: ApiServer
+) -> None:
+    name_api(client.launch.home, api.url, methods="POST")
+    line = await client.exchange(OpenExchange(connection="crm", asker=Asker()))
+    line.sendall(request_bytes("POST", "/hold", body=b"change"))
+    assert await anyio.to_thread.run_sync(api.held.acquire, True, 10)
+    line.close()
+    assert await anyio.to_thread.run_sync(api.left.acquire, True, 10)
+    assert (await last(client)).outcome == "unknown"
+    line = await client.exchange(OpenExchange(connection="crm", asker=Asker()))
+    line.sendall(request_bytes("POST", "/people", {"Content-Length": "100"}, b"half"))
+    line.close()
+    told = await last(client)
+    assert (told.outcome, told.sent_bytes, told.statement) == ("unknown", 4, "POST /people")
+
+
+async def test_a_client_that_says_nothing_does_not_keep_the_line_open(client: BrokerClient, api: ApiServer) -> None:
+    name_api(client.launch.home, api.url, limits=QueryLimits(seconds=0.5))
+    assert (await exchange(client, "crm", b"GET /peo")).status == 504
+
+
 async def test_a_client_that_says_no_more_still_hears_the_answer(client: BrokerClient) -> None:
     line = await client.exchange(OpenExchange(connection="crm", asker=Asker()))
     line.sendall(request_bytes("GET", "/open"))
@@ -269,6 +293,17 @@ async def test_a_broker_that_is_killed_takes_its_worker_along(tmp_path: Path, ap
         await anyio.to_thread.run_sync(worker.wait, 10)
         assert await anyio.to_thread.run_sync(api.left.acquire, True, 10)
         assert (await last(client)).outcome == "unknown"
+
+
+async def test_requests_take_the_persons_proxy_but_not_to_this_machine(tmp_path: Path, api: ApiServer) -> None:
+    proxy = f"http://ada:word@127.0.0.1:{api.port}"
+    with broker_client(tmp_path / "home", HTTP_PROXY=proxy, http_proxy=proxy, NO_PROXY="", no_proxy="") as client:
+        name_api(client.launch.home, "http://crm.invalid", tls="off")
+        assert (await ask(client, "GET", "/people")).status == 200
+        name_api(client.launch.home, api.url)
+        assert (await ask(client, "GET", "/people")).status == 200
+    assert api.paths == ["http://crm.invalid/people", "/people"]
+    assert api.seen[0][2]["proxy-authorization"].startswith("Basic ")
 
 
 async def test_connections_are_asked_in_their_own_way_only(client: BrokerClient) -> None:

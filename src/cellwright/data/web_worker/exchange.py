@@ -26,7 +26,10 @@ _MAX_SHOWN: Final = 2_000
 _NOT_PASSED: Final = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"content-length"})
 """A session's cookie is a credential, too; another way to the server would be one around us."""
 _STATUS: Final = {"host": 502, "tls": 502, "other": 502, "time": 504}
-ExchangeOutcome = Literal["done", "refused", "failed", "cancelled"]
+_UNSURE: Final = frozenset({"other", "time"})
+"""Failures after which a request may have come to the server."""
+ExchangeOutcome = Literal["done", "refused", "failed", "cancelled", "unknown"]
+"""unknown: a change was on its way, and no answer came."""
 
 
 class ExchangeRules(Protocol):
@@ -92,6 +95,8 @@ class Exchange:
     begin: Begin
     masks_answers: bool
     """Whether the secret itself was sent, and may be in any answer."""
+    _access: Literal["", "read", "write"] = ""
+    """Empty: nothing was recorded yet."""
 
     async def run(self) -> ExchangeRecord:
         """From the client's first byte to the last of the answer; what came of it."""
@@ -100,22 +105,32 @@ class Exchange:
             with anyio.fail_after(self.limits.seconds):
                 await self._run(record)
         except TimeoutError:
-            await self._fail(record, 504, f"It took longer than {self.limits.seconds:g} s.")
+            await self._fail(record, 504, f"It took longer than {self.limits.seconds:g} s.", is_unsure=True)
         except UpstreamFailed as failed:
-            await self._fail(record, _STATUS[failed.kind], failed.why)
+            await self._fail(record, _STATUS[failed.kind], failed.why, is_unsure=failed.kind in _UNSURE)
         except TooMuch as problem:
-            await self._fail(record, 502, str(problem))
+            await self._fail(record, 502, str(problem), is_unsure=True)
         except (BadRequest, BadChunk) as problem:
-            await self._fail(record, 400, f"The request cannot be understood: {problem}.")
+            if not self._access:
+                await self._record("a request that cannot be read", "read")
+            await self._fail(record, 400, f"The request cannot be understood: {problem}.", is_unsure=True)
         except ClientLeft:
             record.outcome = "cancelled"
+        if record.outcome == "cancelled" and self._access == "write":
+            record.outcome, record.why = "unknown", "whoever asked left before the answer"
         record.sent_bytes = self.line.received
         await self.line.settle()
         return record
 
-    async def _fail(self, record: ExchangeRecord, status: int, why: str) -> None:
+    async def _record(self, shown: str, access: Literal["read", "write"]) -> None:
+        masked = MaskedStream(self.rules.hidden).whole(shown.encode()).decode("utf-8", "replace")
+        await self.begin(masked[:_MAX_SHOWN], access)
+        self._access = access
+
+    async def _fail(self, record: ExchangeRecord, status: int, why: str, *, is_unsure: bool) -> None:
         """Tell it, if the client has heard nothing yet; else it sees that the answer does not end."""
-        record.outcome, record.why = "failed", why
+        is_unknown = is_unsure and self._access == "write" and not record.status
+        record.outcome, record.why = "unknown" if is_unknown else "failed", why
         if not self.line.has_answered:
             with anyio.move_on_after(_HEAD_SECONDS):
                 try:
@@ -133,7 +148,7 @@ class Exchange:
         if length.isdecimal() and int(length[:15]) > self.limits.bytes:
             await self._refuse(record, request, f"a body may have {self.limits.megabytes:,} MB")
             return
-        await self.begin(self._shown(completed.shown), completed.access)
+        await self._record(completed.shown, completed.access)
         problem = await self._while_listening(request, completed, record)
         if problem is not None:
             raise problem
@@ -164,12 +179,9 @@ class Exchange:
         return problem
 
     async def _refuse(self, record: ExchangeRecord, request: CellRequest, why: str) -> None:
-        await self.begin(self._shown(f"{request.method} {request.target}"), "read")
+        await self._record(f"{request.method} {request.target}", "read")
         record.outcome, record.why = "refused", why
         await self.line.answer_text(403, f"Not sent: {why}", is_for_object=isinstance(self.rules, S3Rules))
-
-    def _shown(self, text: str) -> str:
-        return MaskedStream(self.rules.hidden).whole(text.encode()).decode("utf-8", "replace")[:_MAX_SHOWN]
 
     async def _ask(self, request: CellRequest, completed: SentRequest, record: ExchangeRecord) -> None:
         while True:
