@@ -13,16 +13,23 @@ from typing import Any
 import pytest
 
 from cellwright.app.notebook_connections import open_notebook_connections
+from cellwright.app.notebook_exchanges import open_notebook_exchanges
 from cellwright.app.notebooks import Files, open_notebook
+from cellwright.app.run_network import Network, NetworkPolicy, open_network_access
 from cellwright.app.verification import verify_notebook
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.messages import ListStatements
+from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
-from cellwright.policy.actions import QueryConnection
+from cellwright.policy.actions import QueryConnection, UseNetwork
+from cellwright.policy.built_in import BUILT_IN_RULES
+from cellwright.policy.rule_file import read_rules
+from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.runs.verify.verification import Verified
 from cellwright.settings import Settings
+from tests.agents.driver import KEY
 from tests.app.web_services import ApiServer, ObjectServer, api_server, name_api, object_server
 from tests.conftest import notebook_source
 from tests.data.shop import broker_client
@@ -418,3 +425,37 @@ async def test_a_proof_asks_anew_names_each_answer_and_changes_nothing(
     assert not isinstance(refused, Verified)
     assert "A proof changes nothing" in str(refused.reasons)
     assert "POST /v1/notes" not in api.heard[before:]
+
+
+# ── in a run ──
+
+
+@pytest.mark.slow
+async def test_in_a_run_leave_for_the_connection_counts_at_once_and_the_visit_is_told(
+    client: BrokerClient, pool: KernelPool, api: ApiServer, where: Path, tmp_path: Path
+) -> None:
+    name_api(client.launch.home, api.connection())
+    agreed = NetworkPolicy(rules=read_rules([BUILT_IN_RULES], project=str(tmp_path)), envelope=None, run="r")
+    notebook = write(tmp_path / "project" / "notebook.py", "pass")
+    code = asking(api.url("/v1/birds"), CLIENTS["requests"])
+    kept = tmp_path / "state" / "leave.json"
+    async with (
+        Records.open(where, chain_key=KEY, types=EVENT_TYPES) as records,
+        open_notebook_connections(client, notebook=notebook, project=tmp_path, may_query=nothing) as connections,
+    ):
+        exchanges = await open_notebook_exchanges(connections, project=tmp_path)
+        async with (
+            open_network_access(Network(), agreed, kept=kept, records=records, exchanges=exchanges) as access,
+            open_notebook(notebook, pool=pool, egress=access.egress, connections=connections) as opened,
+        ):
+            refused = await told(opened, code)
+            assert "connection 'crm' is not approved for this notebook" in refused
+            # The host by itself is another leave: without the secret, and TLS stays closed.
+            await access.grant(UseNetwork(host="localhost", port=api.port))
+            assert "CERTIFICATE_VERIFY_FAILED" in await told(opened, code)
+            await connections.grant(QueryConnection(connection="crm", access="read", statement=""))
+            assert await told(opened, code) == "wren"
+        events = [recorded.event async for recorded in records.log.read_all("run:r")]
+    visits = [event.verdict for event in events if isinstance(event, HostVisited)]
+    assert visits[0].startswith("denied: the connection 'crm' is not approved for this notebook")
+    assert visits[-1] == "allowed at the connection 'crm'"
