@@ -36,6 +36,10 @@ RANDOM = "aZ3kQ9xB7mN2vC5pL8sD4fG6hJ1wE0rTyU"
         ("redis://:s3cret@cache/0", "redis://:[masked password-in-address]@cache/0"),
         ("Authorization: Bearer abcdef123456", "Authorization: Bearer [masked authorization]"),
         ('{"authorization": "Basic YWRhOmh1bnRlcjI="}', '{"authorization": "Basic [masked authorization]"}'),
+        (
+            "Authorization: Bearer cellwright-secret:crm/AbC12345xyz",
+            "Authorization: Bearer [masked authorization]:[masked assignment]",
+        ),
         (f"curl -H 'bearer {RANDOM}'", "curl -H 'bearer [masked authorization]'"),
         ("password = 'hunter2hunter2'", "password = '[masked assignment]'"),
         ('{"password": "correct-horse"}', '{"password": "[masked assignment]"}'),
@@ -57,6 +61,10 @@ def test_what_looks_like_a_secret_is_masked(text: str, masked: str) -> None:
     "text",
     [
         "max_tokens = 4096, total_tokens: 123456789",
+        'headers={"Authorization": "Bearer cellwright-secret:crm"}',
+        "-H 'Authorization: Bearer cellwright-secret:crm_of_2026'",
+        'API_TOKEN = "cellwright-secret:crm_of_2026"',
+        "write cellwright-secret:crm_of_2026x7 where it belongs",
         "tokens = tokenizer.encode(text, return_tensors='pt')",
         "token = os.environ['API_TOKEN']",
         "password = getpass.getpass('Password: ')",

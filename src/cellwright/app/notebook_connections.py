@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import anyio.to_thread
 
@@ -163,9 +163,14 @@ class NotebookConnections:
             self.cache.clear()
         return await self.client.write(replace(asked, asker=self.asker))
 
+    def may_use(self, name: str, *, access: Literal["read", "write"] = "read", statement: str = "") -> bool:
+        """Whether nobody need be asked. What was named or granted may be read."""
+        if access == "read" and name in (*self.named, *self._granted):
+            return True
+        return self.may_query(QueryConnection(connection=name, access=access, statement=statement))
+
     def _check(self, name: str, statement: str) -> None:
-        wanted = QueryConnection(connection=name, access="read", statement=statement)
-        if name not in (*self.named, *self._granted) and not self.may_query(wanted):
+        if not self.may_use(name, statement=statement):
             raise RefusedByPolicy(
                 f"The connection {name[:80]!r} {NOT_APPROVED}.", hint="Leave is asked for if somebody is there."
             )

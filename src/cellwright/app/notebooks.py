@@ -13,6 +13,12 @@ import anyio.to_thread
 
 from cellwright.analyst.data_search import mounts
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
+from cellwright.app.notebook_exchanges import (
+    NotebookExchanges,
+    exchange_egress,
+    no_exchanges_text,
+    open_notebook_exchanges,
+)
 from cellwright.background import current_person
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, parse_data
@@ -78,6 +84,7 @@ async def open_notebook(
     python: PythonChoice = "header",
     egress: Egress | None = None,
     connections: NotebookConnections | None = None,
+    is_offline: bool = False,
     pool: KernelPool | None = None,
     settings: Settings | None = None,
     on_progress: Callable[[str], None] | None = None,
@@ -89,7 +96,8 @@ async def open_notebook(
     code (tier D) this is refused, unless `allow_uncontained` says otherwise. There is no network but to the hosts
     that `egress` allows; approving one more takes effect at once. It runs on a Python that its header allows: ours, or
     one that is installed; with `python="ours"` on ours whatever the header says. Its cells may read every connection of
-    the person, or what `connections` lets them.
+    the person, or what `connections` lets them. Without `egress`, requests to object stores and APIs among them are all
+    the network there is, and with `is_offline` there is none.
 
     Afterwards `notebook.kept` says what became of the changed files. Of more than `limits` let pass none is kept,
     which is `held_back` there, unless `ask_to_keep` says yes.
@@ -124,7 +132,20 @@ async def open_notebook(
             )
             connections = await stack.enter_async_context(own)
         options = replace(options, host_services=connections.services)
+        if egress is None and not is_offline:
+            options = await with_exchanges(options, await open_notebook_exchanges(connections, project=options.project))
         yield await stack.enter_async_context(own_pool.open_notebook(file, options))
+
+
+async def with_exchanges(options: KernelOptions, exchanges: NotebookExchanges | None) -> KernelOptions:
+    """These options with a way out to connections that take requests, and to nothing else; as they are if none does."""
+    if exchanges is None:
+        return options
+    if options.tier in {"C", "D"}:
+        if options.on_progress is not None:
+            options.on_progress(no_exchanges_text(options.tier))
+        return options
+    return replace(options, egress=await exchange_egress(exchanges))
 
 
 def kernel_options(

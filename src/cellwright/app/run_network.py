@@ -21,6 +21,7 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream
 from pydantic import TypeAdapter, ValidationError
 
+from cellwright.app.notebook_exchanges import NotebookExchanges
 from cellwright.errors import Defect
 from cellwright.journal.names import stream_of
 from cellwright.journal.records import Records
@@ -33,7 +34,7 @@ from cellwright.policy.judgement import Allow, judge
 from cellwright.policy.rules import Rules
 from cellwright.runs.events import HostVisited
 from cellwright.sandbox.egress import Allowed, AllowedHost, Denied, Egress, EgressCaps, EgressRecord, Verdict
-from cellwright.sandbox.egress.proxy import Resolve, resolve_here
+from cellwright.sandbox.egress.server_connector import Resolve, resolve_here
 from cellwright.settings import Settings
 from cellwright.tools.web_tools import EgressFetch
 
@@ -98,7 +99,12 @@ class NetworkAccess:
     """The only connection of a workspace to the network. Made by `open_network_access`."""
 
     def __init__(
-        self, network: Network, agreed: NetworkPolicy, kept: Path, on_visit: Callable[[EgressRecord], None]
+        self,
+        network: Network,
+        agreed: NetworkPolicy,
+        kept: Path,
+        on_visit: Callable[[EgressRecord], None],
+        exchanges: NotebookExchanges | None = None,
     ) -> None:
         self._network = network
         self._agreed = agreed
@@ -110,7 +116,8 @@ class NetworkAccess:
             "on_visit": on_visit,
             "connection": network.connection,
         }
-        self.egress: Final = Egress(decide=self._decide, caps=network.caps, **both)
+        completed = {} if exchanges is None else exchanges.egress_options()
+        self.egress: Final = Egress(decide=self._decide, caps=network.caps, **both, **completed)
         """For the notebook's code."""
         self.fetch: Final = EgressFetch(private_hosts=network.private_hosts, **both)
         """For the web tool, which asks about every page."""
@@ -144,15 +151,26 @@ class NetworkAccess:
 
 @asynccontextmanager
 async def open_network_access(
-    network: Network, agreed: NetworkPolicy, *, kept: Path, records: Records
+    network: Network,
+    agreed: NetworkPolicy,
+    *,
+    kept: Path,
+    records: Records,
+    exchanges: NotebookExchanges | None = None,
 ) -> AsyncGenerator[NetworkAccess]:
-    """Access whose every visit is an event of the run's stream; permissions outlast the process in `kept`."""
+    """Access whose every visit is an event of the run's stream; permissions outlast the process in `kept`.
+
+    Requests to hosts of connections are completed by `exchanges`, if there are any.
+    """
     # As many as the egress lets through: its caps bound them.
     visited, visits = anyio.create_memory_object_stream[EgressRecord](math.inf)
     with unwrap_single_error():
         async with anyio.create_task_group() as tasks, visited:
             tasks.start_soon(_record_visits, visits, records, stream_of(agreed.run))
-            access = NetworkAccess(network, agreed, kept, visited.send_nowait)
+            # It reads every certificate that this machine trusts.
+            access = await anyio.to_thread.run_sync(
+                NetworkAccess, network, agreed, kept, visited.send_nowait, exchanges
+            )
             await access.restore()
             yield access
 

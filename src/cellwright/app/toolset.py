@@ -131,6 +131,7 @@ def _open_beside(context: ToolContext, path: Path) -> AbstractAsyncContextManage
         allow_uncontained=True,
         egress=context.network.egress if context.network is not None else None,
         connections=context.connections,
+        is_offline=context.network is None,
         pool=context.pool,
         settings=context.settings,
     )

@@ -14,7 +14,8 @@ from typing import Any
 import anyio.to_thread
 
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
-from cellwright.app.notebooks import Files, contained, kernel_options
+from cellwright.app.notebook_exchanges import NotebookExchanges, open_notebook_exchanges
+from cellwright.app.notebooks import Files, contained, kernel_options, with_exchanges
 from cellwright.data.broker_client import BrokerClient
 from cellwright.kernel.environments.interpreters import PythonChoice
 from cellwright.kernel.pool import KernelPool
@@ -24,7 +25,7 @@ from cellwright.remedies import sentence_of
 from cellwright.runs.deliver.delivery import CheckExtent, CheckOutcome, DeliveredCheck
 from cellwright.runs.verify.fresh_environment import FreshEnvironments
 from cellwright.runs.verify.judge import SOURCE_NOTES, Machine
-from cellwright.runs.verify.proof import ProofStore, ProvenQuery, Signer, fingerprint, to_json
+from cellwright.runs.verify.proof import ProofStore, ProvenExchange, ProvenQuery, Signer, fingerprint, to_json
 from cellwright.runs.verify.verification import NotVerified, Verified, verify
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
@@ -51,7 +52,8 @@ async def verify_notebook(
     """Verify a notebook on this machine, whatever becomes of files it changes; a proof is kept, at the path given back.
 
     The second run is on a kernel of the `other` pool, or of one of its own: what depends on a hash seed is not the same
-    there by accident. Databases are asked anew, those that `connections` lets it read, or all of the person's.
+    there by accident. Databases, object stores and APIs are asked anew: those that `connections` lets it read, or all
+    of the person's.
     """
     file, report = await anyio.to_thread.run_sync(lambda: (read(path), probe()))
     options = kernel_options(
@@ -74,10 +76,13 @@ async def verify_notebook(
         is_cached=False,
     )
     async with asking as asked:
+        exchanges = await open_notebook_exchanges(asked, project=options.project, is_proof=True)
+        options = await with_exchanges(replace(options, host_services=asked.services), exchanges)
         outcome = await verify(
             path,
-            fresh=FreshEnvironments(pool=pool, options=replace(options, host_services=asked.services), other=other),
+            fresh=FreshEnvironments(pool=pool, options=options, other=other),
             queries=lambda: proven_queries(asked),
+            exchanges=lambda: proven_exchanges(exchanges),
             signer=await anyio.to_thread.run_sync(Signer.at, settings.ready_home()),
             machine=Machine(
                 home=settings.user_home,
@@ -115,6 +120,13 @@ def proven_queries(asked: NotebookConnections) -> tuple[ProvenQuery, ...]:
     return tuple({(each.connection, each.statement, each.sha256): each for each in reversed(found)}.values())[::-1]
 
 
+def proven_exchanges(exchanges: NotebookExchanges | None) -> tuple[ProvenExchange, ...]:
+    """What object stores and APIs answered, each answer once."""
+    found = [ProvenExchange(**dataclasses.asdict(each)) for each in exchanges.exchanged] if exchanges else []
+    first = {dataclasses.replace(each, at=""): each for each in reversed(found)}
+    return tuple(first.values())[::-1]
+
+
 def verification_result(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]:
     """What was found as `--json` shows it; only the hints of its reasons are still `Hint`s."""
     report = result.report
@@ -131,6 +143,7 @@ def verification_result(result: Verified | NotVerified, stored: Path | None) -> 
         "lint": [dataclasses.asdict(finding) for finding in report.findings],
         "data": [dataclasses.asdict(data) for data in report.data],
         "queries": [dataclasses.asdict(each) for each in signed.proof.queries] if signed is not None else [],
+        "exchanges": [dataclasses.asdict(each) for each in signed.proof.exchanges] if signed is not None else [],
         "environment": {
             "has_header": report.has_header,
             "packages": dict(report.packages),

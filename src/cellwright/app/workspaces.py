@@ -39,6 +39,7 @@ from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
 from cellwright.app.doctor import has_model
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
+from cellwright.app.notebook_exchanges import open_notebook_exchanges
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
@@ -148,8 +149,8 @@ async def open_workspace(
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(_open_models(options, person))
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
-        network = await _open_network(stack, setup, records, options)
         connections = await stack.enter_async_context(_open_connections(setup, options, person))
+        network = await _open_network(stack, setup, records, options, connections)
         # The notebook with its kernel, as the workflow left it.
         opening = _open_notebook(setup, options, pool, network, connections)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
@@ -209,6 +210,7 @@ def _open_notebook(
         python=options.python,
         egress=network.egress if network is not None else None,
         connections=connections,
+        is_offline=options.is_offline,
         pool=pool,
         settings=options.settings,
         on_progress=options.on_progress,
@@ -377,14 +379,20 @@ def _open_connections(
 
 
 async def _open_network(
-    stack: AsyncExitStack, setup: _WorkspaceSetup, records: Records, options: WorkspaceOptions
+    stack: AsyncExitStack,
+    setup: _WorkspaceSetup,
+    records: Records,
+    options: WorkspaceOptions,
+    connections: NotebookConnections,
 ) -> NetworkAccess | None:
     # That approved hosts, and only those, can be reached takes a network namespace.
     if options.is_offline or setup.tier not in {"A", "B"}:
         return None
     network = options.network or Network.of(options.settings)
     agreed = NetworkPolicy(rules=setup.rules, envelope=options.envelope, run=setup.run)
-    opening = open_network_access(network, agreed, kept=setup.state / HOST_PERMISSIONS_FILE, records=records)
+    exchanges = await open_notebook_exchanges(connections, project=setup.project)
+    kept = setup.state / HOST_PERMISSIONS_FILE
+    opening = open_network_access(network, agreed, kept=kept, records=records, exchanges=exchanges)
     return await stack.enter_async_context(opening)
 
 

@@ -25,7 +25,7 @@ from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
 from cellwright.policy.actions import Action, UseNetwork
 from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRecord
-from cellwright.sandbox.egress.proxy import Resolve, resolve_here
+from cellwright.sandbox.egress.server_connector import Resolve, resolve_here
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
 _SKIPPED: Final = frozenset(

@@ -7,7 +7,7 @@ import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -218,8 +218,8 @@ def _serving(context: ssl.SSLContext | None) -> Generator[tuple[int, Heard]]:
             yield server.server_address[1], heard
 
 
-def make_certificates(directory: Path) -> tuple[Path, Path]:
-    """An authority's certificate, and key and certificate of a server that is both hosts."""
+def make_certificates(directory: Path, hosts: Sequence[str] = (HOST, OTHER)) -> tuple[Path, Path]:
+    """An authority's certificate, and key and certificate of a server that is all of these hosts."""
     now = datetime.now(UTC)
     authority_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test Authority")])
@@ -249,8 +249,8 @@ def make_certificates(directory: Path) -> tuple[Path, Path]:
         .sign(authority_key, hashes.SHA256())
     )
     server = (
-        builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)]), server_key)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST), x509.DNSName(OTHER)]), critical=False)
+        builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])]), server_key)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
         .add_extension(issuer, critical=False)
         .sign(authority_key, hashes.SHA256())
     )

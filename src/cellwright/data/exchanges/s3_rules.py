@@ -44,7 +44,7 @@ _OBJECT: Final[Mapping[str, frozenset[str]]] = {
 }  # fmt: skip
 _REPLACED: Final = frozenset(
     {"x-amz-content-sha256", "x-amz-date", "x-amz-security-token", "x-amz-decoded-content-length", "x-amz-trailer",
-     "x-amz-te", "x-amz-user-agent", "x-amz-sdk-checksum-algorithm"}
+     "x-amz-te", "x-amz-user-agent", "x-amz-sdk-checksum-algorithm", "x-amz-api-version"}
 )  # fmt: skip
 """Of the client's own signature and of how it sends its body: what is needed of it is written anew."""
 _SIGNED_ALONG: Final = frozenset(

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
+from xml.sax.saxutils import escape
 
 import anyio
 import anyio.lowlevel
@@ -18,6 +19,7 @@ from cellwright.http_heads import end_to_end, in_short, read_message_head
 MAX_HEAD: Final = 1 << 16
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _PIECE: Final = 1 << 16
+_OBJECT_CODES: Final = {403: "AccessDenied", 400: "InvalidRequest"}
 _LOOK_SECONDS: Final = 1.0
 """Between two looks at a client that said that it will say no more."""
 
@@ -99,11 +101,20 @@ class ClientLine:
         """The end of the answer. Raises `ClientLeft`."""
         await self._send(h11.EndOfMessage())
 
-    async def answer_text(self, status: int, why: str) -> None:
-        """An answer of our own: the reason is in the status line, and is the body. Raises `ClientLeft`."""
+    async def answer_text(self, status: int, why: str, *, is_for_object: bool = False) -> None:
+        """An answer of our own: the reason is in the status line, and is the body. Raises `ClientLeft`.
+
+        Libraries for objects show a reason only if it is in an object store's own words.
+        """
         line = "".join(each if " " <= each <= "~" else "?" for each in why)[:500]
-        text = f"{why}\n".encode()
-        headers = [(b"Content-Type", b"text/plain; charset=utf-8"), (b"Content-Length", b"%d" % len(text))]
+        text, kind = f"{why}\n".encode(), b"text/plain; charset=utf-8"
+        if is_for_object:
+            code = _OBJECT_CODES.get(status, "ServiceUnavailable")
+            text, kind = (
+                f"<Error><Code>{code}</Code><Message>{escape(why)}</Message></Error>".encode(),
+                b"application/xml",
+            )
+        headers = [(b"Content-Type", kind), (b"Content-Length", b"%d" % len(text))]
         await self.answer(status, line.encode("ascii"), headers)
         await self.say(text)
         await self.finish()

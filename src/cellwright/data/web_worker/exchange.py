@@ -15,6 +15,7 @@ from cellwright.data.exchanges.aws_chunks import AwsChunks, BadChunk
 from cellwright.data.exchanges.masked_stream import MaskedStream
 from cellwright.data.exchanges.requests import CellRequest, RefusedRequest, SentRequest
 from cellwright.data.exchanges.retries import seconds_to_wait
+from cellwright.data.exchanges.s3_rules import S3Rules
 from cellwright.data.web_worker.client_line import BadRequest, ClientLeft, ClientLine
 from cellwright.data.web_worker.upstream import Upstream, UpstreamFailed, telling_failures
 from cellwright.http_heads import end_to_end
@@ -135,7 +136,7 @@ class Exchange:
         if not self.line.has_answered:
             with anyio.move_on_after(_HEAD_SECONDS):
                 try:
-                    await self.line.answer_text(status, why)
+                    await self.line.answer_text(status, why, is_for_object=isinstance(self.rules, S3Rules))
                 except ClientLeft:
                     return
 
@@ -183,7 +184,7 @@ class Exchange:
     async def _refuse(self, record: ExchangeRecord, request: CellRequest, why: str) -> None:
         await self._record(f"{request.method} {request.target}", "read")
         record.outcome, record.why = "refused", why
-        await self.line.answer_text(403, f"Not sent: {why}")
+        await self.line.answer_text(403, f"Not sent: {why}", is_for_object=isinstance(self.rules, S3Rules))
 
     async def _ask(self, request: CellRequest, completed: SentRequest, record: ExchangeRecord) -> None:
         while True:

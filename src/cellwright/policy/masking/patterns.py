@@ -74,6 +74,9 @@ _NAMED: Final = re.compile(
     rb"(?:password|passwd|passphrase|pwd|secret|token|api_?-?key|access_?-?key|private_?-?key|account_?-?key)"
     rb"(?:_?(?:id|value|key))?\\?[\"']?\s{0,8}(?::=|=>|[=:](?!=))\s{0,8}"
 )
+_STAND_IN: Final = re.compile(rb"cellwright-secret:[a-z][a-z0-9_]{0,39}(?![A-Za-z0-9+/=._~-])")
+"""What a cell writes where a connection's secret belongs: a name, which is no secret."""
+_BEFORE_SECRET: Final = len("cellwright-")
 _NAMES: Final = (b"passw", b"passphrase", b"pwd", b"secret", b"token", b"key")
 _QUOTED: Final = re.compile(rb"(?:[rbfu]{0,2})(?P<quote>\\?[\"'])(?P<secret>[^\s\"'\\]{8,256})(?P=quote)")
 _BARE: Final = re.compile(rb"(?P<secret>[^\s\"'&,;<>(){}\[\]\\]{8,256})")
@@ -108,6 +111,8 @@ def _headers(raw: bytes, lowered: bytes) -> Iterator[SecretFinding]:
     for literal, pattern in ((b"authorization", _HEADER), (b"bearer", _BEARER)):
         for found in pattern.finditer(lowered) if literal in lowered else ():
             value = _HEADER_VALUE.match(raw, found.end())
+            if value and _STAND_IN.match(raw, value.start()):
+                continue
             if value and (pattern is _HEADER or _is_random(value.group())):
                 yield SecretFinding(is_known=False, name="authorization", start=value.start(), end=value.end())
 
@@ -120,6 +125,8 @@ def _assignments(raw: bytes, lowered: bytes) -> Iterator[SecretFinding]:
         value = quoted or _BARE.match(raw, named.end())
         at = value.end() if value else named.end()
         if value is None or value["secret"].startswith(REPLACED) or _PLACEHOLDER.fullmatch(value["secret"]):
+            continue
+        if _STAND_IN.match(raw, value.start("secret")) or _STAND_IN.match(raw, max(0, named.start() - _BEFORE_SECRET)):
             continue
         if entropy(value["secret"]) >= 2.0 if quoted else _is_random(value["secret"]):
             yield SecretFinding(is_known=False, name="assignment", start=value.start("secret"), end=value.end("secret"))

@@ -155,6 +155,24 @@ class ProvenQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProvenExchange:
+    """One answer of an object store or an API that came while the notebook was proven."""
+
+    connection: str
+    method: str
+    path: str
+    """With its query."""
+    range: str
+    """Which bytes were asked for; empty: all."""
+    status: int
+    sha256: str
+    """Over the body as it was handed to the notebook."""
+    bytes: int
+    at: str
+    """When it was asked, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     """That a notebook ran twice from top to bottom, from scratch, with the same outputs."""
 
@@ -182,6 +200,7 @@ class Proof:
     determinism: str
     """In words: how many cells, how many runs, what was normalised."""
     queries: tuple[ProvenQuery, ...] = ()
+    exchanges: tuple[ProvenExchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +236,8 @@ def _plain(proof: Proof) -> dict[str, Any]:
     if not proof.queries:
         # Likewise.
         del fields["queries"]
+    if not proof.exchanges:
+        del fields["exchanges"]
     return fields
 
 

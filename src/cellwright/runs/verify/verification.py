@@ -30,6 +30,7 @@ from cellwright.runs.verify.proof import (
     ProvenCell,
     ProvenCheck,
     ProvenEnvironment,
+    ProvenExchange,
     ProvenQuery,
     SignedProof,
     Signer,
@@ -107,6 +108,7 @@ async def verify(
     is_strict: bool = False,
     opinion: str = "",
     queries: Callable[[], Sequence[ProvenQuery]] = tuple,
+    exchanges: Callable[[], Sequence[ProvenExchange]] = tuple,
     on_progress: OnProgress = lambda _: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verified | NotVerified:
@@ -162,7 +164,8 @@ async def verify(
     )
     if judge.reasons:
         return NotVerified(reasons=tuple(judge.reasons), report=report)
-    proof = replace(_proof(file, runs, report, environment, now(), opinion), queries=tuple(queries()))
+    proof = _proof(file, runs, report, environment, now(), opinion)
+    proof = replace(proof, queries=tuple(queries()), exchanges=tuple(exchanges()))
     signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
     return Verified(signed=signed, report=report)
 

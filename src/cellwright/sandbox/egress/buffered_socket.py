@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from contextlib import suppress
 
 import anyio
 import anyio.lowlevel
@@ -23,7 +24,8 @@ class BufferedSocket:
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = sock
         self._early = bytearray()
 
@@ -49,6 +51,10 @@ class BufferedSocket:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is said or heard."""
         self._socket.close()
 
     @property
@@ -85,6 +91,19 @@ class BufferedSocket:
                 view = view[self._socket.send(view) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._socket)
+
+    def send_now(self, data: bytes) -> None:
+        """As much as goes without waiting."""
+        with suppress(OSError):
+            self._socket.send(data)
+
+    async def wait_until_gone(self) -> None:
+        """Until the other side has ended; for ever if it says something more first."""
+        with suppress(OSError):
+            if not self._early:
+                self._early += await self._read(_PIECE)
+        if self._early:
+            await anyio.sleep_forever()
 
     def end_sending(self) -> None:
         """Nothing more will come from us."""

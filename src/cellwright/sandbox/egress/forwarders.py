@@ -1,22 +1,28 @@
-"""How a judged request goes on: as a plain HTTP exchange, as a TLS tunnel, or through the person's own proxy.
+"""How a judged request goes on: as an HTTP exchange, as a TLS tunnel, or through the person's own proxy.
 
-A plain exchange is written anew in both directions; a tunnel is passed through unopened once its ClientHello names
-the host that was approved.
+An exchange is written anew in both directions; a tunnel is passed through unopened once its ClientHello names the host
+that was approved. TLS is opened for hosts whose requests are completed by somebody else, and for no others.
 """
 
 from __future__ import annotations
 
+import hashlib
+import ssl
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
 import h11
 
+from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.network import Proxy
 from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress import client_hello
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
+from cellwright.sandbox.egress.completed_requests import Completed, CompletedAnswer, ExchangeLine, WantedExchange
 from cellwright.sandbox.egress.destinations import BadInput, EgressCaps, Target, normal_host
 from cellwright.sandbox.egress.http_messages import HttpSide, RequestHead, credentials, for_client
+from cellwright.sandbox.egress.opened_tls import OpenedTls
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, run_both
 
 _MOST_INTERIM = 10
@@ -29,8 +35,14 @@ async def exchange(
     server_line: BufferedSocket,
     caps: EgressCaps,
     through: Proxy | None = None,
+    *,
+    answer: AnswerDigest | None = None,
+    is_left_with_client: bool = False,
 ) -> bool:
-    """One request and its answer; whether the client's connection can be used for another."""
+    """One request and its answer; whether the client's connection can be used for another.
+
+    With `is_left_with_client` it ends when the client hangs up, though no more is to be said to it.
+    """
     if request.announced_bytes > proxied.totals.room_out(proxied.host):
         raise RequestRejected(403, f"host {proxied.host!r}: the upload is larger than this notebook may send")
     server = HttpSide(server_line, "server", most=caps.header_bytes, count=proxied.received)
@@ -44,6 +56,9 @@ async def exchange(
             while data := await client.body():
                 await proxied.send(server_line, server.written(h11.Data(data=data)))
             await proxied.send(server_line, server.written(h11.EndOfMessage()))
+            if is_left_with_client:
+                await client.line.wait_until_gone()
+                raise RequestRejected(408, "the notebook hung up")
         except ConnectionError:
             # A server may answer and hang up before it has read everything.
             return
@@ -52,8 +67,13 @@ async def exchange(
 
     async def download() -> None:
         try:
-            await proxied.answer(client.written(for_client(await _final(server))))
+            head = await _final(server)
+            if answer is not None:
+                answer.status = head.status_code
+            await proxied.answer(client.written(for_client(head)))
             while data := await server.body():
+                if answer is not None:
+                    answer.take(data)
                 await proxied.answer(client.written(h11.Data(data=data)))
             await proxied.answer(client.written(h11.EndOfMessage()))
         except HttpViolation as error:
@@ -64,6 +84,24 @@ async def exchange(
     return client.hand_over()
 
 
+@dataclass(slots=True)
+class AnswerDigest:
+    """What an answer was, counted while it passes."""
+
+    status: int = 0
+    size: int = 0
+    _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def take(self, data: bytes) -> None:
+        """The next piece of its body."""
+        self.size += len(data)
+        self._digest.update(data)
+
+    def whole(self) -> CompletedAnswer:
+        """When all of it was taken."""
+        return CompletedAnswer(status=self.status, bytes=self.size, sha256=self._digest.hexdigest())
+
+
 async def _final(server: HttpSide) -> h11.Response:
     for _ in range(_MOST_INTERIM):
         head = await server.response()
@@ -72,6 +110,7 @@ async def _final(server: HttpSide) -> h11.Response:
     raise HttpViolation("it never came to an answer")
 
 
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _OK: Final = 200
 _ASKS_WHO: Final = 407
 
@@ -114,7 +153,7 @@ async def open_tunnel(proxy: Proxy, target: Target, line: BufferedSocket, *, mos
 
 async def tunnel(proxied: ProxiedRequest, server: BufferedSocket, caps: EgressCaps) -> None:
     """Pass an encrypted connection through, once its greeting names the host that was approved."""
-    await proxied.answer(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    await proxied.answer(_ESTABLISHED)
     await proxied.send(server, await _greeting(proxied, caps))
 
     async def outwards() -> None:
@@ -132,7 +171,42 @@ async def tunnel(proxied: ProxiedRequest, server: BufferedSocket, caps: EgressCa
         await run_both(outwards, inwards)
 
 
-async def _greeting(proxied: ProxiedRequest, caps: EgressCaps) -> bytes:
+async def open_tls(proxied: ProxiedRequest, context: ssl.SSLContext, caps: EgressCaps) -> OpenedTls:
+    """The inside of an encrypted connection, answered in the host's place. Raises `RequestRejected`."""
+    await proxied.answer(_ESTABLISHED)
+    proxied.client.give_back(await _greeting(proxied, caps, is_named=Target(host=proxied.host, port=0).address is None))
+    try:
+        with anyio.fail_after(caps.head_seconds):
+            return await OpenedTls.accept(proxied.client, context)
+    except TimeoutError:
+        raise RequestRejected(403, "the TLS greeting did not come to its end in time") from None
+    except ssl.SSLError as error:
+        raise RequestRejected(
+            403, f"the TLS greeting for host {proxied.host!r} failed: {error.reason or 'unknown'}"
+        ) from error
+
+
+async def open_exchange_line(verdict: Completed, request: RequestHead, *, seconds: float) -> ExchangeLine:
+    """A socket to whoever completes this request. Raises `RequestRejected`."""
+    wanted = WantedExchange(
+        target=request.target,
+        method=request.request.method.decode("ascii"),
+        path=request.path,
+        headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.request.headers),
+        key_id=request.key_id,
+    )
+    try:
+        with anyio.fail_after(seconds):
+            return await verdict.open(wanted)
+    except TimeoutError:
+        raise RequestRejected(502, f"the secret for host {request.target.host!r} was not to be had in time") from None
+    except (UserError, RefusedByPolicy) as error:
+        raise RequestRejected(403, error.message) from error
+    except CellwrightError as error:
+        raise RequestRejected(502, error.message) from error
+
+
+async def _greeting(proxied: ProxiedRequest, caps: EgressCaps, *, is_named: bool = False) -> bytes:
     data = b""
     try:
         with anyio.fail_after(caps.head_seconds):
@@ -143,16 +217,18 @@ async def _greeting(proxied: ProxiedRequest, caps: EgressCaps) -> bytes:
                 data += piece
     except TimeoutError:
         raise RequestRejected(403, "there was no TLS greeting in time") from None
-    why = _why_not_for(found, proxied.host)
+    why = _why_not_for(found, proxied.host, is_named=is_named)
     if why is not None:
         await proxied.client.send(client_hello.DENIED_ALERT)
         raise RequestRejected(403, why)
     return data
 
 
-def _why_not_for(found: client_hello.ClientHello | BadInput, host: str) -> str | None:
+def _why_not_for(found: client_hello.ClientHello | BadInput, host: str, *, is_named: bool) -> str | None:
     if isinstance(found, BadInput):
         return f"{found.why}, and only TLS may go through to host {host!r}"
+    if is_named and found.server_name is None:
+        return f"the TLS greeting names no host, and host {host!r} was asked for"
     if found.server_name is not None and normal_host(found.server_name) != host:
         return f"the TLS greeting names {found.server_name[:80]!r}, but host {host!r} was asked for"
     return None

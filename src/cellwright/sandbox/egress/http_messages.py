@@ -18,9 +18,12 @@ from cellwright.http_heads import HeaderList as Headers
 from cellwright.http_heads import end_to_end, in_short, read_message_head
 from cellwright.network import Proxy
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
+from cellwright.sandbox.egress.completed_requests import OWN_PORT, key_id_of
 from cellwright.sandbox.egress.destinations import BadInput, Target, parse_authority
 
 _ABSOLUTE: Final = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
+_NO_ADDRESS: Final = "only http:// addresses and CONNECT are understood here"
+_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +35,16 @@ class ConnectHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHead:
-    """A client asks for one plain HTTP exchange."""
+    """A client asks for one HTTP exchange."""
 
     target: Target
     path: str
     request: h11.Request
     """As it was understood."""
+    scheme: Literal["http", "https"] = "http"
+    """https: it was said inside of a TLS connection that ends here."""
+    key_id: str = ""
+    """Its access key, where it asks the proxy itself for an object."""
 
     @property
     def announced_bytes(self) -> int:
@@ -46,7 +53,7 @@ class RequestHead:
 
     def forwarded(self, through: Proxy | None = None) -> h11.Request:
         """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
-        authority = self.target.authority(default_port=80)
+        authority = self.target.authority(default_port=_PORTS[self.scheme])
         address = self.path if through is None else f"http://{authority}{self.path}"
         headers = [(b"Host", authority.encode()), *_end_to_end(self.request)]
         if (b"transfer-encoding", b"chunked") in self.request.headers:
@@ -61,26 +68,48 @@ def read_head(http: h11.Connection, raw: bytes) -> h11.Request | h11.Response | 
     return BadInput(why=head) if isinstance(head, str) else head
 
 
-def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead | BadInput:
-    """A client's head without its final empty line; `http` goes on with its body."""
+def parse_request(
+    http: h11.Connection, raw: bytes, inside: Target | None = None
+) -> ConnectHead | RequestHead | BadInput:
+    """A client's head without its final empty line; `http` goes on with its body.
+
+    `inside` is the host whose TLS connection it was said in, where that ends here: it must be meant, and no other.
+    """
     request = read_head(http, raw)
     if isinstance(request, BadInput):
         return request
     assert isinstance(request, h11.Request)
     text = request.target.decode("ascii")
+    if request.http_version == b"1.0" and b"transfer-encoding" in dict(request.headers):
+        return BadInput(why="HTTP/1.0 knows no chunks")
+    if text.startswith("/"):
+        return _parse_own(text, request, inside)
+    if inside is not None:
+        return BadInput(why="only paths of the host are understood inside of its TLS connection")
     if request.method == b"CONNECT":
         return _connect(text, request)
     absolute = _ABSOLUTE.fullmatch(text)
     if absolute is None:
-        return BadInput(why="only http:// addresses and CONNECT are understood here")
-    if request.http_version == b"1.0" and b"transfer-encoding" in dict(request.headers):
-        return BadInput(why="HTTP/1.0 knows no chunks")
+        return BadInput(why=_NO_ADDRESS)
     target = parse_authority(absolute[1], default_port=80)
     if isinstance(target, BadInput):
         return target
     path = absolute[2] if absolute[2].startswith("/") else f"/{absolute[2]}"
     mismatch = _host_mismatch(request, target, default_port=80)
-    return mismatch or RequestHead(target=target, path=path, request=request)
+    key_id = key_id_of(request) if target == OWN_PORT else ""
+    return mismatch or RequestHead(target=target, path=path, request=request, key_id=key_id)
+
+
+def _parse_own(text: str, request: h11.Request, inside: Target | None) -> RequestHead | BadInput:
+    """A request that names only a path: said to the host of a connection that ends here, or to the proxy itself."""
+    key_id = "" if inside is not None else key_id_of(request)
+    target = inside or OWN_PORT
+    if b"host" not in dict(request.headers) or "#" in text or (inside is None and not key_id):
+        return BadInput(why=_NO_ADDRESS)
+    mismatch = _host_mismatch(request, target, default_port=_PORTS["https"])
+    return mismatch or RequestHead(
+        target=target, path=text, request=request, scheme="http" if inside is None else "https", key_id=key_id
+    )
 
 
 def for_client(response: h11.Response) -> h11.Response:
@@ -136,9 +165,9 @@ class HttpSide:
         self._count = count
         self._http = h11.Connection(h11.SERVER if they == "client" else h11.CLIENT, max_incomplete_event_size=most)
 
-    async def request(self) -> ConnectHead | RequestHead | BadInput:
-        """What the client asks for."""
-        return parse_request(self._http, await self.line.read_until(_END_OF_HEAD, most=self._most))
+    async def request(self, inside: Target | None = None) -> ConnectHead | RequestHead | BadInput:
+        """What the client asks for; `inside`: of the host whose TLS connection this is."""
+        return parse_request(self._http, await self.line.read_until(_END_OF_HEAD, most=self._most), inside)
 
     async def response(self) -> h11.Response | h11.InformationalResponse:
         """A head of the server's. `HttpViolation` if it is none."""

@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
+from xml.sax.saxutils import escape
 
 import anyio
 
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
 from cellwright.sandbox.egress.destinations import EgressCaps, EgressRecord, Outcome, Target
+
+_FORBIDDEN: Final = 403
 
 
 class RequestRejected(Exception):
@@ -63,6 +66,8 @@ class ProxiedRequest:
     bytes_in: int = 0
     has_answered: bool = False
     """The client was sent something: it cannot be told of a refusal any more."""
+    is_recorded: bool = True
+    """False: what was said inside of it has records of its own."""
     began: float = field(default_factory=time.monotonic)
     _scope: anyio.CancelScope | None = None
 
@@ -142,11 +147,18 @@ async def run_both(first: Callable[[], Awaitable[None]], second: Callable[[], Aw
         raise errors[0]
 
 
-def refusal(status: int, why: str) -> bytes:
-    """What a client is told: the reason stands in the status line, because that is what most libraries show."""
+def refusal(status: int, why: str, *, is_for_object: bool = False) -> bytes:
+    """What a client is told: the reason stands in the status line, because that is what most libraries show.
+
+    Libraries for objects show what the body says in an object store's own words.
+    """
     phrase = "".join(character if " " <= character <= "~" else "?" for character in why)[:300]
-    text = f"{phrase}\n".encode()
+    text, kind = f"{phrase}\n".encode(), "text/plain"
+    if is_for_object:
+        code = "AccessDenied" if status == _FORBIDDEN else "ServiceUnavailable"
+        text = f"<Error><Code>{code}</Code><Message>{escape(phrase)}</Message></Error>".encode()
+        kind = "application/xml"
     return (
-        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(text)}\r\n"
         "Connection: close\r\n\r\n"
     ).encode() + text

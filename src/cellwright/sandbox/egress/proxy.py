@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 import socket
-import ssl
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
-from cellwright.errors import UserError
-from cellwright.network import NetworkSettings, Proxy
-from cellwright.policy.hosts import Address
+from cellwright.network import NetworkSettings
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
+from cellwright.sandbox.egress.cage_authority import CageAuthority
+from cellwright.sandbox.egress.completed_requests import (
+    Completed,
+    FindCompleted,
+    OpenExchangeLine,
+    nobody_completes,
+)
 from cellwright.sandbox.egress.destinations import (
-    Allowed,
     AllowedHost,
     BadInput,
     Decide,
@@ -26,36 +30,22 @@ from cellwright.sandbox.egress.destinations import (
     EgressRecord,
     Target,
     Verdict,
-    address_in,
     judge,
-    why_not_public,
 )
-from cellwright.sandbox.egress.forwarders import connect_through, exchange, open_tunnel, tunnel
+from cellwright.sandbox.egress.forwarders import (
+    AnswerDigest,
+    exchange,
+    open_exchange_line,
+    open_tls,
+    tunnel,
+)
 from cellwright.sandbox.egress.http_messages import ConnectHead, HttpSide, RequestHead
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, TrafficTotals, refusal
+from cellwright.sandbox.egress.server_connector import Resolve, ServerConnector, resolve_here
+from cellwright.sandbox.egress.trusted_certificates import trusted_certificates
 from cellwright.sandbox.linux import proxy_listener
 from cellwright.sandbox.spec import CERTIFICATES, PROXY_PORT
 
-_MOST_BYTES = 2 << 20
-
-
-def trusted_certificates(certificates: Path) -> str:
-    """The certificates in a file together with those this machine trusts anyway; `UserError` if there are none."""
-    try:
-        own = certificates.read_text("ascii")
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=own)
-    except (OSError, ValueError) as error:
-        raise UserError(f"No certificates can be read from {str(certificates)!r}.", hint="Give a PEM file.") from error
-    usual = ssl.create_default_context().get_ca_certs(binary_form=True)
-    text = "\n".join([own, *(ssl.DER_cert_to_PEM_cert(certificate) for certificate in usual)])
-    if len(text) > _MOST_BYTES:
-        raise UserError(f"{str(certificates)!r} holds too many certificates.", hint="Give only those of your own.")
-    return text
-
-
-Resolve = Callable[[str], Awaitable[list[Address]]]
-
-_MOST_ADDRESSES = 8
 _VISITS_REMEMBERED = 1000
 _LINGER_TIMEOUT_SECONDS = 2
 _RETRY_INTERVAL_SECONDS = 0.1
@@ -64,13 +54,6 @@ _PROXY_NAMES: list[str] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_pro
 _TRUST_NAMES: list[str] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
 
 logger = logging.getLogger(__name__)
-
-
-async def resolve_here(host: str) -> list[Address]:
-    """The addresses of a name, as this machine knows them."""
-    found = await anyio.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    addresses = [address_in(str(entry[4][0]).partition("%")[0]) for entry in found]
-    return list(dict.fromkeys(address for address in addresses if address is not None))
 
 
 def nobody_decides(host: str, port: int) -> Verdict:
@@ -91,8 +74,16 @@ class Egress:
         certificates: Path | None = None,
         on_visit: Callable[[EgressRecord], None] | None = None,
         connection: NetworkSettings | None = None,
+        completed: FindCompleted = nobody_completes,
+        objects: OpenExchangeLine | None = None,
+        authority: CageAuthority | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         """`decide` is asked about hosts not on the list, `on_visit` told what came of each request.
+
+        `completed` is asked first, and knows the hosts whose requests somebody else completes; `objects` completes
+        those to the proxy itself. TLS of such hosts is opened by the `authority`, if there is one. Programs in the cage
+        find the `variables` in their environment.
 
         `connection` names the proxy that the person's network wants requests to take, if there is one.
 
@@ -100,16 +91,22 @@ class Egress:
         """
         self._hosts = {host.normal(): host for host in allowed}
         self._decide = decide
-        self._resolve = resolve
         self._caps = caps or EgressCaps()
         self._on_visit = on_visit
-        self._connection = connection or NetworkSettings()
+        self._servers = ServerConnector(resolve=resolve, connection=connection or NetworkSettings(), caps=self._caps)
         self._totals = TrafficTotals(self._caps)
         self._requests = 0
         self._visits: deque[EgressRecord] = deque(maxlen=_VISITS_REMEMBERED)
         self._under_way: dict[str, set[anyio.CancelScope]] = {}
+        self._idle: dict[anyio.CancelScope, None] = {}
+        """Connections on which nothing is said, the one that has waited longest first."""
         self._slots = anyio.Semaphore(self._caps.connections)
-        self.certificates = "" if certificates is None else trusted_certificates(certificates)
+        self._completed = completed
+        self._objects = objects
+        self._authority = authority
+        self._variables = dict(variables or {})
+        own = [] if authority is None else [authority.certificate]
+        self.certificates = trusted_certificates(certificates, *own) if certificates or own else ""
         """What the cage finds at its certificate path; empty if it needs nothing special."""
 
     def allow(self, host: AllowedHost) -> None:
@@ -135,7 +132,8 @@ class Egress:
 
     def environment(self) -> dict[str, str]:
         """What tells programs in the cage where the way out is, and whom to trust."""
-        variables = dict.fromkeys(_PROXY_NAMES, f"http://{proxy_listener.ADDRESS}:{PROXY_PORT}")
+        there = f"http://{proxy_listener.ADDRESS}:{PROXY_PORT}"
+        variables = self._variables | dict.fromkeys(_PROXY_NAMES, there)
         return variables | dict.fromkeys(_TRUST_NAMES, CERTIFICATES) if self.certificates else variables
 
     async def serve(self, listener: socket.socket) -> None:
@@ -145,6 +143,9 @@ class Egress:
             async with anyio.create_task_group() as tasks:
                 while True:
                     await anyio.wait_readable(listener)
+                    if self._slots.value == 0 and self._idle:
+                        # Libraries keep connections that they may never use again; whoever waits needs one now.
+                        next(iter(self._idle)).cancel()
                     await self._slots.acquire()
                     client = _accept(listener)
                     if client is not None:
@@ -167,15 +168,18 @@ class Egress:
         finally:
             self._slots.release()
 
-    async def _one_request(self, client: BufferedSocket) -> bool:
-        """Attend to one request; whether there may be another on this connection."""
+    async def _one_request(self, client: BufferedSocket, inside: Target | None = None) -> bool:
+        """Attend to one request; whether there may be another on this connection.
+
+        `inside` is the host that the client believes to speak with, where its TLS connection ends here.
+        """
         side = HttpSide(client, "client", most=self._caps.header_bytes)
-        request = await self._read_head(side)
+        request = await self._read_head(side, inside)
         if request is None:
             return False
         self._requests += 1
         is_bad = isinstance(request, BadInput)
-        with self._proxied(client, None if is_bad else request.target) as proxied:
+        with self._proxied(client, inside if is_bad else request.target) as proxied:
             try:
                 if is_bad:
                     raise RequestRejected(400, f"the request is malformed: {request.why}")
@@ -186,20 +190,25 @@ class Egress:
                 rejection = RequestRejected(502, f"host {proxied.host!r}: {error.strerror or error}")
             proxied.reject(rejection)
         if not proxied.has_answered:
-            await _refuse(client, rejection)
+            is_for_object = isinstance(request, RequestHead) and bool(request.key_id)
+            await _refuse(client, refusal(rejection.status, rejection.why, is_for_object=is_for_object))
         return False
 
-    async def _read_head(self, client: HttpSide) -> ConnectHead | RequestHead | BadInput | None:
+    async def _read_head(self, client: HttpSide, inside: Target | None) -> ConnectHead | RequestHead | BadInput | None:
         """The next request; None when there is none any more."""
         try:
             first = b""
-            with anyio.move_on_after(self._caps.idle_seconds):
-                first = await client.line.receive(1)
+            with anyio.move_on_after(self._caps.idle_seconds) as scope:
+                self._idle[scope] = None
+                try:
+                    first = await client.line.receive(1)
+                finally:
+                    self._idle.pop(scope, None)
             if not first:
                 return None
             client.line.give_back(first)
             with anyio.fail_after(self._caps.head_seconds):
-                return await client.request()
+                return await client.request(inside)
         except TimeoutError:
             return BadInput(why="its head did not arrive in time")
         except HttpViolation as error:
@@ -214,7 +223,8 @@ class Egress:
             proxied.reject(RequestRejected(403, "the connection was ended before it was over"))
             raise
         finally:
-            self._record(proxied.record())
+            if proxied.is_recorded:
+                self._record(proxied.record())
 
     def _record(self, visit: EgressRecord) -> None:
         self._visits.append(visit)
@@ -225,12 +235,16 @@ class Egress:
     async def _let_through(self, proxied: ProxiedRequest, request: ConnectHead | RequestHead, client: HttpSide) -> bool:
         if self._requests > self._caps.requests:
             raise RequestRejected(403, "this notebook has made as many requests as it may")
-        verdict = judge(request.target, self._hosts.get(request.target.host), self._decide)
+        verdict = await self._judge(request)
         if isinstance(verdict, Denied):
             raise RequestRejected(403, verdict.why)
         proxied.verdict = "allowed"
-        through = self._proxy_for(request)
-        reaching = self._reach(proxied, request, verdict, through)
+        if isinstance(verdict, Completed):
+            if isinstance(request, RequestHead):
+                return await self._complete(proxied, request, client, verdict)
+            return await self._open(proxied)
+        through = self._servers.proxy_for(request)
+        reaching = self._servers.connect(proxied, request, verdict, through)
         with self._revocable(proxied.host) as scope, await reaching as server:
             if isinstance(request, RequestHead):
                 return await exchange(proxied, request, client, server, self._caps, through)
@@ -238,6 +252,53 @@ class Egress:
         if scope.cancelled_caught:
             raise RequestRejected(403, f"host {proxied.host!r} is not approved for this notebook any more")
         return False
+
+    async def _judge(self, request: ConnectHead | RequestHead) -> Verdict | Completed:
+        """Whoever completes requests is asked first: what goes to such a host goes by its rules.
+
+        Where they do not, the host is like any other, and a refusal says why they did not.
+        """
+        target = request.target
+        if isinstance(request, RequestHead) and request.key_id and self._objects is not None:
+            return Completed(open=self._objects)
+        found = await self._completed(target)
+        if isinstance(found, Completed):
+            return found
+        if isinstance(request, RequestHead) and request.scheme == "https":
+            # What is said inside of an opened connection is for whoever completes it, and for nobody else.
+            return found or Denied(why=f"host {target.host!r} is not approved for this notebook any more")
+        verdict = judge(target, self._hosts.get(target.host), self._decide)
+        return found if found is not None and isinstance(verdict, Denied) else verdict
+
+    async def _open(self, proxied: ProxiedRequest) -> bool:
+        """Attend to what a client says inside its TLS connection, request by request."""
+        if self._authority is None:
+            raise RequestRejected(403, f"TLS of host {proxied.host!r} cannot be opened in this notebook")
+        context = await anyio.to_thread.run_sync(self._authority.context_for, proxied.host)
+        inside = await open_tls(proxied, context, self._caps)
+        proxied.is_recorded = False
+        try:
+            while await self._one_request(inside, proxied.target):
+                pass
+        finally:
+            inside.end_sending()
+        return False
+
+    async def _complete(
+        self, proxied: ProxiedRequest, request: RequestHead, client: HttpSide, verdict: Completed
+    ) -> bool:
+        with self._revocable(proxied.host):
+            line = await open_exchange_line(verdict, request, seconds=self._caps.connect_seconds)
+            proxied.address = line.name
+            digest = None if line.on_answer is None else AnswerDigest()
+            with BufferedSocket(line.socket) as server:
+                is_kept = await exchange(
+                    proxied, request, client, server, self._caps, answer=digest, is_left_with_client=True
+                )
+            if digest is not None and line.on_answer is not None:
+                line.on_answer(digest.whole())
+            return is_kept
+        raise RequestRejected(403, f"host {proxied.host!r} is not approved for this notebook any more")
 
     @contextmanager
     def _revocable(self, host: str) -> Generator[anyio.CancelScope]:
@@ -251,91 +312,6 @@ class Egress:
                 if not scopes:
                     self._under_way.pop(host, None)
 
-    def _proxy_for(self, request: ConnectHead | RequestHead) -> Proxy | None:
-        scheme = "http" if isinstance(request, RequestHead) else "https"
-        try:
-            return self._connection.proxy_for(scheme, request.target.host, request.target.port)
-        except UserError as error:
-            raise RequestRejected(502, error.message) from error
-
-    async def _reach(
-        self, proxied: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed, through: Proxy | None
-    ) -> BufferedSocket:
-        """A connection to an address that was looked at, resolved once and never again; or to the person's proxy."""
-        target = request.target
-        try:
-            with anyio.fail_after(self._caps.connect_seconds):
-                if through is not None:
-                    return await self._reach_through(through, proxied, request, verdict)
-                return await _connect(proxied, target, await self._addresses(target, verdict), verdict)
-        except TimeoutError:
-            raise RequestRejected(502, f"host {target.host!r} did not answer in time") from None
-
-    async def _reach_through(
-        self, proxy: Proxy, proxied: ProxiedRequest, request: ConnectHead | RequestHead, verdict: Allowed
-    ) -> BufferedSocket:
-        """The proxy looks the name up by itself, so what we can see of it is judged before, as without a proxy."""
-        target = request.target
-        if not verdict.has_private_addresses:
-            try:
-                await self._addresses(target, verdict)
-            except RequestRejected as error:
-                if error.status != 502:
-                    raise
-                why = (
-                    "so nobody can see whether it leads into the private network; CELLWRIGHT_PRIVATE_HOSTS allows that"
-                )
-                raise RequestRejected(
-                    403, f"host {target.host!r} cannot be looked up on this machine, {why}"
-                ) from error
-        try:
-            found = await self._resolve(proxy.host)
-        except OSError:
-            found = []
-        line = await connect_through(proxy, found)
-        try:
-            if isinstance(request, ConnectHead):
-                await open_tunnel(proxy, target, line, most=self._caps.header_bytes)
-        except BaseException:
-            with line:
-                raise
-        proxied.address = f"the proxy {proxy.host}:{proxy.port}"
-        return line
-
-    async def _addresses(self, target: Target, verdict: Allowed) -> list[Address]:
-        given = target.address
-        try:
-            addresses = [given] if given is not None else await self._resolve(target.host)
-        except OSError as error:
-            raise RequestRejected(502, f"host {target.host!r} was not found: {error.strerror or error}") from error
-        if not addresses:
-            raise RequestRejected(502, f"host {target.host!r} was not found")
-        for address in addresses:
-            kind = why_not_public(address)
-            if kind is not None and not verdict.has_private_addresses:
-                raise RequestRejected(403, f"host {target.host!r} leads to {address}, {kind}, which was not approved")
-        return addresses[:_MOST_ADDRESSES]
-
-
-async def _connect(
-    proxied: ProxiedRequest, target: Target, addresses: list[Address], verdict: Allowed
-) -> BufferedSocket:
-    why = ""
-    for address in addresses:
-        try:
-            server = await BufferedSocket.connect(address, target.port)
-        except OSError as error:
-            why = error.strerror or str(error)
-            continue
-        if server.leads_to_itself and not verdict.has_private_addresses:
-            with server:
-                raise RequestRejected(
-                    403, f"host {target.host!r} leads to {address}, this machine, which was not approved"
-                )
-        proxied.address = str(address)
-        return server
-    raise RequestRejected(502, f"host {target.host!r} cannot be reached at port {target.port}: {why}")
-
 
 def _accept(listener: socket.socket) -> socket.socket | None:
     """Whoever waits; None if they have gone meanwhile, or if there are no descriptors left for now."""
@@ -345,10 +321,10 @@ def _accept(listener: socket.socket) -> socket.socket | None:
         return None
 
 
-async def _refuse(client: BufferedSocket, rejection: RequestRejected) -> None:
+async def _refuse(client: BufferedSocket, said: bytes) -> None:
     """Say why, and read on for a moment: a client that still sends would lose the answer otherwise."""
     with anyio.move_on_after(_LINGER_TIMEOUT_SECONDS):
-        await client.send(refusal(rejection.status, rejection.why))
+        await client.send(said)
         client.end_sending()
         while await client.receive():
             pass

@@ -1,0 +1,254 @@
+"""Exchanges of one notebook: requests of its cells to object stores and APIs, completed by the broker.
+
+Here is decided which connection a request belongs to and whether this notebook may use it; what the connection itself
+allows is for the broker's worker to say. Neither secret nor answer passes through here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import anyio.to_thread
+
+from cellwright.app.notebook_connections import NOT_APPROVED, NotebookConnections
+from cellwright.data.connection_options import DEFAULT_REGION, READ_METHODS, read_address, read_buckets
+from cellwright.data.connections import DataConnection, connections_at
+from cellwright.data.messages import OpenExchange
+from cellwright.data.source_kinds import WEB_KINDS
+from cellwright.errors import RefusedByPolicy, UserError
+from cellwright.sandbox.egress import (
+    CageAuthority,
+    Completed,
+    CompletedAnswer,
+    Denied,
+    Egress,
+    ExchangeLine,
+    WantedExchange,
+)
+from cellwright.sandbox.egress.completed_requests import OWN_PORT
+from cellwright.sandbox.egress.destinations import Target
+from cellwright.sandbox.spec import Tier
+from cellwright.secrets import file_stamp
+
+BY_BUCKET: Final = "by-bucket"
+"""The access key that stands for whichever connection has the bucket; no connection can be called so."""
+_STAND_IN: Final = re.compile(r"cellwright-secret:([a-z][a-z0-9_]{0,39})")
+_MOST_PROVEN: Final = 10_000
+_READS: Final = frozenset({*READ_METHODS, "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangedAnswer:
+    """One answer that a proof rests on."""
+
+    connection: str
+    method: str
+    path: str
+    range: str
+    status: int
+    sha256: str
+    bytes: int
+    at: str
+
+
+@dataclass(slots=True, kw_only=True)
+class NotebookExchanges:
+    """What a notebook's requests may be completed with. Made by `open_notebook_exchanges`."""
+
+    connections: NotebookConnections
+    project: Path
+    is_proof: bool = False
+    """Every answer is kept as what a proof rests on, and nothing is changed anywhere."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What object libraries in the cage find in their environment."""
+    exchanged: list[ExchangedAnswer] = field(default_factory=list[ExchangedAnswer])
+    _known: tuple[Any, list[DataConnection]] = (object(), [])
+
+    def egress_options(self) -> dict[str, Any]:
+        """For an `Egress` of this notebook. Blocking: it makes an authority for the cage."""
+        return {
+            "completed": self.find,
+            "objects": self.open_object,
+            "authority": CageAuthority(),
+            "variables": self.variables,
+        }
+
+    async def find(self, target: Target) -> Completed | Denied | None:
+        """Whether requests there are completed: where one of the connections that lead there may be used."""
+        there = [each for each in await self._usable() if each.kind == "api" and _leads_to(each, target)]
+        if not there:
+            return None
+        if not any(self.connections.may_use(each.name) for each in there):
+            return Denied(why=f"the connection {there[0].name!r} {NOT_APPROVED}, and leads to host {target.host!r}")
+        return Completed(open=partial(self._open_api, there))
+
+    async def open_object(self, wanted: WantedExchange) -> ExchangeLine:
+        """A line for a request to an object store, which names its connection as its access key."""
+        stores = [each for each in await self._usable() if each.kind == "s3"]
+        names = ", ".join(each.name for each in stores) or "none"
+        if wanted.key_id == BY_BUCKET:
+            bucket = unquote(wanted.path.partition("?")[0]).removeprefix("/").partition("/")[0]
+            stores = [each for each in stores if any(bucket == one.bucket for one in read_buckets(_buckets(each)))]
+            stores = [each for each in stores if self.connections.may_use(each.name)] or stores
+            if len(stores) != 1:
+                raise UserError(
+                    f"{'No' if not stores else 'More than one'} connection has the bucket {bucket[:80]!r}. "
+                    f"Give a connection's name as the access key id; there is {names}."
+                )
+            return await self._open(stores[0], wanted)
+        found = next((each for each in stores if each.name == wanted.key_id), None)
+        if found is None:
+            raise UserError(
+                f"No object store is called {wanted.key_id[:80]!r}: the access key id is a connection's name. "
+                f"There is {names}."
+            )
+        return await self._open(found, wanted)
+
+    async def _open_api(self, there: list[DataConnection], wanted: WantedExchange) -> ExchangeLine:
+        named = _stand_ins(wanted.headers)
+        names = ", ".join(each.name for each in there)
+        if foreign := named - {each.name for each in there}:
+            raise RefusedByPolicy(
+                f"The secret of {min(foreign)!r} is not sent to host {wanted.target.host!r}; "
+                f"the connection that leads there is {names}."
+            )
+        chosen = [each for each in there if each.name in named] if named else there
+        if len(chosen) != 1:
+            raise UserError(
+                f"Several connections lead to host {wanted.target.host!r}: {names}. "
+                "Name one of them as cellwright-secret:NAME where the secret belongs."
+            )
+        return await self._open(chosen[0], wanted)
+
+    async def _open(self, connection: DataConnection, wanted: WantedExchange) -> ExchangeLine:
+        self._check(connection.name, wanted)
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        asked = OpenExchange(connection=connection.name, asker=self.connections.asker)
+        return ExchangeLine(
+            socket=await self.connections.client.exchange(asked),
+            name=f"the connection {connection.name!r}",
+            on_answer=partial(self._keep, connection.name, wanted, at) if self.is_proof else None,
+        )
+
+    def _check(self, name: str, wanted: WantedExchange) -> None:
+        statement = f"{wanted.method} {wanted.path.partition('?')[0]}"
+        is_read = wanted.method in _READS
+        if self.is_proof and not is_read:
+            raise RefusedByPolicy(f"A proof changes nothing: {statement[:200]!r} is not sent to {name!r}.")
+        if self.connections.may_use(name, access="read" if is_read else "write", statement=statement):
+            return
+        if is_read or not self.connections.may_use(name):
+            raise RefusedByPolicy(f"The connection {name!r} {NOT_APPROVED}.")
+        raise RefusedByPolicy(
+            f"This notebook may only read the connection {name!r}: {statement[:200]!r} would change something."
+        )
+
+    def _keep(self, name: str, wanted: WantedExchange, at: str, answer: CompletedAnswer) -> None:
+        if len(self.exchanged) < _MOST_PROVEN:
+            part = dict(wanted.headers).get("range", "")
+            self.exchanged.append(
+                ExchangedAnswer(
+                    connection=name,
+                    method=wanted.method,
+                    path=wanted.path,
+                    range=part,
+                    status=answer.status,
+                    sha256=answer.sha256,
+                    bytes=answer.bytes,
+                    at=at,
+                )
+            )
+
+    async def _usable(self) -> list[DataConnection]:
+        """Connections for exchanges that notebooks of this folder may use, as they are named now."""
+        self._known = await anyio.to_thread.run_sync(
+            _read_usable, self.connections.client.launch.home, self.project, self._known
+        )
+        return self._known[1]
+
+
+async def open_notebook_exchanges(
+    connections: NotebookConnections, *, project: Path, is_proof: bool = False
+) -> NotebookExchanges | None:
+    """Exchanges for a notebook; None where no connection takes any."""
+    exchanges = NotebookExchanges(connections=connections, project=project, is_proof=is_proof)
+    usable = await exchanges._usable()
+    if not usable:
+        return None
+    stores = [each for each in usable if each.kind == "s3"]
+    exchanges.variables = object_variables([each for each in stores if connections.may_use(each.name)] or stores)
+    return exchanges
+
+
+async def exchange_egress(exchanges: NotebookExchanges) -> Egress:
+    """A way out that leads to these connections and nowhere else."""
+    return await anyio.to_thread.run_sync(lambda: Egress(**exchanges.egress_options()))
+
+
+def no_exchanges_text(tier: Tier) -> str:
+    """Why cells send no requests on this tier, and what they do instead."""
+    return (
+        f"no requests to object stores and APIs from cells on tier {tier}: it has no network of its own. "
+        'cellwright.files("NAME") reads files and objects of a connection without one'
+    )
+
+
+def object_variables(stores: Iterable[DataConnection]) -> dict[str, str]:
+    """By which object libraries find the proxy, and say which connection they mean; nothing where there is no store."""
+    known = list(stores)
+    if not known:
+        return {}
+    regions = {each.options.get("region", DEFAULT_REGION) for each in known}
+    region = regions.pop() if len(regions) == 1 else DEFAULT_REGION
+    return {
+        "AWS_ENDPOINT_URL": f"http://{OWN_PORT.host}:{OWN_PORT.port}",
+        "AWS_ACCESS_KEY_ID": known[0].name if len(known) == 1 else BY_BUCKET,
+        "AWS_SECRET_ACCESS_KEY": "none",
+        "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def _read_usable(
+    home: Path, project: Path, known: tuple[Any, list[DataConnection]]
+) -> tuple[Any, list[DataConnection]]:
+    stamp = file_stamp(home / "connections.toml")
+    if stamp == known[0]:
+        return known
+    found = connections_at(home).values()
+    return stamp, [each for each in found if each.kind in WEB_KINDS and each.may_be_used_in(project)]
+
+
+def _leads_to(connection: DataConnection, target: Target) -> bool:
+    address = read_address(connection.options["url"], tls=connection.options.get("tls", ""))
+    return (address.host, address.port) == (target.host, target.port)
+
+
+def _buckets(connection: DataConnection) -> str:
+    return connection.options["buckets"]
+
+
+def _stand_ins(headers: Iterable[tuple[str, str]]) -> set[str]:
+    """Connections whose secret a request wants in its place."""
+    texts = [text for _, value in headers for text in (value, _basic(value))]
+    return {name for text in texts for name in _STAND_IN.findall(text)}
+
+
+def _basic(value: str) -> str:
+    """What user and password are in HTTP's own scheme; empty if it is another."""
+    scheme, _, code = value.partition(" ")
+    try:
+        return base64.b64decode(code).decode("latin-1") if scheme.lower() == "basic" else ""
+    except (binascii.Error, ValueError):
+        return ""

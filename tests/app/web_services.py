@@ -1,0 +1,182 @@
+"""An API and an object store on loopback, as notebooks reach them through connections: they check every secret."""
+
+from __future__ import annotations
+
+import io
+import json
+import ssl
+import threading
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet
+from moto.server import ThreadedMotoServer
+
+from cellwright.data.connections import DataConnection, store_connection
+from cellwright.secrets import keep_secret
+from tests.sandbox.egress.world import make_certificates
+
+API_SECRET = "canary-token-of-the-api-77213"
+BIRDS = [{"bird": "wren", "grams": 9}, {"bird": "robin", "grams": 18}]
+
+
+@dataclass
+class ApiServer:
+    """An API with TLS that knows one token, and what it heard."""
+
+    port: int
+    authority: Path
+    heard: list[str] = field(default_factory=list[str])
+    """Requests with the right token, as `GET /path`."""
+    strangers: list[str] = field(default_factory=list[str])
+    """Requests with another one, or with none."""
+
+    def url(self, path: str = "") -> str:
+        return f"https://localhost:{self.port}{path}"
+
+    def connection(self, name: str = "crm", **options: str) -> DataConnection:
+        given = {"url": self.url(), "tls_ca": str(self.authority)}
+        return DataConnection(name=name, kind="api", options=given | options)
+
+
+class _ApiHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_of: ApiServer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        request = f"{self.command} {self.path}"
+        if self.headers.get("Authorization") != f"Bearer {API_SECRET}":
+            self.server_of.strangers.append(request)
+            return self._say(401, {"error": "who are you?"})
+        self.server_of.heard.append(request)
+        if self.path.startswith("/v1/echo"):
+            return self._say(200, {"headers": dict(self.headers), "body": body.decode()})
+        return self._say(200, BIRDS)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer
+
+    def _say(self, status: int, value: object) -> None:
+        text = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+
+class _ApiSockets(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are what some tests are about."""
+
+
+@contextmanager
+def api_server(directory: Path) -> Generator[ApiServer]:
+    """It runs for as long as the block."""
+    authority, identity = make_certificates(directory, ["localhost"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(identity)
+    server = ApiServer(port=0, authority=authority)
+    handler = type("Handler", (_ApiHandler,), {"server_of": server})
+    with _ApiSockets(("127.0.0.1", 0), handler) as sockets:
+        sockets.socket = context.wrap_socket(sockets.socket, server_side=True, do_handshake_on_connect=False)
+        server.port = sockets.server_address[1]
+        thread = threading.Thread(target=sockets.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            sockets.shutdown()
+            thread.join()
+
+
+def name_api(home: Path, connection: DataConnection) -> None:
+    """Store it, with its secret."""
+    store_connection(home, connection)
+    keep_secret(home, connection.secret_name, API_SECRET, "file")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectServer:
+    """An object store that checks signatures; its own keys reach `lake` and `vault`."""
+
+    port: int
+    key_id: str
+    secret: str
+
+    @property
+    def client(self) -> Any:
+        """Whatever a test looks at behind everybody's back."""
+        return boto3.client(
+            "s3",
+            endpoint_url=f"http://127.0.0.1:{self.port}",
+            aws_access_key_id=self.key_id,
+            aws_secret_access_key=self.secret,
+            region_name="us-east-1",
+        )
+
+    def connection(self, name: str = "lake", **options: str) -> DataConnection:
+        endpoint = f"http://127.0.0.1:{self.port}"
+        given = {"buckets": "lake", "access_key_id": self.key_id, "endpoint": endpoint}
+        return DataConnection(name=name, kind="s3", options=given | options)
+
+    def keys(self, bucket: str = "lake") -> list[str]:
+        return [each["Key"] for each in self.client.list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+    def name(self, home: Path, connection: DataConnection) -> None:
+        """Store it, with its secret."""
+        store_connection(home, connection)
+        keep_secret(home, connection.secret_name, self.secret, "file")
+
+
+@contextmanager
+def object_server() -> Generator[ObjectServer]:
+    """moto, with two buckets, and a user whose signature counts."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        port = server.get_host_and_port()[1]
+        anybody: dict[str, Any] = {
+            "endpoint_url": f"http://127.0.0.1:{port}",
+            "aws_access_key_id": "anybody",
+            "aws_secret_access_key": "anything",
+            "region_name": "us-east-1",
+        }
+        iam, s3 = boto3.client("iam", **anybody), boto3.client("s3", **anybody)
+        iam.create_user(UserName="reader")
+        rights = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+        iam.put_user_policy(UserName="reader", PolicyName="all", PolicyDocument=json.dumps(rights))
+        key = iam.create_access_key(UserName="reader")["AccessKey"]
+        table = io.BytesIO()
+        pyarrow.parquet.write_table(pa.table({"n": list(range(1000))}), table)
+        for bucket in ("lake", "vault"):
+            s3.create_bucket(Bucket=bucket)
+            s3.put_object(Bucket=bucket, Key="t/a.csv", Body=b"n\n1\n2\n")
+            s3.put_object(Bucket=bucket, Key="t/a.parquet", Body=table.getvalue())
+        before = _check_signatures_after(port, "0")
+        yield ObjectServer(port=port, key_id=key["AccessKeyId"], secret=key["SecretAccessKey"])
+        _check_signatures_after(port, before)
+    finally:
+        server.stop()
+
+
+def _check_signatures_after(port: int, requests: str) -> str:
+    """How many requests pass unchecked first; what it was before."""
+    address = f"http://127.0.0.1:{port}/moto-api/reset-auth"
+    with urllib.request.urlopen(
+        urllib.request.Request(address, data=requests.encode(), headers={"Content-Type": "text/plain"})
+    ) as answer:
+        return str(json.loads(answer.read())["PREVIOUS_INITIAL_NO_AUTH_ACTION_COUNT"])
