@@ -22,12 +22,8 @@ from cellwright.cli.secret_input import secret_from_person, secret_from_stdin
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import broker_at
 from cellwright.data.connections import (
-    FILE_KINDS,
-    SOURCE_KINDS,
-    UNTRIED_KINDS,
     DataConnection,
     QueryLimits,
-    SourceKind,
     connections_at,
     find_connection,
     remove_connection,
@@ -43,6 +39,7 @@ from cellwright.data.messages import (
     RehearseWrite,
     RunQuery,
 )
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, UNTRIED_KINDS, SourceKind
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.secrets import forget_secret, keep_secret, kept_secrets
 from cellwright.settings import Settings

@@ -11,84 +11,41 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final
 
 import tomlkit
 import tomlkit.items
 from pydantic import Field
 
+from cellwright.data.connection_options import check_options, read_buckets
 from cellwright.data.dialects import Dialect
+from cellwright.data.source_kinds import (
+    FILE_KINDS,
+    SOURCE_TRAITS,
+    SQL_KINDS,
+    TLS_MODES,
+    URL_KINDS,
+    SourceKind,
+    SourceWay,
+    ways_of,
+)
 from cellwright.errors import UserError
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.money import Money, parse_money
 from cellwright.policy.toml_text import StrictTable, TomlText, read_toml
 from cellwright.remedies import remedy
 
-SourceKind = Literal[
-    "postgres", "redshift", "mysql", "clickhouse", "snowflake", "bigquery", "databricks", "trino", "sqlite", "duckdb"
-]
-SOURCE_KINDS: Final[tuple[SourceKind, ...]] = get_args(SourceKind)
-FILE_KINDS: Final = frozenset[SourceKind]({"sqlite", "duckdb"})
-"""A file, opened in a cage only: it has no secret, and its format is a stranger's."""
-UNTRIED_KINDS: Final = frozenset[SourceKind]({"snowflake", "bigquery", "databricks", "trino", "redshift"})
-"""Written against their documentation, and never tried against the service."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _FILE: Final = "connections.toml"
 _SEE: Final = "docs/data.md"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceTraits:
-    """What holds for every connection of one kind."""
-
-    dialect: Dialect
-    needed: tuple[str, ...]
-    """Options that must be given."""
-    known: tuple[str, ...] = ()
-    """Options that may be given."""
-    port: int | None = None
-    extra: str = ""
-    """What `pip install cellwright[…]` adds its driver; empty: it is always there."""
-
-
-_TLS: Final = ("tls", "tls_ca")
-SOURCE_TRAITS: Final[Mapping[SourceKind, SourceTraits]] = MappingProxyType(
+_INSIDE: Final = ("database", "catalog", "dataset", "container", "share", "path", "prefix")
+_NOT_SPOKEN: Final[Mapping[SourceWay, str]] = MappingProxyType(
     {
-        "postgres": SourceTraits(
-            dialect="postgres", needed=("host", "database", "user"), known=("port", "schema", *_TLS), port=5432,
-            extra="postgres",
-        ),
-        "redshift": SourceTraits(
-            dialect="redshift", needed=("host", "database", "user"), known=("port", "schema", *_TLS), port=5439,
-            extra="postgres",
-        ),
-        "mysql": SourceTraits(
-            dialect="mysql", needed=("host", "database", "user"), known=("port", *_TLS), port=3306, extra="mysql"
-        ),
-        "clickhouse": SourceTraits(
-            dialect="clickhouse", needed=("host", "user"), known=("port", "database", *_TLS), port=8123,
-            extra="clickhouse",
-        ),
-        "snowflake": SourceTraits(
-            dialect="snowflake", needed=("account", "user", "database"), known=("schema", "warehouse", "role"),
-            extra="snowflake",
-        ),
-        "bigquery": SourceTraits(
-            dialect="bigquery", needed=("project",), known=("dataset", "location"), extra="bigquery"
-        ),
-        "databricks": SourceTraits(
-            dialect="databricks", needed=("host", "http_path"), known=("catalog", "schema"), extra="databricks"
-        ),
-        "trino": SourceTraits(
-            dialect="trino", needed=("host", "user", "catalog"), known=("port", "schema", *_TLS), port=8080,
-            extra="trino",
-        ),
-        "sqlite": SourceTraits(dialect="sqlite", needed=("path",)),
-        "duckdb": SourceTraits(dialect="duckdb", needed=("path",)),
+        "sql": "it takes no SQL and has no tables",
+        "exchange": "no HTTP requests are sent to it",
+        "files": "it has no files that are listed or read",
     }
-)  # fmt: skip
-TLS_MODES: Final = ("off", "prefer", "require", "verify")
-"""`verify`: the certificate is checked, too, against the system's authorities or those of `tls_ca`."""
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +91,11 @@ class DataConnection:
 
     @property
     def dialect(self) -> Dialect:
-        """What its statements are written in."""
-        return SOURCE_TRAITS[self.kind].dialect
+        """What its statements are written in. Raises `UserError` for what takes no SQL."""
+        dialect = SOURCE_TRAITS[self.kind].dialect
+        if dialect is None:
+            raise _wrong_way(self, "sql")
+        return dialect
 
     @property
     def secret_name(self) -> str:
@@ -153,10 +113,15 @@ class DataConnection:
         options = self.options
         if self.kind in FILE_KINDS:
             return options["path"]
-        host = options.get("host") or options.get("account") or options.get("project") or ""
+        if self.kind in URL_KINDS:
+            return options["url"]
+        if self.kind == "s3":
+            buckets = ", ".join(f"{each.bucket}/{each.prefix}".rstrip("/") for each in read_buckets(options["buckets"]))
+            return f"{buckets} at {options['endpoint']}" if "endpoint" in options else f"s3://{buckets}"
+        host = options.get("host") or options.get("account") or options.get("project") or options.get("bucket") or ""
         port = f":{options['port']}" if "port" in options else ""
-        inside = options.get("database") or options.get("catalog") or options.get("dataset") or ""
-        return f"{host}{port}/{inside}".rstrip("/")
+        inside = next((options[name] for name in _INSIDE if options.get(name)), "")
+        return f"{host}{port}/{inside.lstrip('/')}".rstrip("/")
 
     def may_be_used_in(self, project: Path) -> bool:
         """Whether notebooks of this folder may use it."""
@@ -171,6 +136,22 @@ def find_connection(home: Path, name: str) -> DataConnection:
         names = f"There is {', '.join(sorted(known))}." if known else "There is none yet."
         raise UserError(f"No connection is called {name[:80]!r}. {names}", hint=hint)
     return known[name]
+
+
+def require_way(connection: DataConnection, way: SourceWay) -> None:
+    """Raises `UserError` if this connection is not spoken with in this way; it says in which it is."""
+    if way not in ways_of(connection.kind):
+        raise _wrong_way(connection, way)
+
+
+def _wrong_way(connection: DataConnection, way: SourceWay) -> UserError:
+    name, kind = connection.name, connection.kind
+    instead: dict[SourceWay, str] = {
+        "sql": f"Ask it with SQL: cellwright.connection({name!r}).sql(…).",
+        "exchange": f"Send requests to {connection.place}, with cellwright-secret:{name} where the secret belongs.",
+        "files": f"Read its files: cellwright.files({name!r}).",
+    }
+    return UserError(f"{name!r} is of the kind {kind}: {_NOT_SPOKEN[way]}.", hint=instead[ways_of(kind)[-1]])
 
 
 def is_name(text: str) -> bool:
@@ -244,6 +225,12 @@ def _check_values(connection: DataConnection) -> None:
         raise UserError("The path of a file must be a whole one.", hint="It starts with a slash.")
     if connection.kind in FILE_KINDS and (connection.writer or connection.secret_command):
         raise UserError("A file has no user and no secret.", hint="It is read only, in a cage.")
+    check_options(connection.kind, options)
+    if connection.kind not in SQL_KINDS and (connection.writer or connection.masked or connection.functions):
+        raise UserError(
+            f"A {connection.kind} connection has no writer, no masked columns and no functions.",
+            hint="Those are for databases; what may be changed is said by `methods` where there are any.",
+        )
     for column in connection.masked:
         if column.count(".") not in {1, 2} or not all(column.split(".")):
             raise UserError(f"{column!r} names no column.", hint="Write table.column or schema.table.column.")

@@ -7,7 +7,8 @@ import re
 from typing import Final
 
 from cellwright.data.catalogue import Catalogue
-from cellwright.data.connections import SOURCE_TRAITS, DataConnection
+from cellwright.data.connections import DataConnection
+from cellwright.data.source_kinds import SOURCE_TRAITS
 from cellwright.data.statements import SqlStatement
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.remedies import Hint, remedy

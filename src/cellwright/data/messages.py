@@ -1,7 +1,7 @@
 """What is said to the broker and what it answers: one request and one reply for each connection to its socket.
 
-A reply may bring one descriptor: a result as Arrow in sealed memory. Cells of a notebook say the same words (`query`,
-`schema`) to their host, which passes on what was allowed.
+A reply may bring one descriptor: a result as Arrow or a part of a file in sealed memory, or a line for an exchange.
+Cells of a notebook say the same words (`query`, `schema`) to their host, which passes on what was allowed.
 """
 
 from __future__ import annotations
@@ -95,6 +95,52 @@ class MakeWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenExchange:
+    """A line on which one HTTP exchange with the connection is spoken; it comes as the reply's descriptor."""
+
+    connection: str
+    asker: Asker = field(default_factory=Asker)
+    kind: Literal["exchange"] = "exchange"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFiles:
+    """What is in a folder of a connection."""
+
+    connection: str
+    path: str = ""
+    """Below the connection's own place, with slashes between; empty: that place itself."""
+    recursive: bool = False
+    asker: Asker = field(default_factory=Asker)
+    kind: Literal["files"] = "files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatFile:
+    """Size and version of a file."""
+
+    connection: str
+    path: str
+    asker: Asker = field(default_factory=Asker)
+    kind: Literal["stat"] = "stat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """Bytes of a file."""
+
+    connection: str
+    path: str
+    start: int = 0
+    length: int | None = None
+    """None: to its end."""
+    version: str = ""
+    """Only of this version; empty: whichever there is."""
+    asker: Asker = field(default_factory=Asker)
+    kind: Literal["read"] = "read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListStatements:
     """What was sent, the latest first."""
 
@@ -122,7 +168,18 @@ class StopBroker:
 
 
 BrokerRequest = (
-    RunQuery | ReadSchema | TryConnection | RehearseWrite | MakeWrite | ListStatements | GiveSecrets | StopBroker
+    RunQuery
+    | ReadSchema
+    | TryConnection
+    | RehearseWrite
+    | MakeWrite
+    | OpenExchange
+    | ListFiles
+    | StatFile
+    | ReadFile
+    | ListStatements
+    | GiveSecrets
+    | StopBroker
 )
 _REQUEST: Final[TypeAdapter[BrokerRequest]] = TypeAdapter(Annotated[BrokerRequest, Discriminator("kind")])
 
@@ -201,6 +258,41 @@ class WriteOutcome:
     outcome: Literal["done", "unknown"]
     """unknown: it was being sent when a process died; it is never sent again."""
     rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """A file or a folder of a connection."""
+
+    path: str
+    """Below the connection's own place."""
+    size: int = 0
+    is_folder: bool = False
+    version: str = ""
+    """Another one whenever the bytes are others; empty: the server has none."""
+    modified: str = ""
+    """ISO; empty: the server does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileList:
+    """What is in a folder."""
+
+    entries: tuple[FileEntry, ...]
+    is_cut: bool = False
+    """There are more than are told at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """Bytes of a file in sealed memory. Whoever gets it closes the descriptor."""
+
+    size: int
+    """Of the part."""
+    version: str = ""
+    sha256: str = ""
+    """Of the part."""
+    descriptor: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1535,7 +1535,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb";
+            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb" | "s3" | "api" | "http" | "webdav" | "sftp" | "smb" | "gcs" | "azure";
             /** Last At */
             last_at: string;
             /** Leads To */
@@ -2322,7 +2322,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb";
+            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb" | "s3" | "api" | "http" | "webdav" | "sftp" | "smb" | "gcs" | "azure";
             /** Known */
             known: string[];
             /** Needed */
@@ -2435,7 +2435,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb";
+            kind: "postgres" | "redshift" | "mysql" | "clickhouse" | "snowflake" | "bigquery" | "databricks" | "trino" | "sqlite" | "duckdb" | "s3" | "api" | "http" | "webdav" | "sftp" | "smb" | "gcs" | "azure";
             /**
              * Masked
              * @default []

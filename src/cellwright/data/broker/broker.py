@@ -26,27 +26,35 @@ from cellwright.data.broker.known_catalogues import KnownCatalogues
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
-from cellwright.data.connections import FILE_KINDS, SOURCE_TRAITS, DataConnection, QueryLimits, find_connection
+from cellwright.data.connections import DataConnection, QueryLimits, find_connection, require_way
 from cellwright.data.failure_words import failure_error, hint_after_failure
 from cellwright.data.lineage import columns_read
 from cellwright.data.masks import mask_statement
 from cellwright.data.messages import (
     CostlyQuery,
+    FileEntry,
+    FileList,
+    FilePart,
+    ListFiles,
     ListStatements,
     MakeWrite,
+    OpenExchange,
     QueryResult,
+    ReadFile,
     ReadSchema,
     RehearsedWrite,
     RehearseWrite,
     ResultForm,
     RunQuery,
     SentStatement,
+    StatFile,
     TriedConnection,
     TryConnection,
     WriteOutcome,
 )
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, SourceWay
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
-from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
+from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.policy.money import Money
 from cellwright.remedies import remedy
 
@@ -93,7 +101,7 @@ class Broker:
 
     async def query(self, asked: RunQuery) -> QueryResult | CostlyQuery:
         """The rows of a statement that only reads. Raises `UserError`, `RefusedByPolicy` or `Unavailable`."""
-        connection = await self._connection(asked.connection, asked.asker.project)
+        connection = await self._connection(asked.connection, "sql", asked.asker.project)
         judged = await self._recording_refusal(asked, connection, self._judge(asked.statement, connection))
         if judged.access == "write":
             why = f"It changes data, and {connection.name!r} is read here."
@@ -112,7 +120,7 @@ class Broker:
 
     async def schema(self, asked: ReadSchema) -> tuple[DataConnection, Catalogue]:
         """What the connection shows."""
-        connection = await self._connection(asked.connection)
+        connection = await self._connection(asked.connection, "sql")
         catalogue = await self._catalogues.find(connection, is_fresh=asked.fresh)
         if asked.tables is None:
             return connection, catalogue
@@ -123,7 +131,7 @@ class Broker:
     async def try_connection(self, asked: TryConnection) -> TriedConnection:
         """Open it anew, and look what is there."""
         began = time.monotonic()
-        connection = await self._connection(asked.connection)
+        connection = await self._connection(asked.connection, "sql")
         await self.workers.forget(connection.name)
         catalogue = await self._catalogues.find(connection, is_fresh=True)
         return TriedConnection(
@@ -175,10 +183,21 @@ class Broker:
         """What was sent, the latest first."""
         return await self._run(partial(self.audit.listed, asked))
 
+    async def exchange(self, asked: OpenExchange) -> int:
+        """A line to the connection's worker, on which one HTTP exchange is spoken. Raises as `query` does."""
+        await self._connection(asked.connection, "exchange", asked.asker.project)
+        raise Unavailable("Exchanges are not there yet.", hint="They come with the web worker.")
+
+    async def file_words(self, asked: ListFiles | StatFile | ReadFile) -> FileList | FileEntry | FilePart:
+        """What a connection's files are. Raises as `query` does."""
+        await self._connection(asked.connection, "files", asked.asker.project)
+        raise Unavailable("File words are not there yet.", hint="They come with the file stores.")
+
     # ── judging ──
 
-    async def _connection(self, name: str, project: str = "") -> DataConnection:
+    async def _connection(self, name: str, way: SourceWay, project: str = "") -> DataConnection:
         connection = await anyio.to_thread.run_sync(find_connection, self.home, name)
+        require_way(connection, way)
         if project and not connection.may_be_used_in(Path(project)):
             raise RefusedByPolicy(
                 f"The connection {name!r} is not for notebooks of {project!r}.",
@@ -226,7 +245,7 @@ class Broker:
         )
 
     async def _judged_write(self, asked: RehearseWrite | MakeWrite) -> tuple[DataConnection, SqlStatement]:
-        connection = await self._connection(asked.connection, asked.asker.project)
+        connection = await self._connection(asked.connection, "sql", asked.asker.project)
         if connection.kind in FILE_KINDS:
             raise RefusedByPolicy("A file is only read.", hint="Copy it, and change the copy in a notebook.")
         judged = await _read(asked.statement, connection)

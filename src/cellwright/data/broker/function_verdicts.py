@@ -6,7 +6,8 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
-from cellwright.data.connections import FILE_KINDS, DataConnection
+from cellwright.data.connections import DataConnection
+from cellwright.data.source_kinds import FILE_KINDS
 
 AskServer = Callable[[DataConnection, list[str]], Awaitable[Collection[str]]]
 """Which of these functions the server does not vouch for."""

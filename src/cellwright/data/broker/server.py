@@ -28,6 +28,11 @@ from cellwright.idle import IdleTimer
 logger = logging.getLogger(__name__)
 _GREETING_SECONDS: Final = 10
 _MAX_REQUEST: Final = 4 << 20
+_FILE_REPLIES: Final[Mapping[type, str]] = {
+    messages.FileList: "listed",
+    messages.FileEntry: "file",
+    messages.FilePart: "part",
+}
 _GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
@@ -149,6 +154,12 @@ class BrokerServer:
                 return _plain("rehearsed", await broker.rehearse(request)), -1
             case messages.MakeWrite():
                 return _plain("written", await broker.write(request)), -1
+            case messages.OpenExchange():
+                return {"kind": "line"}, await broker.exchange(request)
+            case messages.ListFiles() | messages.StatFile() | messages.ReadFile():
+                found = await broker.file_words(request)
+                reply = _plain(_FILE_REPLIES[type(found)], found)
+                return reply, reply.pop("descriptor", -1)
             case messages.ListStatements():
                 lines = [_plain("", line) for line in await broker.statements(request)]
                 return {"kind": "statements", "statements": lines}, -1

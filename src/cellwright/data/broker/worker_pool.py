@@ -14,7 +14,8 @@ import anyio
 import anyio.to_thread
 
 from cellwright.data.broker.worker_process import WorkerProcess, start_worker
-from cellwright.data.connections import FILE_KINDS, DataConnection
+from cellwright.data.connections import DataConnection
+from cellwright.data.source_kinds import FILE_KINDS
 from cellwright.errors import Unavailable
 
 Access = Literal["read", "write"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never, cast
 
-from cellwright.data.connections import SOURCE_TRAITS, SourceKind
+from cellwright.data.source_kinds import SOURCE_TRAITS, SourceKind
 from cellwright.data.worker.source import Source, SourceFailed, SourceLogin
 
 
@@ -55,5 +55,7 @@ def _open(kind: SourceKind, login: SourceLogin) -> object:
             return open_trino(login)
         case "sqlite" | "duckdb":
             raise SourceFailed("other", "A file is read in a cage, never by a worker.")
+        case "s3" | "api" | "http" | "webdav" | "sftp" | "smb" | "gcs" | "azure":
+            raise SourceFailed("other", "It takes no SQL: its worker is another one.")
         case other:
             assert_never(other)

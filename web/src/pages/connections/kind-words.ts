@@ -13,6 +13,14 @@ const KINDS: Record<SourceKind["kind"], string> = {
   trino: "Trino",
   sqlite: "SQLite file",
   duckdb: "DuckDB file",
+  s3: "S3 buckets",
+  api: "HTTP API",
+  http: "Files of a web server",
+  webdav: "WebDAV server",
+  sftp: "SFTP server",
+  smb: "Windows share (SMB)",
+  gcs: "Google Cloud Storage",
+  azure: "Azure Blob Storage",
 };
 
 const OPTIONS: Record<string, { title: string; example: string }> = {
@@ -37,6 +45,11 @@ const OPTIONS: Record<string, { title: string; example: string }> = {
 const SECRETS: Partial<Record<SourceKind["kind"], string>> = {
   bigquery: "Key of a service account (JSON)",
   databricks: "Access token",
+  s3: "Secret access key",
+  api: "Key or token",
+  sftp: "Password or private key",
+  gcs: "Key of a service account (JSON)",
+  azure: "Account key",
 };
 
 const PLACES: Record<string, string> = {

@@ -16,18 +16,14 @@ from fastapi import Path, Query
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue, CatalogueTable
 from cellwright.data.connections import (
-    FILE_KINDS,
-    SOURCE_KINDS,
-    SOURCE_TRAITS,
-    UNTRIED_KINDS,
     DataConnection,
-    SourceKind,
     connections_at,
     find_connection,
     remove_connection,
     store_connection,
 )
 from cellwright.data.messages import Asker, CostlyQuery, ListStatements, ReadSchema, RunQuery, SentStatement
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, SOURCE_TRAITS, UNTRIED_KINDS, SourceKind
 from cellwright.data.statements import first_rows
 from cellwright.data.table_choice import choose_tables
 from cellwright.errors import CellwrightError, UserError

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, StringConstraints
 
-from cellwright.data.connections import SourceKind
+from cellwright.data.source_kinds import SourceKind
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 Text = Annotated[str, StringConstraints(max_length=4_096)]
