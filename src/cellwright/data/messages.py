@@ -111,6 +111,9 @@ class ListFiles:
     path: str = ""
     """Below the connection's own place, with slashes between; empty: that place itself."""
     recursive: bool = False
+    """Every file below, and no folders."""
+    fresh: bool = False
+    """Ask the server, whatever is known of it."""
     asker: Asker = field(default_factory=Asker)
     kind: Literal["files"] = "files"
 
@@ -121,6 +124,7 @@ class StatFile:
 
     connection: str
     path: str
+    fresh: bool = False
     asker: Asker = field(default_factory=Asker)
     kind: Literal["stat"] = "stat"
 
@@ -266,7 +270,8 @@ class FileEntry:
 
     path: str
     """Below the connection's own place."""
-    size: int = 0
+    size: int | None = 0
+    """None: the server does not say it in a list."""
     is_folder: bool = False
     version: str = ""
     """Another one whenever the bytes are others; empty: the server has none."""
@@ -292,6 +297,8 @@ class FilePart:
     version: str = ""
     sha256: str = ""
     """Of the part."""
+    at: str = ""
+    """When it was asked, ISO."""
     descriptor: int = field(default=-1, compare=False)
 
 
