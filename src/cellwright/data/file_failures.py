@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cellwright.data.connections import DataConnection
+from cellwright.data.file_paths import FileChanged, NoSuchFile
 from cellwright.data.source_kinds import SOURCE_TRAITS
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.remedies import remedy
@@ -22,17 +23,17 @@ def file_failure(failure: str, why: str, hint: str, connection: DataConnection) 
         case "host":
             return Unavailable(f"{place} cannot be reached: {why}", hint=hint or "Is the address right, is it running?")
         case "tls":
-            return UserError(
-                f"{place} and we cannot agree on TLS: {why}", hint=hint or "`tls_ca` names its authority."
-            )
+            return UserError(f"{place} and we cannot agree on TLS: {why}", hint=hint or "`tls_ca` names its authority.")
         case "driver":
             return UserError(why, hint=remedy("install_driver", extra=SOURCE_TRAITS[connection.kind].extra))
-        case "missing" | "statement" | "size":
+        case "missing":
+            return NoSuchFile(f"{name}: {why}", hint=hint)
+        case "statement" | "size":
             return UserError(f"{name}: {why}", hint=hint or "List the folder to see what is there.")
         case "denied":
             return RefusedByPolicy(f"{name}: {why}", hint=hint or "Whoever runs the server can allow it.")
         case "changed":
-            return Unavailable(f"{name}: {why}", hint=hint)
+            return FileChanged(f"{name}: {why}", hint=hint)
         case "time":
             return Unavailable(why, hint=hint or "Ask for less, or let the connection take longer.")
         case _:

@@ -1,12 +1,20 @@
-"""Paths below a connection's own place, as people and libraries write them. Pure."""
+"""Paths below a connection's own place, and what can be wrong about one. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from cellwright.errors import UserError
+from cellwright.errors import Unavailable, UserError
 
 MAX_PATH: Final = 4096
+
+
+class NoSuchFile(UserError):
+    """Nothing is there: libraries look whether a file exists by asking for it."""
+
+
+class FileChanged(Unavailable):
+    """It is another one than the version that was asked for."""
 
 
 def plain_path(text: str) -> str:

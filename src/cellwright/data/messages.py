@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
+from cellwright.data.file_paths import FileChanged, NoSuchFile
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.framing import BadFrame
 from cellwright.remedies import parse_remedy, remedy_json
@@ -326,6 +327,8 @@ class SentStatement:
 
 
 _ERRORS: Final[dict[str, type[CellwrightError]]] = {
+    "missing": NoSuchFile,
+    "changed": FileChanged,
     "user": UserError,
     "refused": RefusedByPolicy,
     "unavailable": Unavailable,

@@ -60,9 +60,7 @@ class FileWords:
         # Above its buckets nobody is asked.
         buckets = read_buckets(connection.options["buckets"]) if connection.kind == "s3" else ()
         places = [f"{each.bucket}/{each.prefix}".rstrip("/") for each in buckets] or [""]
-        lists = [
-            await self._list({"kind": "files", "path": place, "recursive": False}, connection) for place in places
-        ]
+        lists = [await self._list({"kind": "files", "path": place, "recursive": False}, connection) for place in places]
         async with self.workers.worker(connection) as worker:
             return worker.server, sum(len(each.entries) for each in lists)
 

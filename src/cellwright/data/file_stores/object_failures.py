@@ -11,9 +11,13 @@ from obstore import exceptions
 
 from cellwright.data.worker.source import SourceFailed
 
-_WRONG_KEY: Final = re.compile(r"InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken|AuthenticationFailed|401")
+_WRONG_KEY: Final = re.compile(
+    r"InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken|AuthenticationFailed|401"
+)
 _NO_BUCKET: Final = re.compile(r"NoSuchBucket|ContainerNotFound")
-_NO_HOST: Final = re.compile(r"dns error|error trying to connect|Connection refused|tcp connect|timed out|connect", re.I)
+_NO_HOST: Final = re.compile(
+    r"dns error|error trying to connect|Connection refused|tcp connect|timed out|connect", re.I
+)
 _TLS: Final = re.compile(r"certificate|tls|ssl", re.I)
 _WORDS: Final = 300
 

@@ -9,7 +9,15 @@ from typing import Any
 import asyncssh
 
 from cellwright.data.file_stores.sftp_host_key import PinnedHostKey
-from cellwright.data.file_stores.store import CONNECT_SECONDS, MAX_ENTRIES, ReadBytes, as_list, is_within, joined, missing
+from cellwright.data.file_stores.store import (
+    CONNECT_SECONDS,
+    MAX_ENTRIES,
+    ReadBytes,
+    as_list,
+    is_within,
+    joined,
+    missing,
+)
 from cellwright.data.messages import FileEntry, FileList
 from cellwright.data.worker.source import SourceFailed, SourceLogin
 
@@ -27,7 +35,10 @@ class SftpFiles:
         while waiting and len(entries) <= MAX_ENTRIES:
             at = waiting.pop()
             try:
-                found = [_entry(joined(at, str(each.filename)), each.attrs) async for each in self._sftp.scandir(await self._place(at))]
+                found = [
+                    _entry(joined(at, str(each.filename)), each.attrs)
+                    async for each in self._sftp.scandir(await self._place(at))
+                ]
             except asyncssh.SFTPError as problem:
                 raise _failed(at, problem) from None
             plain = [entry for entry in found if entry is not None]

@@ -35,7 +35,11 @@ class SmbFiles:
         user = f"{domain}\\{login.user}" if domain else login.user
         smbclient.ClientConfig(username=user, password=login.secret)
         smbclient.register_session(
-            options["host"], username=user, password=login.secret, port=self._port, connection_timeout=int(CONNECT_SECONDS)
+            options["host"],
+            username=user,
+            password=login.secret,
+            port=self._port,
+            connection_timeout=int(CONNECT_SECONDS),
         )
 
     async def list(self, folder: str, *, is_deep: bool) -> FileList:
@@ -44,7 +48,9 @@ class SmbFiles:
 
     async def stat(self, path: str) -> FileEntry:
         """A file or folder."""
-        found = await _in_thread(path, partial(smbclient.stat, self._place(path), follow_symlinks=False, **self._session))
+        found = await _in_thread(
+            path, partial(smbclient.stat, self._place(path), follow_symlinks=False, **self._session)
+        )
         entry = _entry(path, found)
         if entry is None:
             raise missing(path)
