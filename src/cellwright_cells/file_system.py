@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, Final
 
 import fsspec
@@ -92,9 +93,10 @@ class ConnectionFileSystem(AbstractFileSystem):
         """When it was changed last."""
         return datetime.fromisoformat(self.info(path)["modified"])
 
-    def checksum(self, path: str) -> str:
-        """Its version, as the server says it."""
-        return str(self.info(path)["ETag"])
+    def ukey(self, path: str) -> str:
+        """Another one for another version."""
+        found = self.info(path)
+        return sha256(f"{self.connection}\n{found['name']}\n{found['ETag']}".encode()).hexdigest()
 
     def _listed(self, folder: str, *, is_deep: bool) -> list[dict[str, Any]]:
         reply = ask(
@@ -144,7 +146,15 @@ class ConnectionFileSystem(AbstractFileSystem):
         finally:
             close_all(reply.descriptors)
 
-    def _open(self, path: str, mode: str = "rb", block_size: Any = None, **_: Any) -> RangeFile:
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: Any = None,
+        autocommit: bool = True,
+        cache_options: Any = None,
+        **_: Any,
+    ) -> Any:
         if mode != "rb":
             raise ConnectionFailed(_READ_ONLY)
         found = self.info(path)

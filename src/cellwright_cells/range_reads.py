@@ -1,4 +1,4 @@
-"""A file that is read by ranges: exactly what is asked for, and more only for whoever reads on and on in small steps."""
+"""A file that is read by ranges: exactly what is asked for; more only for whoever reads on and on."""
 
 from __future__ import annotations
 

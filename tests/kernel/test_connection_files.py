@@ -83,20 +83,32 @@ async def lines(client: BrokerClient) -> list[str]:
     return [line.statement for line in reversed(found)]
 
 
+FILE = "lake/sales/2024-02.parquet"
 WAYS = {
-    "pandas by address": "import pandas\nfound = float(pandas.read_parquet('cellwright://lake/lake/sales/2024-02.parquet')['amount'].sum())",
-    "pandas by file system": "import pandas\nfound = float(pandas.read_parquet('lake/sales/2024-02.parquet', filesystem=lake)['amount'].sum())",
+    "pandas by address": (
+        f"import pandas\n_frame = pandas.read_parquet('cellwright://lake/{FILE}')\n"
+        "found = float(_frame['amount'].sum())"
+    ),
+    "pandas by file system": (
+        f"import pandas\n_frame = pandas.read_parquet({FILE!r}, filesystem=lake)\nfound = float(_frame['amount'].sum())"
+    ),
     "pyarrow dataset": (
         "import pyarrow.dataset as _ds, pyarrow.compute as _pc\n"
         "_set = _ds.dataset('lake/sales', filesystem=lake, format='parquet')\n"
         "_table = _set.to_table(columns=['amount'], filter=_ds.field('month') == 2)\n"
         "found = _pc.sum(_table['amount']).as_py()"
     ),
-    "pyarrow file": "import pyarrow.parquet as _pq\nfound = sum(_pq.read_table('lake/sales/2024-02.parquet', filesystem=lake)['amount'].to_pylist())",
-    "polars": "import polars as _pl\nwith lake.open('lake/sales/2024-02.parquet') as _f:\n    found = _pl.read_parquet(_f)['amount'].sum()",
+    "pyarrow file": (
+        f"import pyarrow.parquet as _pq\n_table = _pq.read_table({FILE!r}, filesystem=lake)\n"
+        "found = sum(_table['amount'].to_pylist())"
+    ),
+    "polars": (
+        f"import polars as _pl\nwith lake.open({FILE!r}) as _file:\n    found = _pl.read_parquet(_file)['amount'].sum()"
+    ),
     "duckdb": (
         "import duckdb as _duckdb\n_db = _duckdb.connect()\n_db.register_filesystem(lake)\n"
-        "found = _db.execute(\"select sum(amount) from read_parquet('cellwright://lake/lake/sales/2024-02.parquet')\").fetchone()[0]"
+        f"_sum = _db.execute(\"select sum(amount) from read_parquet('cellwright://lake/{FILE}')\")\n"
+        "found = _sum.fetchone()[0]"
     ),
     "threads": (
         "from concurrent.futures import ThreadPoolExecutor\nimport io, pandas\n"
@@ -174,5 +186,6 @@ async def test_branches_read_and_nothing_stays_open(open_in: Opener) -> None:
         values = await notebook.values(["before", "after"])
         assert values["before"].json == values["after"].json
         async with notebook.branch() as branch:
-            assert (await branch.notebook.run("all")).is_ok
+            tried = await branch.notebook.apply([CreateCell(code="other = len(lake.cat_file('lake/notes.csv'))")])
+            assert tried.is_ok, tried
         assert (await notebook.run("all")).is_ok

@@ -147,7 +147,7 @@ async def test_threads_of_a_running_cell_ask_too_and_each_gets_its_own_answer(
         assert values["several"].json == [f"you said {number}" for number in range(40)]
         assert (values["own"].json, values["read"].json) == ("you said own", ["a large result"] * 8)
         async with notebook.branch() as branch:
-            again = await branch.notebook.run("all")
+            again = await branch.notebook.apply([CreateCell(code=TOLD.replace("told", "again"))])
             assert again.is_ok, again
 
 

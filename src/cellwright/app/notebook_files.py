@@ -68,7 +68,7 @@ class NotebookFiles:
         try:
             match asked:
                 case ListFiles():
-                    listed = {"kind": "listed", **asdict(await self.list(asked))}
+                    listed = {"kind": "listed", **asdict(await self.entries(asked))}
                     return await anyio.to_thread.run_sync(shorten, listed)
                 case StatFile():
                     return ServiceAnswer(body=json.dumps({"kind": "file", **asdict(await self.stat(asked))}).encode())
@@ -79,7 +79,7 @@ class NotebookFiles:
         except NoSuchFile as problem:
             return ServiceAnswer(body=json.dumps(failure_json(problem)).encode())
 
-    async def list(self, asked: ListFiles) -> FileList:
+    async def entries(self, asked: ListFiles) -> FileList:
         """What is in a folder. Raises what the broker raises."""
         key = await self._key(asked, "list", asked.recursive)
         known = self.cache.find(key) if self.cache is not None and not asked.fresh else None

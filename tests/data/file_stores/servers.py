@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -235,7 +235,7 @@ def web_server(folder: Path) -> Generator[FileServer]:
 
 
 @contextmanager
-def file_server(kind: str, folder: Path) -> Iterator[FileServer]:
+def file_server(kind: str, folder: Path) -> Generator[FileServer]:
     """The server of a kind, with `FILES`."""
     match kind:
         case "s3":

@@ -134,7 +134,7 @@ def _read_reply(reader: TypeAdapter[Result], reply: dict[str, Any]) -> Result:
         raise Unavailable("The worker answered what makes no sense.", hint="Try again.") from None
 
 
-async def _run(work: Callable[[], Result]) -> Result:
+async def _run(work: Callable[[], Any]) -> Any:
     """Blocking work, never cut off."""
     with anyio.CancelScope(shield=True):
         return await anyio.to_thread.run_sync(work)

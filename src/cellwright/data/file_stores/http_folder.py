@@ -25,7 +25,7 @@ class HttpFolder:
         self._store, self._url = store, url
         self._objects = ObjectFiles("HTTP", {"": store})
 
-    async def list(self, folder: str, *, is_deep: bool) -> FileList:
+    async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """The links of a page; deep: page by page, to a limit."""
         entries, waiting, pages = list[FileEntry](), [folder], 0
         while waiting and pages < _MOST_PAGES and len(entries) <= MAX_ENTRIES:

@@ -22,7 +22,7 @@ class ObjectFiles:
         """By name; a store that is not of buckets is under the empty one."""
         self._allowed = allowed
 
-    async def list(self, folder: str, *, is_deep: bool) -> FileList:
+    async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """A page of objects after the other, or one level of them."""
         if not self._is_allowed(folder):
             return await self._above(folder, is_deep=is_deep)
@@ -47,7 +47,7 @@ class ObjectFiles:
         except FileNotFoundError:
             return await self._folder(path)
         # Of a folder WebDAV tells headers, too.
-        is_folder = not entry.size and bool((await self.list(path, is_deep=False)).entries)
+        is_folder = not entry.size and bool((await self.entries(path, is_deep=False)).entries)
         return FileEntry(path=path, is_folder=True) if is_folder else entry
 
     async def read(self, path: str, start: int, stop: int) -> ReadBytes:
@@ -63,7 +63,7 @@ class ObjectFiles:
             raise missing(path) from None
 
     async def _folder(self, path: str) -> FileEntry:
-        if path and not (await self.list(path, is_deep=False)).entries:
+        if path and not (await self.entries(path, is_deep=False)).entries:
             raise missing(path)
         return FileEntry(path=path, is_folder=True)
 
@@ -73,7 +73,7 @@ class ObjectFiles:
         if not inside:
             raise missing(folder)
         if is_deep:
-            lists = [await self.list(each, is_deep=True) for each in inside]
+            lists = [await self.entries(each, is_deep=True) for each in inside]
             return as_list([entry for each in lists for entry in each.entries], is_cut=any(x.is_cut for x in lists))
         steps = {each[len(folder) :].lstrip("/").split("/")[0] for each in inside}
         return as_list([FileEntry(path=joined(folder, step), is_folder=True) for step in steps])

@@ -35,9 +35,9 @@ class FileSession:
         self._store: FileStore = self._wait(partial(open_store, kind, login))
         self.server = self._store.server
 
-    def list(self, folder: str, *, is_deep: bool) -> dict[str, Any]:
+    def entries(self, folder: str, *, is_deep: bool) -> dict[str, Any]:
         """What is in a folder, as plain values."""
-        return asdict(self._wait(partial(self._store.list, folder, is_deep=is_deep)))
+        return asdict(self._wait(partial(self._store.entries, folder, is_deep=is_deep)))
 
     def stat(self, path: str) -> dict[str, Any]:
         """A file or folder, as plain values."""

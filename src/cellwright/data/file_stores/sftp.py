@@ -29,7 +29,7 @@ class SftpFiles:
         self.server = server
         self._sftp, self._root = sftp, root
 
-    async def list(self, folder: str, *, is_deep: bool) -> FileList:
+    async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """Links are passed by where they lead outside; deep: folder by folder."""
         entries, waiting = list[FileEntry](), [folder]
         while waiting and len(entries) <= MAX_ENTRIES:
@@ -111,7 +111,7 @@ async def open_sftp(login: SourceLogin) -> SftpFiles:
             int(options.get("port", "22")),
             username=login.user,
             client_factory=lambda: pin,
-            # Nobody is trusted before: every key is shown to `pin`. Settings, agents and keys of the person stay theirs.
+            # Every host key is shown to `pin`. Settings, agents and keys of the person stay theirs.
             known_hosts=([], [], []),
             config=[],
             agent_path=None,
@@ -127,7 +127,7 @@ async def open_sftp(login: SourceLogin) -> SftpFiles:
         raise SourceFailed("login", "The server does not accept this user with this secret.") from None
     except asyncssh.SFTPError as problem:
         raise _failed(options.get("path", "."), problem) from None
-    except (OSError, TimeoutError, asyncssh.Error) as problem:
+    except (OSError, asyncssh.Error) as problem:
         raise SourceFailed("host", str(problem) or "It did not answer in time.") from None
     version = connection.get_extra_info("server_version") or "SSH"
     return SftpFiles(sftp, root.rstrip("/"), f"SFTP, {version}"[:200])

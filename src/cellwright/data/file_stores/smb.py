@@ -42,7 +42,7 @@ class SmbFiles:
             connection_timeout=int(CONNECT_SECONDS),
         )
 
-    async def list(self, folder: str, *, is_deep: bool) -> FileList:
+    async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """Links are passed by; deep: folder by folder."""
         return await _in_thread(folder, partial(self._list, folder, is_deep))
 

@@ -28,7 +28,7 @@ class FileStore(Protocol):
     server: str
     """What it is, in a few words."""
 
-    async def list(self, folder: str, *, is_deep: bool) -> FileList:
+    async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """What is in a folder, sorted; deep: every file below it, and no folders."""
         ...
 

@@ -196,7 +196,7 @@ class Conversation:
         return {"kind": "written", "rows": self._writer().write(request["statement"], seconds)}, None
 
     def _list_files(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
-        listed = self._open_files().list(request["path"], is_deep=bool(request.get("recursive")))
+        listed = self._open_files().entries(request["path"], is_deep=bool(request.get("recursive")))
         return {"kind": "listed", **listed}, None
 
     def _stat_file(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
