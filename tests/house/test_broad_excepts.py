@@ -13,6 +13,7 @@ ALLOWED: Final = {
     # `failure_of` raises again what is no failure of a provider.
     "interface": (
         "cellwright/app/live_notebooks.py",
+        "cellwright/data/web_worker/conversation.py",
         "cellwright/data/worker/conversation.py",
         "cellwright/kernel/process/host_calls.py",
         "cellwright/kernel/session/call_runner.py",

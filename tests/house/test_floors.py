@@ -57,7 +57,7 @@ BROKEN = {
     "pydantic-monty only in tools/actions/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
     },
-    "h11 only in sandbox/egress/": {
+    "h11 only in http_heads, sandbox/egress/ and data/web_worker/": {
         "cellwright/sandbox/__init__.py": "import h11\n",
     },
     "vl-convert only in the guest's drawing program": {

@@ -28,6 +28,7 @@ from cellwright.data.messages import (
     ListFiles,
     ListStatements,
     MakeWrite,
+    OpenExchange,
     QueryResult,
     ReadFile,
     ReadSchema,
@@ -105,6 +106,16 @@ class BrokerClient:
         """Bytes of a file; the descriptor is the caller's to close."""
         reply, descriptor = await self._ask(asked)
         return _PART.validate_python(_fields(reply) | {"descriptor": descriptor})
+
+    async def exchange(self, asked: OpenExchange) -> socket.socket:
+        """A line on which one HTTP/1.1 exchange is spoken; closing it cancels that. The caller closes it.
+
+        The request has an origin-form target and says `Connection: close`. What is refused is answered with 403.
+        """
+        _, descriptor = await self._ask(asked)
+        if descriptor < 0:
+            raise Unavailable("The data broker answered what makes no sense.", hint="Stop it, and ask again.")
+        return socket.socket(fileno=descriptor)
 
     async def statements(self, asked: ListStatements) -> Sequence[SentStatement]:
         """What was sent, the latest first."""

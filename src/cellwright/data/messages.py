@@ -241,7 +241,8 @@ class TriedConnection:
     """It can be opened."""
 
     server: str
-    tables: int
+    tables: int | None
+    """None: it is no database."""
     seconds: float
 
 
@@ -312,10 +313,12 @@ class SentStatement:
     connection: str
     access: Literal["read", "write"]
     statement: str
+    """Or method and path of an exchange."""
     tables: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     rows: int | None = None
     bytes: int | None = None
+    """Of what was answered."""
     seconds: float = 0.0
     outcome: str = "done"
     """`done`, `refused`, `failed`, `cancelled`, `costly`, `sending` or `unknown`."""
@@ -324,6 +327,10 @@ class SentStatement:
     person: str = ""
     run: str = ""
     notebook: str = ""
+    status: int | None = None
+    """Of the server's answer to an exchange; 0: there was none."""
+    sent_bytes: int | None = None
+    """Of an exchange's body."""
 
 
 _ERRORS: Final[dict[str, type[CellwrightError]]] = {

@@ -29,6 +29,7 @@ from cellwright.data.broker.broker import Broker
 from cellwright.data.broker.crash import AtBrokerCrash, carry_on
 from cellwright.data.broker.secret_finder import SecretFinder
 from cellwright.data.broker.server import BrokerServer
+from cellwright.data.broker.web_workers import WebWorkers
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker_process import broker_at
 from cellwright.data.catalogue import Catalogue
@@ -114,7 +115,8 @@ class CagedFiles:
 
 
 async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBrokerCrash) -> None:
-    environment = Settings.read().environment
+    settings = Settings.read()
+    environment, idle = settings.environment, IdleTimer(float(given["idle_seconds"]))
     secrets = SecretFinder(home, given["secrets"], environment)
     audit = StatementAudit(home)
     async with anyio.create_task_group() as tasks:
@@ -123,12 +125,19 @@ async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBro
             broker=Broker(
                 home=home,
                 workers=WorkerPool(find_secret=secrets.find, environment=environment),
+                web=WebWorkers(
+                    find_secret=secrets.find,
+                    environment=environment,
+                    network=settings.connection.variables,
+                    audit=audit,
+                    idle=idle,
+                ),
                 files=files,
                 audit=audit,
                 at_crash=at_crash,
             ),
             secrets=secrets,
-            idle=IdleTimer(float(given["idle_seconds"])),
+            idle=idle,
             stopping=anyio.Event(),
             uid=os.getuid(),
         )

@@ -37,7 +37,8 @@ def connected(view: Mapping[str, Any]) -> None:
 
 def tried(view: Mapping[str, Any]) -> None:
     """What trying a connection showed."""
-    line = f"{view['connection']}: {view['server']}, {view['tables']:,} tables, {view['seconds']:g} s"
+    tables = "" if view["tables"] is None else f", {view['tables']:,} tables"
+    line = f"{view['connection']}: {view['server']}{tables}, {view['seconds']:g} s"
     console.results.print(f"[green]✓[/] {escape(one_line(line, 200))}")
 
 

@@ -26,14 +26,16 @@ create table if not exists statements (
   tables text not null, columns text not null, rows integer, bytes integer, seconds real not null default 0,
   outcome text not null, why text not null default '', price text not null default '',
   person text not null default '', run text not null default '', notebook text not null default '',
-  write_id text unique
+  write_id text unique, status integer, sent_bytes integer
 );
 create index if not exists statements_by_connection on statements (connection, id);
 """
 _COLUMNS: Final = (
     "id, at, connection, access, statement, tables, columns, rows, bytes, seconds, outcome, why, price, person, run, "
-    "notebook"
+    "notebook, status, sent_bytes"
 )
+_ADDED: Final = ("status integer", "sent_bytes integer")
+"""Columns that files of older versions do not have."""
 
 
 class StatementAudit:
@@ -45,6 +47,10 @@ class StatementAudit:
         self._database = sqlite3.connect(file, timeout=10, check_same_thread=False)
         self._database.execute("pragma journal_mode = wal")
         self._database.executescript(_TABLES)
+        known = {row[1] for row in self._database.execute("pragma table_info(statements)")}
+        for column in _ADDED:
+            if column.split()[0] not in known:
+                self._database.execute(f"alter table statements add column {column}")
         # Whatever was being sent when the broker before died: nobody knows what came of it.
         with self._database:
             self._database.execute("update statements set outcome = 'unknown' where outcome = 'sending'")
@@ -90,7 +96,7 @@ class StatementAudit:
             return line
 
     def end(self, line: int, outcome: str, **more: Any) -> None:
-        """What came of it: `rows`, `bytes`, `seconds`, `why`, `price`."""
+        """What came of it: `rows`, `bytes`, `seconds`, `why`, `price`, `status`, `sent_bytes`."""
         names = ", ".join(f"{name} = ?" for name in more)
         with self._lock, self._database as database:
             database.execute(

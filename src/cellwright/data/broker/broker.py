@@ -24,6 +24,7 @@ from cellwright.data.broker.crash import AtBrokerCrash, BrokerCrash, carry_on
 from cellwright.data.broker.file_words import FileWords
 from cellwright.data.broker.function_verdicts import FunctionVerdicts
 from cellwright.data.broker.known_catalogues import KnownCatalogues
+from cellwright.data.broker.web_workers import WebWorkers
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
@@ -53,7 +54,7 @@ from cellwright.data.messages import (
     TryConnection,
     WriteOutcome,
 )
-from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, SourceWay, ways_of
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, WEB_KINDS, SourceWay, ways_of
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.policy.money import Money
@@ -90,6 +91,7 @@ class Broker:
 
     home: Path
     workers: WorkerPool
+    web: WebWorkers
     files: FileSource
     audit: StatementAudit
     at_crash: AtBrokerCrash = carry_on
@@ -134,16 +136,25 @@ class Broker:
     async def try_connection(self, asked: TryConnection) -> TriedConnection:
         """Open it anew, and look what is there."""
         began = time.monotonic()
-        connection = await anyio.to_thread.run_sync(find_connection, self.home, asked.connection)
+        connection = await self._connection(asked.connection)
         if "files" in ways_of(connection.kind):
             server, entries = await self._files_of_connections.count_root(connection)
             return TriedConnection(server=server, tables=entries, seconds=round(time.monotonic() - began, 3))
+        if connection.kind in WEB_KINDS:
+            return await self._try_web(connection, began)
         require_way(connection, "sql")
         await self.workers.forget(connection.name)
         catalogue = await self._catalogues.find(connection, is_fresh=True)
         return TriedConnection(
             server=catalogue.server, tables=len(catalogue.tables), seconds=round(time.monotonic() - began, 3)
         )
+
+    async def _try_web(self, connection: DataConnection, began: float) -> TriedConnection:
+        try:
+            server = await self.web.try_connection(connection)
+        except WorkerFailed as failed:
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, None, None) from None
+        return TriedConnection(server=server, tables=None, seconds=round(time.monotonic() - began, 3))
 
     async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
         """What a write would change, by doing and undoing it."""
@@ -192,8 +203,11 @@ class Broker:
 
     async def exchange(self, asked: OpenExchange) -> int:
         """A line to the connection's worker, on which one HTTP exchange is spoken. Raises as `query` does."""
-        await self._connection(asked.connection, "exchange", asked.asker.project)
-        raise Unavailable("Exchanges are not there yet.", hint="They come with the web worker.")
+        connection = await self._connection(asked.connection, "exchange", asked.asker.project)
+        try:
+            return await self.web.exchange(connection, asked.asker)
+        except WorkerFailed as failed:
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, None, None) from None
 
     async def file_words(self, asked: ListFiles | StatFile | ReadFile) -> FileList | FileEntry | FilePart:
         """What a connection's files are. Raises as `query` does."""
@@ -202,9 +216,10 @@ class Broker:
 
     # ── judging ──
 
-    async def _connection(self, name: str, way: SourceWay, project: str = "") -> DataConnection:
+    async def _connection(self, name: str, way: SourceWay | None = None, project: str = "") -> DataConnection:
         connection = await anyio.to_thread.run_sync(find_connection, self.home, name)
-        require_way(connection, way)
+        if way is not None:
+            require_way(connection, way)
         if project and not connection.may_be_used_in(Path(project)):
             raise RefusedByPolicy(
                 f"The connection {name!r} is not for notebooks of {project!r}.",

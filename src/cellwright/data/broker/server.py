@@ -50,6 +50,8 @@ class BrokerServer:
     async def serve(self, listener: socket.socket) -> None:
         """Until it is told to stop, or nobody has needed it for a while."""
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.broker.web.serve, started := anyio.Event())
+            await started.wait()
             tasks.start_soon(self._listen, listener)
             tasks.start_soon(self.broker.workers.sweep)
             tasks.start_soon(self._heed_signals)
@@ -57,6 +59,7 @@ class BrokerServer:
             tasks.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             await self.broker.workers.close()
+            await self.broker.web.close()
 
     async def _listen(self, listener: socket.socket) -> None:
         async with await SocketListener.from_socket(listener) as opened:
@@ -168,6 +171,7 @@ class BrokerServer:
                 self.secrets.take(secrets)
                 for name in (*secrets, *forget):
                     await broker.workers.forget(name)
+                    await broker.web.forget(name)
                 return {"kind": "done"}, -1
             case messages.StopBroker():
                 return {"kind": "done"}, -1

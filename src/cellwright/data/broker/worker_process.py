@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import anyio
@@ -95,7 +95,7 @@ def close_descriptor(descriptor: int) -> None:
 
 async def start_worker(opening: Mapping[str, Any], environment: Mapping[str, str], seconds: float) -> WorkerProcess:
     """A worker with an open session. Raises `WorkerFailed` as the worker says it, or `Unavailable`."""
-    process, ours = await anyio.to_thread.run_sync(_spawn, environment)
+    process, ours = await anyio.to_thread.run_sync(spawn_worker, WORKER_COMMAND, environment)
     stream = await UNIXSocketStream.from_socket(ours)
     worker = WorkerProcess(process, stream)
     try:
@@ -110,12 +110,15 @@ async def start_worker(opening: Mapping[str, Any], environment: Mapping[str, str
     return worker
 
 
-def _spawn(environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def spawn_worker(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """A process of its own, and the broker's end of the socket between them. Blocking."""
     ours, theirs = socket.socketpair()
     with theirs:
         try:
             process = subprocess.Popen(
-                [*WORKER_COMMAND, str(theirs.fileno())],
+                [*command, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),

@@ -14,22 +14,13 @@ from typing import Final, Literal
 import anyio.lowlevel
 import h11
 
+from cellwright.http_heads import HeaderList as Headers
+from cellwright.http_heads import end_to_end, in_short, read_message_head
 from cellwright.network import Proxy
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
 from cellwright.sandbox.egress.destinations import BadInput, Target, parse_authority
 
-Headers = list[tuple[bytes, bytes]]
-
-_UNCLEAR: Final = re.compile(rb"[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n|\r\n[ \t]")
-_FRAMING: Final = re.compile(rb"\r\n(?:content-length|transfer-encoding):([^\r]*)", re.IGNORECASE)
 _ABSOLUTE: Final = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
-_MOST_HEADERS: Final = 100
-_VERSIONS: Final = {b"1.0", b"1.1"}
-_HOP_BY_HOP: Final = {
-    b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"trailer",
-    b"transfer-encoding", b"upgrade", b"expect", b"host",
-}  # fmt: skip
-"""Meant for the next hop, or written anew by us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +57,8 @@ class RequestHead:
 
 def read_head(http: h11.Connection, raw: bytes) -> h11.Request | h11.Response | h11.InformationalResponse | BadInput:
     """What h11 makes of a head, given without its final empty line."""
-    lengths = _FRAMING.findall(raw)
-    if raw.count(b"\r\n") > _MOST_HEADERS:
-        return BadInput(why="there are too many headers")
-    if _UNCLEAR.search(raw):
-        return BadInput(why="a header is folded, or has a stray line end or control character")
-    if len(lengths) > 1 or any(b"," in length for length in lengths):
-        return BadInput(why="the length of the body is given twice")
-    http.receive_data(raw + b"\r\n\r\n")
-    try:
-        event = http.next_event()
-    except h11.RemoteProtocolError as error:
-        return BadInput(why=in_short(error))
-    assert isinstance(event, h11.Request | h11.Response | h11.InformationalResponse)
-    return event if event.http_version in _VERSIONS else BadInput(why="only HTTP/1.0 and HTTP/1.1 are understood here")
+    head = read_message_head(http, raw)
+    return BadInput(why=head) if isinstance(head, str) else head
 
 
 def parse_request(http: h11.Connection, raw: bytes) -> ConnectHead | RequestHead | BadInput:
@@ -116,11 +95,6 @@ def credentials(proxy: Proxy | None) -> Headers:
     return [(b"Proxy-Authorization", proxy.authorization.encode("latin-1"))]
 
 
-def in_short(error: h11.ProtocolError) -> str:
-    """What is wrong, without the bytes that are: they may hold a secret, and the reason is written down."""
-    return str(error).partition(":")[0]
-
-
 def _connect(text: str, request: h11.Request) -> ConnectHead | BadInput:
     target = parse_authority(text, default_port=None)
     if isinstance(target, BadInput):
@@ -139,14 +113,7 @@ def _host_mismatch(request: h11.Request, target: Target, *, default_port: int) -
 
 
 def _end_to_end(message: h11.Request | h11.Response) -> Headers:
-    named = [value for name, value in message.headers if name == b"connection"]
-    dropped = _HOP_BY_HOP | {word.strip().lower() for value in named for word in value.split(b",")}
-    # A length that the Connection header names is a trick, and would part what belongs together.
-    return [
-        (name, value)
-        for name, value in message.headers.raw_items()
-        if name.lower() not in dropped - {b"content-length"}
-    ]
+    return end_to_end(message.headers.raw_items())
 
 
 _END_OF_HEAD: Final = b"\r\n\r\n"

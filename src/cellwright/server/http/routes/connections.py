@@ -203,7 +203,7 @@ async def _tried(resources: ApiResources, name: str) -> TriedShape:
         tried = await _client(resources).try_connection(name)
     except CellwrightError as problem:
         return TriedShape(is_open=False, problem=problem.message, hint=page_hint(problem.advice))
-    return TriedShape(is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds)
+    return TriedShape(is_open=True, server=tried.server, tables=tried.tables or 0, seconds=tried.seconds)
 
 
 def _shape(connection: DataConnection, kept: Mapping[str, str], sent: list[SentStatement]) -> ConnectionShape:

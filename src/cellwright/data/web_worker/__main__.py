@@ -1,0 +1,48 @@
+"""`python -I -m cellwright.data.web_worker FD`: serves exchanges that the broker hands over by the inherited socket FD.
+
+Started by the broker only. The credential comes over the socket: it is in no argument and no environment, and no other
+process of the same person can look into this one's memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from typing import Final
+
+import anyio
+from anyio.abc import UNIXSocketStream
+
+from cellwright.data.web_worker.conversation import WebConversation
+
+_PR_SET_DUMPABLE: Final = 4
+
+
+def main() -> None:
+    """Close ourselves to others, and serve."""
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "cannot close the worker's memory to others")
+    # Ctrl-C in the terminal that started the broker is not meant for us: the broker's end is ours.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What clients of HTTP log may name addresses and headers: nothing of theirs is written.
+    logging.disable(logging.CRITICAL)
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(connection.fileno(), False)
+    connection.setblocking(False)
+    anyio.run(_serve, connection)
+
+
+async def _serve(connection: socket.socket) -> None:
+    async with await UNIXSocketStream.from_socket(connection) as stream:
+        await WebConversation(stream).hold()
+
+
+if __name__ == "__main__":
+    main()
