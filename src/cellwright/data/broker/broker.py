@@ -56,7 +56,7 @@ from cellwright.data.messages import (
 )
 from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, WEB_KINDS, SourceWay, ways_of
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
-from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.policy.money import Money
 from cellwright.remedies import remedy
 
