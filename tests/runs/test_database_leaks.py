@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import BrokerLaunch, broker_at
 from cellwright.policy.approvals import Yes
 from cellwright.testing import CallTool, Fault
+from tests.data.process_memory import memory_with
 from tests.data.shop import READER_PASSWORD, WRITER_PASSWORD, Shop, name_connection, new_shop, shop_server
 from tests.models.testbed import ModelTestbed
 from tests.runs.factory import Kernels, apply, at_once, create, finish, open_factory
@@ -99,20 +99,6 @@ def expect_no_kernel_holds_it() -> None:
     assert any(IN_CELL.encode() in found for found in held.values())
     for process in (*kernels, *zygotes):
         assert not any(memory_with(process.pid, SECRETS)), process
-
-
-def memory_with(pid: int, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
-    """Each of the wanted that is in the memory of a process which it can write."""
-    pattern = re.compile(b"|".join(map(re.escape, wanted)))
-    with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
-        for line in maps:
-            place, rights = line.split()[:2]
-            start, end = (int(each, 16) for each in place.split("-"))
-            if not rights.startswith("rw") or end - start > 1 << 30:
-                continue
-            with suppress(OSError, ValueError, OverflowError):
-                memory.seek(start)
-                yield from set(pattern.findall(memory.read(end - start)))
 
 
 def expect_no_file_has_it(folder: Path) -> None:

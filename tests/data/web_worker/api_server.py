@@ -31,6 +31,10 @@ class ApiServer:
     left: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     """Released when whoever waited there hung up."""
 
+    def forget(self) -> None:
+        self.seen, self.bodies = [], []
+        self.held, self.left = threading.Semaphore(0), threading.Semaphore(0)
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"

@@ -22,10 +22,17 @@ def name_api(home: Path, url: str, *, limits: QueryLimits | None = None, **optio
     return crm
 
 
-@pytest.fixture
-def api() -> Generator[ApiServer]:
+@pytest.fixture(scope="session")
+def one_api() -> Generator[ApiServer]:
     with api_server() as server:
         yield server
+
+
+@pytest.fixture
+def api(one_api: ApiServer) -> ApiServer:
+    """A server that nobody has asked anything yet; always the same, so that workers stay the same."""
+    one_api.forget()
+    return one_api
 
 
 @pytest.fixture(scope="session")

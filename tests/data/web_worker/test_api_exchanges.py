@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,11 +22,13 @@ from cellwright.data.connections import DataConnection, QueryLimits, store_conne
 from cellwright.data.messages import Asker, ListFiles, ListStatements, OpenExchange, ReadSchema, RunQuery, SentStatement
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.secrets import keep_secret
+from tests.data.process_memory import memory_with
 from tests.data.shop import broker_client
 from tests.data.web_worker.api_server import API_SECRET, ApiServer, api_server
 from tests.data.web_worker.conftest import name_api
 from tests.data.web_worker.speaking import ask, exchange, read_answer, request_bytes
 from tests.data.worker.tls import tls_files
+from tests.house.places import ROOT
 
 
 async def last(client: BrokerClient, outcome: str = "") -> SentStatement:
@@ -333,6 +337,17 @@ def expect_it_is_only_where_it_is_kept(client: BrokerClient) -> None:
     files = [file for file in home.rglob("*") if file.is_file()]
     assert [file.name for file in files if secret in file.read_bytes()] == ["keys.json"]
     assert "statements.db" in {file.name for file in files}
+
+
+def test_whoever_asks_never_has_the_secret_in_memory(client: BrokerClient) -> None:
+    program = [sys.executable, "-m", "tests.data.web_worker.asking_program", str(client.launch.home)]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == b"200 200\n"
+        found = set(memory_with(asking.pid, (b"canary-of-the-asker-55012", API_SECRET.encode())))
+        asking.communicate(timeout=20)
+    # What it has can be found in this way, so what cannot be found is not there.
+    assert found == {b"canary-of-the-asker-55012"}
 
 
 def workers(client: BrokerClient) -> list[psutil.Process]:

@@ -3396,8 +3396,12 @@ export interface components {
             run: string;
             /** Seconds */
             seconds: number;
+            /** Sent Bytes */
+            sent_bytes: number | null;
             /** Statement */
             statement: string;
+            /** Status */
+            status: number | null;
             /** Tables */
             tables: string[];
             /** Why */

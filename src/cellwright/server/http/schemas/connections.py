@@ -150,6 +150,9 @@ class StatementShape(ResponseModel):
     person: str
     run: str
     notebook: str
+    status: int | None
+    """Of the server's answer to an HTTP request; 0: there was none."""
+    sent_bytes: int | None
 
 
 class StatementsShape(ResponseModel):

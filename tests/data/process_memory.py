@@ -1,0 +1,22 @@
+"""What a process holds, to be looked through for what must not be there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+
+def memory_with(pid: int, wanted: tuple[bytes, ...]) -> Iterator[bytes]:
+    """Each of the wanted that is in the memory of a process which it can write."""
+    pattern = re.compile(b"|".join(map(re.escape, wanted)))
+    with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+        for line in maps:
+            place, rights = line.split()[:2]
+            start, end = (int(each, 16) for each in place.split("-"))
+            if not rights.startswith("rw") or end - start > 1 << 30:
+                continue
+            with suppress(OSError, ValueError, OverflowError):
+                memory.seek(start)
+                yield from set(pattern.findall(memory.read(end - start)))
