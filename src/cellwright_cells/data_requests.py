@@ -15,11 +15,13 @@ from decimal import Decimal
 from typing import Any, Final, cast
 
 from cellwright_cells.broker_socket import ask_broker
-from cellwright_cells.replies import ConnectionFailed, DataReply, read_object
+from cellwright_cells.replies import ConnectionFailed, ConnectionFileMissing, DataReply, read_object
 
 SERVICE: Final = "data"
 """What a kernel's host calls who answers."""
 _GUEST: Final = "cellwright_guest.host_calls"
+_REPLIES: Final = {"query": "result", "schema": "schema", "files": "listed", "stat": "file", "read": "part"}
+"""What a request is answered with."""
 
 
 def ask(request: dict[str, Any]) -> DataReply:
@@ -28,8 +30,11 @@ def ask(request: dict[str, Any]) -> DataReply:
     is_kernel = guest is not None and guest.has_host()
     reply = _ask_host(guest, request) if is_kernel else ask_broker(request)
     match reply.body:
-        case {"kind": str(kind)} if kind == "result" or kind == request["kind"]:
+        case {"kind": str(kind)} if kind == _REPLIES[request["kind"]]:
             return reply
+        case {"kind": "failed", "error": "missing", "message": str(message)}:
+            close_all(reply.descriptors)
+            raise ConnectionFileMissing(message)
         case {"kind": "costly", "rows": int(rows)}:
             why = (
                 f"The database expects to read about {rows:,} rows for this: more than it may unasked. "

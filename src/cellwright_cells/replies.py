@@ -11,6 +11,10 @@ class ConnectionFailed(Exception):
     """A query or its connection failed, or was refused: one sentence for whoever wrote the cell."""
 
 
+class ConnectionFileMissing(ConnectionFailed, FileNotFoundError):
+    """There is no such file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataReply:
     """What was answered."""

@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
@@ -97,7 +98,7 @@ class Driver:
         self._kernel, self._context = new_kernel(outlets, self._own_commands)
         self._host_calls = host_calls.HostCalls(self._host)
         self._pauses = cell_pauses.CellPauses(self._kernel, self._host, self._answer_in_pause)
-        self._reporter.before_cell = lambda cell, ran, waiting: self._pauses.before(cell, self._inbox, ran, waiting)
+        self._reporter.before_cell = self._before_cell
         self._watch(is_watched=False)
 
     def rehearse(self) -> None:
@@ -128,21 +129,29 @@ class Driver:
             frame = self._loop.run_until_complete(self._inbox.frame())
             if frame is not None:
                 self._answer(*frame)
-            self._run_own_commands()
+            with self._host_calls.lent():
+                self._run_own_commands()
         os._exit(0)
+
+    def _before_cell(self, cell: CellId_t, ran: Sequence[str], waiting: Sequence[CellId_t]) -> None:
+        with self._host_calls.taken_back():
+            self._pauses.before(cell, self._inbox, ran, waiting)
 
     def _answer(self, channel: int, body: bytes) -> None:
         if channel == wire.MARIMO:
-            self._carry_out(body)
+            with self._host_calls.lent():
+                self._carry_out(body)
         else:
             request: wire.FromHost = _decoder.decode(body)
             match request:
                 case wire.Bind() as bind:
                     self._bind(bind)
                 case wire.Apply() as apply:
-                    self._apply(apply)
+                    with self._host_calls.lent():
+                        self._apply(apply)
                 case wire.SetUi() as change:
-                    self._set_ui(change)
+                    with self._host_calls.lent():
+                        self._set_ui(change)
                 case wire.Look() as look:
                     self._host.send(variable_facts.look(look, self._kernel))
                 case wire.RunProgram() as program:
@@ -153,7 +162,9 @@ class Driver:
                     where = functions.FunctionContext(
                         kernel=self._kernel, context=self._context, loop=self._loop, captured=self._reporter.captured
                     )
-                    self._host.send(functions.call_function(call, where))
+                    with self._host_calls.lent():
+                        called = functions.call_function(call, where)
+                    self._host.send(called)
                 case wire.TakeValues() as take:
                     self._host.send(variable_facts.take(take, self._kernel.globals))
                 case report_wire.AskFacts() as asked:

@@ -1,19 +1,27 @@
-"""A running cell asks the host for something and waits: interrupted like any other code, and never from a thread.
+"""A running cell asks the host for something and waits: interrupted like any other code.
 
-A fork in a pause or between cells knows nothing of it: no call is open then, and the next goes over its own socket.
+Whoever reads the host's frames has the turn. The main thread has it, and lends it while a cell runs: then threads of
+libraries may ask, too, one at a time. A fork in a pause or between cells knows nothing of it: the main thread has the
+turn then, no call is open, and the next goes over its own socket.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 from marimo._utils.signals import SigintHandler
 
 from cellwright_guest import host_wire, wire
-from cellwright_guest.streams import FrameQueue, HostSocket
+from cellwright_guest.streams import TOO_SOON, FrameQueue, HostSocket
+
+_LOOK_SECONDS: Final = 0.05
+"""How soon a thread notices that the cell has ended, and the main thread that the turn is free."""
 
 
 class HostCallFailed(Exception):
@@ -36,6 +44,40 @@ class HostCalls:
         self._host = host
         self._inbox: FrameQueue | None = None
         self._number = 0
+        self._turn = threading.Lock()
+        self._turn.acquire()
+        self._is_lent = False
+
+    @contextmanager
+    def lent(self) -> Generator[None]:
+        """Code of the notebook runs meanwhile: its threads may ask. Only the main thread lends."""
+        before, self._is_lent = self._is_lent, True
+        if not before:
+            self._turn.release()
+        try:
+            yield
+        finally:
+            if not before:
+                self._take_back()
+
+    @contextmanager
+    def taken_back(self) -> Generator[None]:
+        """While a cell runs: the main thread reads frames itself, and no thread asks."""
+        before = self._is_lent
+        if before:
+            self._take_back()
+        try:
+            yield
+        finally:
+            if before:
+                self._is_lent = True
+                self._turn.release()
+
+    def _take_back(self) -> None:
+        # A thread that waits for an answer gives up within a moment. An interrupt must not leave us without the turn.
+        with SigintHandler.defer():
+            self._is_lent = False
+            self._turn.acquire()
 
     def open(self, inbox: FrameQueue) -> None:
         """Answers arrive here from now on."""
@@ -47,16 +89,30 @@ class HostCalls:
         inbox = self._inbox
         if inbox is None or not self._host.is_ours:
             raise HostCallFailed("Another process cannot ask the host: ask in the cell, and hand the result over.")
-        if threading.current_thread() is not threading.main_thread():
-            raise HostCallFailed("A thread cannot ask the host: ask in the cell itself, and hand the result over.")
         if len(body) > host_wire.MAX_CALL_BYTES:
             raise HostCallFailed(f"Too much to ask at once: {len(body):,} bytes of {host_wire.MAX_CALL_BYTES:,}.")
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and not self._is_lent:
+            return self._ask(service, body, inbox, is_main=True)
+        has_turn = False
+        try:
+            while not has_turn:
+                if not self._is_lent:
+                    raise HostCallFailed("No cell runs, so a thread cannot ask the host: wait for it in the cell.")
+                with SigintHandler.defer():
+                    has_turn = self._turn.acquire(timeout=_LOOK_SECONDS)
+            return self._ask(service, body, inbox, is_main=is_main)
+        finally:
+            if has_turn:
+                self._turn.release()
+
+    def _ask(self, service: str, body: bytes, inbox: FrameQueue, *, is_main: bool) -> HostReply:
         self._number += 1
         number, later, taken = self._number, list[tuple[int, bytes]](), list[int]()
         try:
             # An interrupt that comes while this is written is raised once it is out: then it must be taken back, too.
             self._host.send(host_wire.HostCall(call=number, service=service, body=body))
-            answer = self._wait(number, inbox, later, taken)
+            answer = self._wait(number, inbox, later, taken, is_main=is_main)
         except BaseException:
             # Interrupted, maybe just as the answer came.
             for descriptor in taken:
@@ -76,9 +132,14 @@ class HostCalls:
             _close(self._inbox, answer)
 
     def _wait(
-        self, number: int, inbox: FrameQueue, later: list[tuple[int, bytes]], taken: list[int]
+        self, number: int, inbox: FrameQueue, later: list[tuple[int, bytes]], taken: list[int], *, is_main: bool
     ) -> host_wire.HostAnswer:
-        while (frame := inbox.frame_or_interrupt()) is not None:
+        seconds = None if is_main else _LOOK_SECONDS
+        while (frame := inbox.frame_or_interrupt(seconds)) is not None:
+            if frame is TOO_SOON:
+                if not self._is_lent:
+                    raise HostCallFailed("The cell ended before the host answered its thread.")
+                continue
             channel, body = frame
             message = _decoder.decode(body) if channel == wire.TYPED else None
             match message:

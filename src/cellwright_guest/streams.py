@@ -272,6 +272,8 @@ class DescriptorCapture:
 
 
 _RECEIVE_BYTES = 1 << 18
+TOO_SOON = (-1, b"")
+"""No frame: none was there in time."""
 
 
 class OwnCommands(queue.Queue[CommandMessage]):
@@ -317,12 +319,13 @@ class FrameQueue:
                 return None
         return frame
 
-    def frame_or_interrupt(self) -> tuple[int, bytes] | None:
-        """The same, but an interrupt ends the wait, and no frame is lost by it."""
+    def frame_or_interrupt(self, seconds: float | None = None) -> tuple[int, bytes] | None:
+        """The same, but an interrupt ends the wait, and no frame is lost by it; `TOO_SOON` if none came in time."""
         while (frame := wire.take_frame(self._buffer)) is None:
             ready = select.poll()
             ready.register(self._connection, select.POLLIN)
-            ready.poll()
+            if not ready.poll(None if seconds is None else seconds * 1000):
+                return TOO_SOON
             # What was received must be in the buffer before anything is raised.
             with SigintHandler.defer():
                 if not self._receive():

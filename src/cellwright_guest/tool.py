@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
-from cellwright_cells import connection, tool
+from cellwright_cells import connection, files, tool
 
 _PACKAGE: Final = "cellwright"
 
@@ -30,7 +30,7 @@ def offer() -> None:
     """
     module = ModuleType(_PACKAGE, "What a notebook may use of Cellwright.")
     module.__spec__ = ModuleSpec(_PACKAGE, None)
-    module.__dict__.update(connection=connection, tool=tool, __all__=["connection", "tool"])
+    module.__dict__.update(connection=connection, files=files, tool=tool, __all__=["connection", "files", "tool"])
     if not _host:
         note_host()
     for name in _host:

@@ -110,11 +110,6 @@ async def test_a_cell_asks_and_goes_on_with_the_answer(open_in: Opener, services
         ("ask_host('fail', b'')", "it failed itself"),
         ("ask_host('nothing', b'')", "no service 'nothing'"),
         ("ask_host('echo', b'x' * 2_000_000)", "Too much to ask at once"),
-        (
-            "from concurrent.futures import ThreadPoolExecutor\n"
-            "with ThreadPoolExecutor() as _pool:\n    _pool.submit(ask_host, 'echo', b'').result()",
-            "ask in the cell itself",
-        ),
     ],
 )
 async def test_what_is_not_done_is_an_error_in_the_cell_and_the_kernel_goes_on(
@@ -129,6 +124,65 @@ async def test_what_is_not_done_is_an_error_in_the_cell_and_the_kernel_goes_on(
         assert says in failed[0].error.message
         assert "hunter2" not in str(ran)
         assert (await notebook.values(["told"]))["told"].json == "you said hello"
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(8) as _pool:
+    _asked = [_pool.submit(ask_host, "echo", str(number).encode()) for number in range(40)]
+    own = ask_host("echo", b"own").body.decode()
+    several = [each.result().body.decode() for each in _asked]
+    _files = [_pool.submit(ask_host, "file", b"") for _ in range(8)]
+    read = [os.fdopen(each.result().descriptors[0], "rb").read().decode() for each in _files]
+"""
+
+
+async def test_threads_of_a_running_cell_ask_too_and_each_gets_its_own_answer(
+    open_in: Opener, services: Services
+) -> None:
+    async with open_in(ASK, "import os", THREADS, host_services=services.by_name) as notebook:
+        ran = await notebook.run("all")
+        assert ran.is_ok, ran
+        values = await notebook.values(["several", "own", "read"])
+        assert values["several"].json == [f"you said {number}" for number in range(40)]
+        assert (values["own"].json, values["read"].json) == ("you said own", ["a large result"] * 8)
+        async with notebook.branch() as branch:
+            again = await branch.notebook.apply([CreateCell(code=TOLD.replace("told", "again"))])
+            assert again.is_ok, again
+
+
+LATE = """
+import threading
+from cellwright_guest import host_calls
+told_late = []
+go_on = threading.Event()
+
+def _ask():
+    for service in ("wait", "echo"):
+        try:
+            told_late.append(ask_host(service, b"late").body.decode())
+        except HostCallFailed as problem:
+            told_late.append(str(problem))
+            go_on.set()
+
+thread = threading.Thread(target=_ask)
+thread.start()
+while not host_calls._calls[0]._turn.locked():
+    pass
+"""
+
+
+async def test_a_thread_that_outlives_its_cell_holds_nobody_up(open_in: Opener, services: Services) -> None:
+    async with open_in(ASK, LATE, host_services=services.by_name) as notebook:
+        ran = await notebook.run("all")
+        assert ran.is_ok, ran
+        with anyio.fail_after(30):
+            await services.cancelled.wait()
+        after = await notebook.apply([CreateCell(code="thread.join()\ntold = ask_host('echo', b'hello')")])
+        assert after.is_ok, after
+        late = (await notebook.values(["told_late"]))["told_late"].json
+        assert late[0] == "The cell ended before the host answered its thread."
+        assert len(late) == 2
 
 
 async def test_a_notebook_without_services_is_told_so(open_in: Opener) -> None:

@@ -43,6 +43,16 @@ def read_profile(data: bytes) -> records.Profile:
     return profile
 
 
+def read_plans(data: bytes) -> records.ParquetPlans:
+    """What a guest says of footers. `Unavailable` if it is none of that."""
+    if len(data) > MAX_BYTES:
+        raise _unsound(f"it is longer than {MAX_BYTES} bytes")
+    try:
+        return msgspec.convert(_plain("", msgspec.json.decode(data)), records.ParquetPlans)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unsound(one_line(str(error), 200)) from None
+
+
 def question_json(question: records.ProfileRequest) -> bytes:
     """A question as the guest reads it."""
     return msgspec.json.encode(question)

@@ -15,19 +15,24 @@ from typing import Any, Final, Literal
 
 import anyio.to_thread
 
+from cellwright.app.notebook_files import NotebookFiles
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import QueryLimits, connections_at, find_connection
 from cellwright.data.dialects import Dialect
+from cellwright.data.file_cache import FileCache
 from cellwright.data.messages import (
     Asker,
     CostlyQuery,
+    ListFiles,
     MakeWrite,
     QueryResult,
+    ReadFile,
     ReadSchema,
     RehearsedWrite,
     RehearseWrite,
     RunQuery,
+    StatFile,
     WriteOutcome,
     read_broker_request,
 )
@@ -74,6 +79,12 @@ class NotebookConnections:
     kept: Path | None = None
     """Where what was granted outlasts the process."""
     _granted: list[str] = field(default_factory=list[str])
+    files: NotebookFiles = field(init=False)
+    """Of the connections that have files."""
+
+    def __post_init__(self) -> None:
+        cache = FileCache() if self.cache is not None else None
+        self.files = NotebookFiles(client=self.client, asker=self.asker, stamp=self._stamp, cache=cache)
 
     @property
     def services(self) -> dict[str, HostService]:
@@ -102,6 +113,9 @@ class NotebookConnections:
         match request:
             case RunQuery():
                 return await self._query(replace(request, asker=self.asker, agreed_rows=0))
+            case ListFiles() | StatFile() | ReadFile():
+                self._check(request.connection, file_words(request))
+                return await self.files.answer(request, _answer)
             case ReadSchema():
                 self._check(request.connection, "")
                 reply = await self.client.schema_reply(request)
@@ -177,9 +191,12 @@ class NotebookConnections:
 
     async def _key(self, asked: RunQuery) -> Hashable:
         """Another one for whatever could make the answer another."""
-        settings = await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, asked.connection)
+        settings = await self._stamp(asked.connection)
         limits = (asked.rows, asked.megabytes, asked.seconds, asked.form)
         return (asked.connection, settings, asked.statement.strip(), asked.parameters, limits)
+
+    async def _stamp(self, name: str) -> Hashable:
+        return await anyio.to_thread.run_sync(_settings_stamp, self.client.launch.home, name)
 
 
 def _read_granted(kept: Path) -> list[str]:
@@ -202,6 +219,12 @@ def _settings_stamp(home: Path, name: str) -> Hashable:
     return (repr(connection), secrets_stamp(home), file)
 
 
+def file_words(asked: ListFiles | StatFile | ReadFile) -> str:
+    """What is asked of files, in one line for whoever is asked for leave."""
+    verb = {"files": "LIST", "stat": "STAT", "read": "READ"}[asked.kind]
+    return f"{verb} {asked.path[:500]}"
+
+
 def costly_words(costly: CostlyQuery) -> str:
     """Why a query was not sent."""
     size = f", {costly.bytes / 1e9:,.1f} GB" if costly.bytes else ""
@@ -214,7 +237,8 @@ def _answer(reply: dict[str, Any]) -> ServiceAnswer:
     body = json.dumps(reply).encode()
     if len(body) <= _LONGEST_ANSWER:
         return ServiceAnswer(body=body)
-    return ServiceAnswer(body=b'{"kind":"schema","descriptors":1}', descriptors=(sealed([body]).descriptor,))
+    short = json.dumps({"kind": reply["kind"], "descriptors": 1}).encode()
+    return ServiceAnswer(body=short, descriptors=(sealed([body]).descriptor,))
 
 
 @asynccontextmanager
@@ -245,3 +269,5 @@ async def open_notebook_connections(
     finally:
         if cache is not None:
             cache.clear()
+        if connections.files.cache is not None:
+            connections.files.cache.clear()

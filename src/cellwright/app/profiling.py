@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -13,12 +14,14 @@ from cellwright.analyst.profile import Profile
 from cellwright.app.notebook_connections import NotebookConnections
 from cellwright.app.notebooks import contained, open_pool
 from cellwright.data.broker_client import BrokerClient
-from cellwright.data.connections import find_connection
+from cellwright.data.connections import connections_at, find_connection
 from cellwright.data.files import DataFile
 from cellwright.data.messages import Asker
+from cellwright.data.remote_paths import RemotePath, read_remote_path
 from cellwright.errors import UserError
+from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.profiler import ProfileLimits, Profiler
+from cellwright.kernel.profiler import ProfileLimits, Profiler, merge_profiles
 from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier
@@ -45,6 +48,54 @@ async def profile_paths(
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
         return await Profiler(pool=own_pool, tier=tier).profile(files, effort)
+
+
+async def profile_words(
+    words: Sequence[str],
+    *,
+    person: str,
+    folder: Path | None = None,
+    effort: ProfileLimits | None = None,
+    allow_uncontained: bool = False,
+    pool: KernelPool | None = None,
+    settings: Settings | None = None,
+) -> Profile:
+    """What files are that a person names: paths of this machine, and files behind connections (`NAME:path`).
+
+    Raises as `profile_paths` does, and what a server says.
+    """
+    settings = settings or Settings.read()
+    split = partial(split_remote, words, folder or Path(), settings.home)
+    paths, remote = await anyio.to_thread.run_sync(split)
+    async with AsyncExitStack() as stack:
+        own_pool = pool or await stack.enter_async_context(open_pool(settings))
+        profiles = list[Profile]()
+        if paths:
+            profiles.append(
+                await profile_paths(
+                    paths, folder=folder, effort=effort, allow_uncontained=allow_uncontained, pool=own_pool
+                )
+            )
+        if remote:
+            tier = contained(None, await anyio.to_thread.run_sync(probe), allow_uncontained=allow_uncontained)
+            client = BrokerClient(launch=settings.broker_launch())
+            source = NotebookConnections(client=client, asker=Asker(person=person), cache=None)
+            profiler = FileProfiler(profiler=Profiler(pool=own_pool, tier=tier), source=source.files)
+            profiles.append(await profiler.profile(remote, effort))
+    return profiles[0] if len(profiles) == 1 else merge_profiles(profiles)
+
+
+def split_remote(words: Sequence[str], folder: Path, home: Path) -> tuple[list[str], list[RemotePath]]:
+    """Paths of this machine, and what is behind connections; a file that is called like it is that file. Blocking."""
+    connections, paths, remote = connections_at(home), list[str](), list[RemotePath]()
+    for word in words:
+        is_here = (folder / word).exists()
+        found = None if is_here else read_remote_path(word, connections)
+        if found is None:
+            paths.append(word)
+        else:
+            remote.append(found)
+    return paths, remote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -300,6 +300,7 @@ class _RunHost:
             files=await run_files(goal),
             named=await anyio.to_thread.run_sync(goal_data, goal),
             connections=goal.connections,
+            remote=goal.files,
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,

@@ -115,8 +115,18 @@ class ConnectionLeave:
 
 
 def proven_queries(asked: NotebookConnections) -> tuple[ProvenQuery, ...]:
-    """What was asked of databases, each result once."""
+    """What was asked of databases, and read of files, each result once."""
     found = [ProvenQuery(**dataclasses.asdict(each)) for each in asked.queried]
+    found += [
+        ProvenQuery(
+            connection=each.connection,
+            statement=f"READ {each.path} (version {each.version}: {each.bytes:,} bytes in {each.ranges:,} ranges)",
+            sha256=each.sha256,
+            rows=0,
+            at=each.at,
+        )
+        for each in asked.files.fetched
+    ]
     return tuple({(each.connection, each.statement, each.sha256): each for each in reversed(found)}.values())[::-1]
 
 

@@ -25,7 +25,6 @@ from cellwright.agents.loop import OpenAgentContext
 from cellwright.agents.programs import programs
 from cellwright.agents.project_additions import Addition, roles_with, skills_of
 from cellwright.agents.prompt.context_providers import (
-    ConnectionsContext,
     DataContext,
     NotebookContext,
     PackagesContext,
@@ -37,6 +36,7 @@ from cellwright.agents.skills import Skill
 from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
+from cellwright.app.connection_contexts import connection_contexts
 from cellwright.app.doctor import has_model
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebook_exchanges import open_notebook_exchanges
@@ -120,6 +120,8 @@ class WorkspaceOptions:
     """Roles and skills of the project; None: those a person has accepted, see `TrustStore`."""
     connections: tuple[str, ...] = ()
     """Connections that a person named for the work: reading them needs no further leave."""
+    remote: tuple[str, ...] = ()
+    """Files and folders behind connections that were named for the work, `NAME:path` each."""
     named: Sequence[DataFile] = ()
     """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
@@ -239,7 +241,7 @@ async def _agent_context(
             NotebookContext(editor),
             PackagesContext(editor),
             *([data] if data is not None else []),
-            *([ConnectionsContext(context.connections)] if context.connections.named else []),
+            *await connection_contexts(context.connections, options.remote, context.profiler, options.settings.home),
         ],
         limits_text=_describe_limits(context),
         survey=notebook_survey(editor, context.project, _encodings(data)),

@@ -11,7 +11,7 @@ import typer
 
 from cellwright.analyst.profile import Profile, profile_json
 from cellwright.app.datasets import DATASETS, copy_dataset, dataset_named
-from cellwright.app.profiling import ConnectionQuery, profile_connection, profile_paths
+from cellwright.app.profiling import ConnectionQuery, profile_connection, profile_words
 from cellwright.background import current_person
 from cellwright.cli.data_connections import add_commands
 from cellwright.cli.notebook_options import UncontainedOption
@@ -26,7 +26,10 @@ app = typer.Typer(help="Data files and databases: what is in them, and how noteb
 def profile(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Data files or folders; with --connection, tables of it."),
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Data files or folders, here or as NAME:path behind a connection; with --connection, tables of it.",
+        ),
     ] = None,
     connection: Annotated[
         str, typer.Option("--connection", metavar="NAME", help="Look at tables of this database instead.")
@@ -50,7 +53,9 @@ def profile(
 
     async def look() -> Profile:
         if not connection:
-            return await profile_paths(named, effort=effort, allow_uncontained=allow_uncontained)
+            return await profile_words(
+                named, person=current_person(), effort=effort, allow_uncontained=allow_uncontained
+            )
         asked = ConnectionQuery(connection=connection, tables=tuple(named), statement=sql)
         return await profile_connection(
             asked, effort=effort, person=current_person(), allow_uncontained=allow_uncontained

@@ -21,16 +21,22 @@ from cellwright.data.messages import (
     MAX_STATEMENT,
     BrokerRequest,
     CostlyQuery,
+    FileEntry,
+    FileList,
+    FilePart,
     GiveSecrets,
+    ListFiles,
     ListStatements,
     MakeWrite,
     OpenExchange,
     QueryResult,
+    ReadFile,
     ReadSchema,
     RehearsedWrite,
     RehearseWrite,
     RunQuery,
     SentStatement,
+    StatFile,
     StopBroker,
     TriedConnection,
     TryConnection,
@@ -46,6 +52,9 @@ _COSTLY: Final = TypeAdapter(CostlyQuery)
 _TRIED: Final = TypeAdapter(TriedConnection)
 _REHEARSED: Final = TypeAdapter(RehearsedWrite)
 _WRITTEN: Final = TypeAdapter(WriteOutcome)
+_LISTED: Final = TypeAdapter(FileList)
+_ENTRY: Final = TypeAdapter(FileEntry)
+_PART: Final = TypeAdapter(FilePart)
 _STATEMENTS: Final = TypeAdapter(list[SentStatement])
 
 
@@ -84,6 +93,19 @@ class BrokerClient:
     async def write(self, asked: MakeWrite) -> WriteOutcome:
         """Make a change that a person agreed to; asked again under the same id, what came of it."""
         return _WRITTEN.validate_python(_fields((await self._ask(asked))[0]))
+
+    async def files(self, asked: ListFiles) -> FileList:
+        """What is in a folder."""
+        return _LISTED.validate_python(_fields((await self._ask(asked))[0]))
+
+    async def stat(self, asked: StatFile) -> FileEntry:
+        """A file or folder."""
+        return _ENTRY.validate_python(_fields((await self._ask(asked))[0]))
+
+    async def read(self, asked: ReadFile) -> FilePart:
+        """Bytes of a file; the descriptor is the caller's to close."""
+        reply, descriptor = await self._ask(asked)
+        return _PART.validate_python(_fields(reply) | {"descriptor": descriptor})
 
     async def exchange(self, asked: OpenExchange) -> socket.socket:
         """A line on which one HTTP/1.1 exchange is spoken; closing it cancels that. The caller closes it.

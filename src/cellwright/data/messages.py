@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
+from cellwright.data.file_paths import FileChanged, NoSuchFile
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
 from cellwright.framing import BadFrame
 from cellwright.remedies import parse_remedy, remedy_json
@@ -111,6 +112,9 @@ class ListFiles:
     path: str = ""
     """Below the connection's own place, with slashes between; empty: that place itself."""
     recursive: bool = False
+    """Every file below, and no folders."""
+    fresh: bool = False
+    """Ask the server, whatever is known of it."""
     asker: Asker = field(default_factory=Asker)
     kind: Literal["files"] = "files"
 
@@ -121,6 +125,7 @@ class StatFile:
 
     connection: str
     path: str
+    fresh: bool = False
     asker: Asker = field(default_factory=Asker)
     kind: Literal["stat"] = "stat"
 
@@ -267,7 +272,8 @@ class FileEntry:
 
     path: str
     """Below the connection's own place."""
-    size: int = 0
+    size: int | None = 0
+    """None: the server does not say it in a list."""
     is_folder: bool = False
     version: str = ""
     """Another one whenever the bytes are others; empty: the server has none."""
@@ -293,6 +299,8 @@ class FilePart:
     version: str = ""
     sha256: str = ""
     """Of the part."""
+    at: str = ""
+    """When it was asked, ISO."""
     descriptor: int = field(default=-1, compare=False)
 
 
@@ -326,6 +334,8 @@ class SentStatement:
 
 
 _ERRORS: Final[dict[str, type[CellwrightError]]] = {
+    "missing": NoSuchFile,
+    "changed": FileChanged,
     "user": UserError,
     "refused": RefusedByPolicy,
     "unavailable": Unavailable,

@@ -24,11 +24,13 @@ from cellwright.analyst.data_search import DataSelection, mounts, rebase, search
 from cellwright.analyst.profile import (
     MAX_BYTES,
     Join,
+    ParquetPlans,
     Profile,
     ProfileRequest,
     SkippedFile,
     TableProfile,
     question_json,
+    read_plans,
     read_profile,
     with_paths,
     with_remarks,
@@ -71,10 +73,20 @@ class DataCage:
                 raise error from None
             return profiles
 
+    async def plan(self, files: Sequence[DataMount], question: ProfileRequest) -> ParquetPlans:
+        """What the footers of Parquet files say of which nothing else is there. `Unavailable` if no cage answers."""
+        return read_plans(await self._answer(files, question))
+
     async def _ask(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile:
+        profile = read_profile(await self._answer(files, question))
+        if any(table.reading.format == "connection" for table in profile.tables):
+            raise Unavailable("What came out of the cage speaks of a database.", hint="Report it if it happens again.")
+        return profile
+
+    async def _answer(self, files: Sequence[DataMount], question: ProfileRequest) -> bytes:
         survey = question.survey_seconds * 1.5 if question.words is not None else 0
         seconds = question.seconds * 1.5 + survey + _GRACE_SECONDS
-        data = await run_one_shot_in_nothing(
+        return await run_one_shot_in_nothing(
             self.zygote,
             "profile",
             profiler_command(),
@@ -87,10 +99,6 @@ class DataCage:
             limits=self.limits,
             environment=_ENVIRONMENT,
         )
-        profile = read_profile(data)
-        if any(table.reading.format == "connection" for table in profile.tables):
-            raise Unavailable("What came out of the cage speaks of a database.", hint="Report it if it happens again.")
-        return profile
 
     async def _one_by_one(self, files: Sequence[DataMount], question: ProfileRequest) -> Profile | None:
         """Which of them could not be borne, found out within the time there is; then the others once more, together.

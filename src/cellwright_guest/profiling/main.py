@@ -35,6 +35,10 @@ def answer(question: ProfileRequest) -> bytes:
     from cellwright_guest.profiling.readers.reader import read_tables
     from cellwright_guest.profiling.survey import survey_files
 
+    if question.is_plan:
+        from cellwright_guest.profiling.footers import plan_files
+
+        return msgspec.json.encode(plan_files(question))
     survey = survey_files(question)
     tables, skipped, notes = read_tables(survey.question)
     profile = profile_tables(tables, (*survey.skipped, *skipped), notes)

@@ -23,6 +23,8 @@ class SourceFile:
     shown: str
     """As it was asked for; for a file of a folder, the folder as it was asked for and the way from there."""
     size_bytes: int
+    groups: tuple[int, ...] | None = None
+    """The row groups that are there; None: all."""
 
     @property
     def stem(self) -> str:

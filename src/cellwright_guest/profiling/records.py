@@ -360,3 +360,34 @@ class ProfileRequest(_Record, frozen=True, kw_only=True):
     files that speak of these words are read closely; None: the first `most_files` are."""
     survey_seconds: float = 20.0
     """For the heads, before `seconds` begin."""
+    is_plan: bool = False
+    """Of Parquet files only the footers are there: say which row groups are wanted of each (`ParquetPlans`)."""
+    groups: dict[str, tuple[int, ...]] = {}
+    """Of these files only so many row groups are there, and are read."""
+
+
+class RowGroup(_Record, frozen=True, kw_only=True):
+    """Where a row group lies in its file."""
+
+    number: Count
+    start: Count
+    stop: Count
+
+
+class ParquetPlan(_Record, frozen=True, kw_only=True):
+    """A Parquet file by its footer alone."""
+
+    path: str
+    rows: Count
+    columns: Annotated[tuple[Name, ...], msgspec.Meta(max_length=500)]
+    """Names and types; the first ones."""
+    groups: Annotated[tuple[RowGroup, ...], msgspec.Meta(max_length=64)] = ()
+    """Those that are wanted for a close look."""
+    all_groups: Count = 0
+
+
+class ParquetPlans(_Record, frozen=True, kw_only=True):
+    """What the footers of many files say."""
+
+    plans: Annotated[tuple[ParquetPlan, ...], msgspec.Meta(max_length=20_000)] = ()
+    skipped: tuple[SkippedFile, ...] = ()

@@ -208,10 +208,12 @@ class ConnectionsContext:
 
     shows: ClassVar[Sight] = "data"
     connections: SqlAccess
+    names: Sequence[str] | None = None
+    """Those that are databases; None: all that were named."""
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """Always with the same share for each: it stands before the history."""
-        names = sorted(self.connections.named)
+        names = sorted(self.connections.named if self.names is None else self.names)
         texts = [await self._text(name, onlooker.goal, _CATALOGUE_TOKENS // len(names)) for name in names]
         text = "\n\n".join([_HOW_TO_ASK.format(name=names[0]), *texts])
         part = PromptPart(name="connections", text=text, rank=Rank.ASSIGNMENT, least_tokens=200)

@@ -6,6 +6,7 @@ Every mistake in what was typed is said before anything starts.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from cellwright.cli.run.extra_arguments import GoalCommand
 from cellwright.cli.run.outcome import finish
 from cellwright.cli.run.watch import WatchOutcome, open_run_client, open_watch
 from cellwright.data.connections import connections_at
+from cellwright.data.remote_paths import read_remote_path
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
@@ -182,6 +184,7 @@ async def _read(typed: GoalRequest) -> Goal:
             here=Path.cwd(),
             taken=taken,
             has_data=_has_data,
-            known_connections=connections_at(Settings.read().home) if typed.connections else (),
+            known_connections=(known := connections_at(Settings.read().home)),
+            find_remote=partial(read_remote_path, connections=known),
         )
     )

@@ -21,6 +21,7 @@ import anyio.to_thread
 
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.crash import AtBrokerCrash, BrokerCrash, carry_on
+from cellwright.data.broker.file_words import FileWords
 from cellwright.data.broker.function_verdicts import FunctionVerdicts
 from cellwright.data.broker.known_catalogues import KnownCatalogues
 from cellwright.data.broker.web_workers import WebWorkers
@@ -53,9 +54,9 @@ from cellwright.data.messages import (
     TryConnection,
     WriteOutcome,
 )
-from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, WEB_KINDS, SourceWay
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, WEB_KINDS, SourceWay, ways_of
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
-from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.policy.money import Money
 from cellwright.remedies import remedy
 
@@ -96,10 +97,12 @@ class Broker:
     at_crash: AtBrokerCrash = carry_on
     _catalogues: KnownCatalogues = field(init=False)
     _functions: FunctionVerdicts = field(init=False)
+    _files_of_connections: FileWords = field(init=False)
 
     def __post_init__(self) -> None:
         self._catalogues = KnownCatalogues(self._read_catalogue)
         self._functions = FunctionVerdicts(self._ask_functions)
+        self._files_of_connections = FileWords(workers=self.workers, audit=self.audit)
 
     async def query(self, asked: RunQuery) -> QueryResult | CostlyQuery:
         """The rows of a statement that only reads. Raises `UserError`, `RefusedByPolicy` or `Unavailable`."""
@@ -134,6 +137,9 @@ class Broker:
         """Open it anew, and look what is there."""
         began = time.monotonic()
         connection = await self._connection(asked.connection)
+        if "files" in ways_of(connection.kind):
+            server, entries = await self._files_of_connections.count_root(connection)
+            return TriedConnection(server=server, tables=entries, seconds=round(time.monotonic() - began, 3))
         if connection.kind in WEB_KINDS:
             return await self._try_web(connection, began)
         require_way(connection, "sql")
@@ -205,8 +211,8 @@ class Broker:
 
     async def file_words(self, asked: ListFiles | StatFile | ReadFile) -> FileList | FileEntry | FilePart:
         """What a connection's files are. Raises as `query` does."""
-        await self._connection(asked.connection, "files", asked.asker.project)
-        raise Unavailable("File words are not there yet.", hint="They come with the file stores.")
+        connection = await self._connection(asked.connection, "files", asked.asker.project)
+        return await self._files_of_connections.answer(asked, connection)
 
     # ── judging ──
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
+from cellwright.data.file_stores.session import FileSession
+from cellwright.data.source_kinds import STORE_KINDS
 from cellwright.data.worker.failures import SecretMask
 from cellwright.data.worker.interruption import Ending, Interruption
 from cellwright.data.worker.json_lines import as_json_lines
@@ -42,6 +44,8 @@ class Conversation:
         self._sending = threading.Lock()
         self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._source: Source | None = None
+        self._files: FileSession | None = None
+        """Instead of a source, where the connection has files."""
         self._access = "read"
         self._asked = ""
         self._mask = SecretMask("", "")
@@ -54,7 +58,7 @@ class Conversation:
             request = self._requests.get()
             reply, descriptor = self._answered(request)
             self._send(reply, descriptor)
-            if request.get("kind") == "open" and self._source is None:
+            if request.get("kind") == "open" and self._source is None and self._files is None:
                 return
 
     # ── hearing and telling ──
@@ -89,8 +93,9 @@ class Conversation:
                     os.close(descriptor)
 
     def _cancel(self) -> None:
-        if self._source is not None:
-            self._source.cancel()
+        for session in (self._source, self._files):
+            if session is not None:
+                session.cancel()
 
     def _give_up(self, ending: Ending) -> None:
         failure = SourceFailed("gone", "The server does not end the statement; the session was closed.")
@@ -108,7 +113,7 @@ class Conversation:
             try:
                 reply, descriptor = self._answers()[kind](request, seconds)
                 # MySQL's sleep() ends early and says nothing. A write that was done was done.
-                if kind == "query" and descriptor is not None and ending():
+                if kind in {"query", "read"} and descriptor is not None and ending():
                     os.close(descriptor)
                     return self._failed(SourceFailed("cancelled", ""), ending(), limit), None
                 return reply, descriptor
@@ -131,6 +136,9 @@ class Conversation:
             "functions": self._functions,
             "rehearse": self._rehearse,
             "write": self._write,
+            "files": self._list_files,
+            "stat": self._stat_file,
+            "read": self._read_file,
         }
 
     def _failed(self, failure: SourceFailed, ending: Ending, seconds: float) -> Request:
@@ -154,6 +162,9 @@ class Conversation:
             seconds=seconds,
         )
         self._mask, self._access = SecretMask(login.user, login.secret), login.access
+        if request["source"] in STORE_KINDS:
+            self._files = FileSession(request["source"], login)
+            return {"kind": "opened", "server": self._mask.line(self._files.server)}, None
         self._source = open_source(request["source"], login)
         return {"kind": "opened", "server": self._mask.line(self._source.server)}, None
 
@@ -183,6 +194,25 @@ class Conversation:
 
     def _write(self, request: Request, seconds: float) -> tuple[Request, int | None]:
         return {"kind": "written", "rows": self._writer().write(request["statement"], seconds)}, None
+
+    def _list_files(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
+        listed = self._open_files().entries(request["path"], is_deep=bool(request.get("recursive")))
+        return {"kind": "listed", **listed}, None
+
+    def _stat_file(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
+        return {"kind": "file", **self._open_files().stat(request["path"])}, None
+
+    def _read_file(self, request: Request, _seconds: float) -> tuple[Request, int | None]:
+        memory, version = self._open_files().read(
+            request["path"], int(request["start"]), request["length"], request["version"], int(request["bytes"])
+        )
+        reply = {"kind": "part", "size": memory.bytes, "version": version, "sha256": memory.sha256, "descriptors": 1}
+        return reply, memory.descriptor
+
+    def _open_files(self) -> FileSession:
+        if self._files is None:
+            raise SourceFailed("other", "No session with files is open.")
+        return self._files
 
     def _open_source(self) -> Source:
         if self._source is None:

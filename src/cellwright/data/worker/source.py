@@ -12,7 +12,12 @@ from cellwright.data.catalogue import Catalogue
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FailureKind = Literal["login", "host", "tls", "driver", "statement", "time", "cancelled", "gone", "other"]
+FailureKind = Literal[
+    "login", "host", "tls", "driver", "statement", "time", "cancelled", "gone", "other",
+    "missing", "denied", "changed", "size", "host_key",
+]  # fmt: skip
+"""The last five are those of files: nothing there, not for this user, other bytes than before, too much at once, and a
+server that is not the one that a person named."""
 
 
 class SourceFailed(Exception):

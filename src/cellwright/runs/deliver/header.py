@@ -54,6 +54,7 @@ UNSEEN: Final = (
     ("duckdb", "arrow fetch_arrow_table", "pyarrow"),
     ("pyarrow", "to_pandas", "pandas"),
     ("cellwright cellwright_cells", "connection", "pyarrow"),
+    ("cellwright cellwright_cells", "files", "fsspec"),
     ("cellwright cellwright_cells", "to_pandas", "pandas"),
     ("cellwright cellwright_cells", "read_sql read_sql_query", "adbc-driver-manager"),
 )

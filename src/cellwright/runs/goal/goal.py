@@ -55,7 +55,9 @@ class Goal:
     data: tuple[str, ...] = ()
     """Files and folders, absolute, or `NAME=PATH`."""
     connections: tuple[str, ...] = ()
-    """Databases it may read, by their names."""
+    """Databases and file servers it may read, by their names."""
+    files: tuple[str, ...] = ()
+    """Files and folders behind connections, `NAME:path` each."""
     models: tuple[str, ...] = ()
     """`provider:model`, instead of each role's tier."""
     budget_usd: Decimal | None = None

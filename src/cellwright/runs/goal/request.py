@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from cellwright.data.files import parse_data
+from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
@@ -53,6 +54,8 @@ class GoalRequest:
     answer: str = ""
 
 
+FindRemote = Callable[[str], RemotePath | None]
+"""The file behind a connection that a word means, if it means one. Raises `UserError`."""
 HasData = Callable[[Path], bool]
 """Whether a project has data of its own; what knows that takes long to load."""
 
@@ -65,6 +68,7 @@ def read_goal(
     taken: Collection[str] = (),
     has_data: HasData = lambda project: True,
     known_connections: Collection[str] = (),
+    find_remote: FindRemote = lambda _: None,
 ) -> Goal:
     """The goal, its paths absolute. Raises `UserError`. `taken`: notebooks other runs are about to write. Blocking."""
     for name in typed.connections:
@@ -77,8 +81,15 @@ def read_goal(
     else:
         notebook = _notebook(here / typed.notebook.expanduser())
     project = _project(notebook, None if typed.project is None else here / typed.project.expanduser())
-    data = tuple(file.words for file in parse_data(typed.data, here=here, notebook=notebook, project=project))
+    found = {word: find_remote(word) for word in typed.data if not (here / word).exists()}
+    remote = {each.words: each for each in found.values() if each is not None}
+    local = [word for word in typed.data if found.get(word) is None]
+    data = tuple(file.words for file in parse_data(local, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
+    if models == (ANALYST,) and remote:
+        raise UserError(
+            "The analyst does not read files behind connections.", hint="Choose a model, or copy the files here."
+        )
     if typed.wants != "answer" and not notebook.is_file():
         raise UserError(f"No notebook at {str(notebook)!r}.", hint="Name a marimo notebook that is there.")
     # Raises for a mistake in them.
@@ -106,7 +117,8 @@ def read_goal(
         project=str(project),
         person=person,
         data=data,
-        connections=tuple(dict.fromkeys(typed.connections)),
+        connections=tuple(dict.fromkeys([*typed.connections, *(each.connection for each in remote.values())])),
+        files=tuple(remote),
         models=models,
         budget_usd=None if typed.budget is None else read_budget(typed.budget),
         approve=approve,

@@ -47,6 +47,8 @@ def read_parquet(source: SourceFile, budget: ReadBudget) -> RawTable:
         if any(size < 0 for size in sizes) or sum(sizes) != file.metadata.num_rows:
             raise NotReadable("it is a broken Parquet file: it says two different numbers of rows")
         chosen = _chosen(sizes, budget)
+        if source.groups is not None:
+            chosen = [number for number in source.groups if number < len(sizes)]
         places = (
             f"{len(chosen):,} of {len(sizes):,} row groups spread over the file" if len(chosen) < len(sizes) else ""
         )

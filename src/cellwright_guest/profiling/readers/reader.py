@@ -211,7 +211,8 @@ def read_tables(question: ProfileRequest) -> Found:
     for number, source in enumerate(sources):
         left = started + question.seconds * _SHARE_OF_TIME - monotonic()
         seconds = max(_LEAST_SECONDS, left / (len(sources) - number))
-        found, refused, remarks = read_source(source, _budget_for(question, seconds, len(sources)))
+        there = replace(source, groups=question.groups.get(source.shown))
+        found, refused, remarks = read_source(there, _budget_for(question, seconds, len(sources)))
         tables.extend(found)
         skipped.extend(refused)
         notes.extend(remarks)

@@ -1,0 +1,223 @@
+"""Profiles of files behind connections, without fetching all of them: what a local file's says, made in the same cage.
+
+Of Parquet the footers are fetched and some row groups, of texts the beginning and some pieces, and of many files of one
+kind a few. How much that was is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, TypeVar
+
+import anyio
+from msgspec.structs import replace
+
+from cellwright.analyst.data_search import natural
+from cellwright.analyst.profile import (
+    ParquetPlan,
+    Profile,
+    ProfileRequest,
+    SkippedFile,
+    TableProfile,
+    one_line,
+    with_paths,
+    with_remarks,
+)
+from cellwright.data.files import is_data_file
+from cellwright.data.messages import FileEntry, ListFiles, StatFile
+from cellwright.data.remote_paths import RemotePath
+from cellwright.errors import UserError
+from cellwright.kernel.fetched_files import FileFetch, StandIn, StoredFiles
+from cellwright.kernel.profiler import DataCage, ProfileLimits, Profiler
+from cellwright.sandbox.private_directory import private_directory
+from cellwright.sandbox.spec import DataMount
+
+Item = TypeVar("Item")
+_MOST_FILES: Final = 2_000
+_MOST_CLOSE: Final = 12
+"""Files of one folder and kind that are looked at closely."""
+_FOLDER: Final = "remote"
+_PIECES: Final = "the beginning and some pieces of the file"
+_FETCH_SHARE: Final = 0.5
+"""Of the time, for footers and for samples each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProfiler:
+    """Says what files and folders of connections are, as `Profiler` does of local ones."""
+
+    profiler: Profiler
+    source: StoredFiles
+
+    async def profile(self, named: Sequence[RemotePath], limits: ProfileLimits | None = None) -> Profile:
+        """What these files, and the data files in these folders, are, each called by its address.
+
+        `UserError` for one that is not there; what the server said if it cannot be asked; `Unavailable` if no cage
+        answers.
+        """
+        limits = limits or ProfileLimits()
+        with private_directory("remote-files") as folder:
+            fetch = FileFetch(source=self.source, folder=folder / _FOLDER)
+            found, notes = list[StandIn](), list[str]()
+            for remote in named:
+                files, cut = await self._files(remote)
+                found += files
+                notes += cut
+            looking = _Look(
+                cage=DataCage(zygote=await self.profiler.pool.zygote(), tier=self.profiler.tier),
+                mount=DataMount(source=str(folder / _FOLDER), target=_FOLDER),
+                fetch=fetch,
+                limits=limits,
+            )
+            (folder / _FOLDER).mkdir()
+            profile = await looking.at(found)
+        lost = [
+            SkippedFile(path=file.remote.address, why=one_line(f"it was not fetched: {problem.message}"))
+            for file, problem in fetch.lost
+        ]
+        return with_remarks(profile, skipped=lost, notes=[*notes, _fetched_words(found, fetch.requests)])
+
+    async def _files(self, remote: RemotePath) -> tuple[list[StandIn], list[str]]:
+        entry = await self.source.stat(StatFile(connection=remote.connection, path=remote.path))
+        if not entry.is_folder:
+            return [_stand_in(remote, entry)], []
+        asked = ListFiles(connection=remote.connection, path=remote.path, recursive=True)
+        listed = await self.source.entries(asked)
+        data = [each for each in listed.entries if _may_be_data(each, remote)]
+        if not data:
+            raise UserError(f"No data file is in {remote.words!r}.", hint="Name a folder with CSV or Parquet in it.")
+        data.sort(key=lambda each: natural(each.path))
+        notes = [f"Of the {len(data):,} data files in {remote.words!r} the first {_MOST_FILES:,} were looked at."]
+        chosen = data[:_MOST_FILES]
+        if any(each.size is None for each in chosen):
+            chosen = [await self._sized(remote, each) for each in _spread(chosen, _MOST_CLOSE)]
+            notes = [f"Of the {len(data):,} data files in {remote.words!r} {len(chosen):,} were looked at."]
+        files = [_stand_in(RemotePath(connection=remote.connection, path=each.path), each) for each in chosen]
+        return files, notes if len(files) < len(data) else []
+
+    async def _sized(self, remote: RemotePath, entry: FileEntry) -> FileEntry:
+        return await self.source.stat(StatFile(connection=remote.connection, path=entry.path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """One look at files that are fetched in parts."""
+
+    cage: DataCage
+    mount: DataMount
+    fetch: FileFetch
+    limits: ProfileLimits
+
+    async def at(self, files: Sequence[StandIn]) -> Profile:
+        until = anyio.current_time() + self.limits.seconds * _FETCH_SHARE
+        parquet = await self.fetch.footers([file for file in files if file.is_parquet], until)
+        plans, skipped = await self._plans(parquet)
+        close, groups = await self._row_groups(parquet, plans)
+        others = _few_of_each([file for file in files if not file.is_parquet])
+        until = anyio.current_time() + self.limits.seconds * _FETCH_SHARE
+        close = [*close, *await self.fetch.samples(others, until)]
+        if not close:
+            return Profile(skipped=skipped)
+        request = ProfileRequest(
+            paths=tuple(f"{_FOLDER}/{file.target}" for file in close),
+            most_rows=self.limits.most_rows,
+            most_files=len(close),
+            seconds=self.limits.seconds,
+            groups=groups,
+        )
+        profile = await self.cage.profile([self.mount], request)
+        told = [_whole(table, close, parquet, plans) for table in profile.tables]
+        places = {f"{_FOLDER}/{file.target}": file.remote.address for file in files}
+        whole = replace(profile, tables=tuple(told), skipped=(*profile.skipped, *skipped))
+        return with_paths(whole, lambda path: places.get(path, path))
+
+    async def _plans(self, files: Sequence[StandIn]) -> tuple[dict[str, ParquetPlan], tuple[SkippedFile, ...]]:
+        if not files:
+            return {}, ()
+        request = ProfileRequest(
+            paths=tuple(f"{_FOLDER}/{file.target}" for file in files),
+            most_rows=max(1, self.limits.most_rows // min(len(files), _MOST_CLOSE)),
+            is_plan=True,
+            seconds=self.limits.seconds,
+        )
+        found = await self.cage.plan([self.mount], request)
+        return {plan.path: plan for plan in found.plans}, found.skipped
+
+    async def _row_groups(
+        self, files: Sequence[StandIn], plans: Mapping[str, ParquetPlan]
+    ) -> tuple[list[StandIn], dict[str, tuple[int, ...]]]:
+        """Of some files of each shape the row groups that the cage wanted, if they are where a file has bytes."""
+        by_shape = dict[object, list[StandIn]]()
+        for file in files:
+            if (plan := plans.get(f"{_FOLDER}/{file.target}")) is not None:
+                by_shape.setdefault((PurePosixPath(file.target).parent, plan.columns), []).append(file)
+        close, groups = list[StandIn](), dict[str, tuple[int, ...]]()
+        for alike in by_shape.values():
+            for file in _spread(alike, max(1, _MOST_CLOSE // len(by_shape))):
+                path = f"{_FOLDER}/{file.target}"
+                wanted = [group for group in plans[path].groups if group.start < group.stop <= file.size]
+                await self.fetch.ranges(file, [(group.start, group.stop) for group in wanted])
+                groups[path] = tuple(group.number for group in wanted)
+                close.append(file)
+        return close, groups
+
+
+def _whole(
+    table: TableProfile, close: Sequence[StandIn], parquet: Sequence[StandIn], plans: Mapping[str, ParquetPlan]
+) -> TableProfile:
+    """The table as all of its files are, of which a part was looked at."""
+    paths = table.files or (table.reading.path,)
+    mine = [file for file in close if f"{_FOLDER}/{file.target}" in paths]
+    if any(file.is_part for file in mine):
+        size, here = sum(file.size for file in mine), sum(file.fetched for file in mine)
+        rows = int(table.rows * size / max(1, here))
+        sampling = f"the beginnings and some pieces of {len(mine):,} files" if len(mine) > 1 else _PIECES
+        return replace(table, rows=rows, is_counted=False, sampling=sampling, bytes=size)
+    first = plans.get(paths[0])
+    if first is None:
+        return table
+    folder = PurePosixPath(paths[0]).parent
+    alike = [
+        file
+        for file in parquet
+        if (plan := plans.get(path := f"{_FOLDER}/{file.target}")) is not None
+        and plan.columns == first.columns
+        and PurePosixPath(path).parent == folder
+    ]
+    rows = sum(plans[f"{_FOLDER}/{file.target}"].rows for file in alike)
+    if len(alike) < 2 or rows == table.rows:
+        return table
+    sampling = f"{table.looked_at:,} of {rows:,} rows, from {len(mine):,} of {len(alike):,} files"
+    files = tuple(f"{_FOLDER}/{file.target}" for file in alike)
+    return replace(table, rows=rows, sampling=sampling, files=files, bytes=sum(file.size for file in alike))
+
+
+def _stand_in(remote: RemotePath, entry: FileEntry) -> StandIn:
+    target = f"{remote.connection}/{entry.path}"
+    return StandIn(remote=remote, size=entry.size or 0, version=entry.version, target=target)
+
+
+def _may_be_data(entry: FileEntry, remote: RemotePath) -> bool:
+    inside = entry.path[len(remote.path) :].lstrip("/")
+    return not entry.is_folder and is_data_file(inside, "folder") and entry.size != 0
+
+
+def _few_of_each(files: Sequence[StandIn]) -> list[StandIn]:
+    """Of many of one folder and kind some, from all over."""
+    alike = dict[object, list[StandIn]]()
+    for file in files:
+        alike.setdefault((PurePosixPath(file.target).parent, file.suffix), []).append(file)
+    return [file for each in alike.values() for file in _spread(each, _MOST_CLOSE)]
+
+
+def _spread(items: Sequence[Item], most: int) -> list[Item]:
+    if len(items) <= most:
+        return list(items)
+    return [items[round(step * (len(items) - 1) / max(1, most - 1))] for step in range(most)]
+
+
+def _fetched_words(files: Sequence[StandIn], requests: int) -> str:
+    fetched, size = sum(file.fetched for file in files), sum(file.size for file in files)
+    return f"Fetched {fetched:,} bytes of {size:,} in {len(files):,} files, with {requests:,} requests."

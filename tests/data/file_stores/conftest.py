@@ -1,0 +1,23 @@
+"""What tests of file words share: a broker, and a server of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from cellwright.data.broker_client import BrokerClient
+from tests.data.file_stores.servers import FileServer, file_server
+from tests.data.shop import broker_client
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[BrokerClient]:
+    with broker_client(tmp_path_factory.mktemp("files-state") / "home") as client:
+        yield client
+
+
+@pytest.fixture(scope="session", params=["s3", "sftp", "webdav", "http"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[FileServer]:
+    with file_server(request.param, tmp_path_factory.mktemp("served")) as server:
+        yield server
