@@ -57,6 +57,10 @@ class SqlAccess(Protocol):
         """What a connection shows."""
         ...
 
+    async def brief(self, connection: str) -> str:
+        """What is said of one that is no database; empty for a database."""
+        ...
+
     async def dialect(self, connection: str) -> Dialect:
         """What its statements are written in."""
         ...

@@ -204,18 +204,27 @@ class DataContext:
 
 @dataclass(slots=True, eq=False)
 class ConnectionsContext:
-    """Databases that were named for the work: of each the tables that the goal is about, and how a cell asks them."""
+    """Connections that were named for the work: the tables that the goal is about, and how a cell asks each."""
 
     shows: ClassVar[Sight] = "data"
     connections: SqlAccess
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """Always with the same share for each: it stands before the history."""
-        names = sorted(self.connections.named)
-        texts = [await self._text(name, onlooker.goal, _CATALOGUE_TOKENS // len(names)) for name in names]
-        text = "\n\n".join([_HOW_TO_ASK.format(name=names[0]), *texts])
+        briefs = {name: await self._brief(name) for name in sorted(self.connections.named)}
+        databases = [name for name, brief in briefs.items() if not brief]
+        how = [_HOW_TO_ASK.format(name=databases[0])] if databases else []
+        texts = [await self._text(name, onlooker.goal, _CATALOGUE_TOKENS // len(briefs)) for name in databases]
+        text = "\n\n".join([*how, *texts, *filter(None, briefs.values())])
         part = PromptPart(name="connections", text=text, rank=Rank.ASSIGNMENT, least_tokens=200)
         return ContextView(parts=(part,))
+
+    async def _brief(self, name: str) -> str:
+        try:
+            return await self.connections.brief(name)
+        except CellwrightError:
+            # It is gone, which its tables will say.
+            return ""
 
     async def _text(self, name: str, goal: str, tokens: int) -> str:
         try:
