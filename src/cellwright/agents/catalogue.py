@@ -35,9 +35,11 @@ def others(toolset: Toolset) -> Toolset:
 
 def catalogue_text(listed: Toolset, *, is_programmed: bool) -> str:
     """A line for each of these."""
-    lines = [f"- {_line(each)}" for each in listed]
+    lines = [f"- {_line(each)}" for each in listed if each.is_listed]
     if not lines:
         return ""
+    if unlisted := len(listed.names) - len(lines):
+        lines.append(f"- and {unlisted} more: use(words) finds them")
     how = "a program can call it" if is_programmed else "use(name, arguments) calls it"
     return "\n".join([f"\n\nMore tools; use(name) tells how one is called, {how}:", *lines])
 

@@ -7,15 +7,19 @@ rules, envelope and people to say; a person who opened the notebook themselves n
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import anyio.to_thread
 
+from cellwright.app.api_documents import load_api_documents
 from cellwright.app.notebook_files import NotebookFiles
+from cellwright.data.api_calls import ApiAnswer, CallApi, call_api
+from cellwright.data.api_operations import ApiDocument, BadApiDocument
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import QueryLimits, connections_at, find_connection
@@ -76,6 +80,8 @@ class NotebookConnections:
     """What was asked of servers, in order, where it is kept for a proof."""
     named: tuple[str, ...] = ()
     """Connections that a person named for the work: they may be read."""
+    api_documents: Mapping[str, ApiDocument | BadApiDocument] = field(default_factory=lambda: MappingProxyType({}))
+    """What the named APIs say that they can be asked."""
     kept: Path | None = None
     """Where what was granted outlasts the process."""
     _granted: list[str] = field(default_factory=list[str])
@@ -158,6 +164,20 @@ class NotebookConnections:
         """What a connection shows, for a tool or a prompt."""
         self._check(asked.connection, "")
         return await self.client.schema(asked)
+
+    @property
+    def documents(self) -> Mapping[str, ApiDocument]:
+        """Of the named APIs, those whose document can be read."""
+        return {name: each for name, each in self.api_documents.items() if isinstance(each, ApiDocument)}
+
+    async def call(self, connection: str, target: str, *, pages: int) -> ApiAnswer:
+        """What an API answers to a tool."""
+        self._check(connection, f"GET {target}")
+        known = await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)
+        url = known.options.get("url", "")
+        return await call_api(
+            self.client, CallApi(connection=connection, url=url, target=target, pages=pages, asker=self.asker)
+        )
 
     async def dialect(self, connection: str) -> Dialect:
         """What its statements are written in."""
@@ -264,6 +284,9 @@ async def open_notebook_connections(
         client=client, asker=asker, may_query=may_query, cache=cache, named=named, kept=kept
     )
     await connections.restore()
+    known = await anyio.to_thread.run_sync(connections_at, client.launch.home) if named else {}
+    of_the_work = [known[name] for name in named if name in known]
+    connections.api_documents = await load_api_documents(client, of_the_work, asker)
     try:
         yield connections
     finally:

@@ -25,6 +25,7 @@ from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.sandbox.host.git_repository import find_repository
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
+from cellwright.tools.api_tools import api_tools
 from cellwright.tools.cell_tools import cell_tools, notebook_call_tool
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
@@ -90,6 +91,7 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
         ),
         notebook_call_tool(partial(_open_beside, context), context.project.root),
         *sql_tools(context.connections),
+        *api_tools(context.connections),
         *package_tools(context.editor),
         *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),

@@ -208,6 +208,8 @@ class Tool:
     """What no call of it does without; where nobody can be asked for that, it is not offered."""
     is_named: bool = True
     """If not, no error names it: it works on an agent's behalf, or is offered in one style only."""
+    is_listed: bool = True
+    """If not, it has no line in prompts, and is found by its words."""
     changes: bool = False
     """Has an effect in the world, which must happen once; otherwise it only reads."""
     find: Find = field(default=_nobody_can_tell, repr=False)
