@@ -36,8 +36,7 @@ async def _load(client: BrokerClient, connection: DataConnection, asker: Asker) 
         if where.startswith(_FILE):
             text = await anyio.to_thread.run_sync(_read, Path(where.removeprefix(_FILE)))
         else:
-            url = connection.options["url"]
-            text = await fetch_text(client, CallApi(connection=connection.name, url=url, target=where, asker=asker))
+            text = await fetch_text(client, CallApi(connection=connection, target=where, asker=asker))
     except CellwrightError as error:
         return BadApiDocument(why=f"It cannot be had: {error.message}")
     except OSError as error:

@@ -22,7 +22,7 @@ from cellwright.data.api_calls import ApiAnswer, CallApi, call_api
 from cellwright.data.api_operations import ApiDocument, BadApiDocument
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue
-from cellwright.data.connections import QueryLimits, connections_at, find_connection
+from cellwright.data.connections import QueryLimits, connections_at, find_connection, require_way
 from cellwright.data.dialects import Dialect
 from cellwright.data.file_cache import FileCache
 from cellwright.data.messages import (
@@ -174,10 +174,8 @@ class NotebookConnections:
         """What an API answers to a tool."""
         self._check(connection, f"GET {target}")
         known = await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)
-        url = known.options.get("url", "")
-        return await call_api(
-            self.client, CallApi(connection=connection, url=url, target=target, pages=pages, asker=self.asker)
-        )
+        require_way(known, "exchange")
+        return await call_api(self.client, CallApi(connection=known, target=target, pages=pages, asker=self.asker))
 
     async def dialect(self, connection: str) -> Dialect:
         """What its statements are written in."""

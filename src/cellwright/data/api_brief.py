@@ -7,13 +7,11 @@ from typing import Final
 from cellwright.data.api_operations import ApiDocument, BadApiDocument
 from cellwright.data.connection_options import (
     API_METHODS,
-    BASIC_FORM,
-    DEFAULT_FORM,
-    DEFAULT_HEADER,
     read_methods,
     read_paths,
 )
 from cellwright.data.connections import DataConnection
+from cellwright.data.exchanges.api_rules import stand_in_header
 
 _MOST_OPERATIONS: Final = 12
 
@@ -21,10 +19,7 @@ _MOST_OPERATIONS: Final = 12
 def api_brief(connection: DataConnection, document: ApiDocument | BadApiDocument | None) -> str:
     """A few lines."""
     options, name = connection.options, connection.name
-    form = options.get("form", DEFAULT_FORM)
-    stand_in = f"cellwright-secret:{name}"
-    value = f"Basic {stand_in}" if form == BASIC_FORM else form.replace("{secret}", stand_in)
-    header = options.get("header", DEFAULT_HEADER)
+    header, value = stand_in_header(name, options)
     allowed = ", ".join(read_methods(options, API_METHODS))
     below = f" below {', '.join(paths)}" if (paths := read_paths(options)) else ""
     address = options["url"].rstrip("/")

@@ -17,6 +17,8 @@ import anyio.to_thread
 
 from cellwright.data.api_answers import next_target, rows_of
 from cellwright.data.broker_client import BrokerClient
+from cellwright.data.connections import DataConnection
+from cellwright.data.exchanges.api_rules import stand_in_header
 from cellwright.data.messages import Asker, OpenExchange
 from cellwright.errors import Unavailable, UserError
 
@@ -33,9 +35,7 @@ _REFUSED: Final = 403
 class CallApi:
     """What an API is asked."""
 
-    connection: str
-    url: str
-    """The connection's own address: whole pages' addresses are compared with it."""
+    connection: DataConnection
     target: str
     """Path and query."""
     pages: int = 1
@@ -80,7 +80,7 @@ async def call_api(client: BrokerClient, asked: CallApi) -> ApiAnswer:
             text = page.content.decode("utf-8", "replace")
             return ApiAnswer(text=text, pages=count, bytes=size, sha256=digest.hexdigest(), at=at)
         rows += rows_of(value[0])
-        target = next_target(f"{_origin(asked.url)}{target}", page.links, value[0])
+        target = next_target(f"{_origin(asked.connection.options['url'])}{target}", page.links, value[0])
     return ApiAnswer(
         rows=tuple(rows), pages=count, has_more=target is not None, bytes=size, sha256=digest.hexdigest(), at=at
     )
@@ -92,25 +92,26 @@ async def fetch_text(client: BrokerClient, asked: CallApi) -> str:
 
 
 async def _page(client: BrokerClient, asked: CallApi, target: str) -> _Page:
-    line = await client.exchange(OpenExchange(connection=asked.connection, asker=asked.asker))
+    line = await client.exchange(OpenExchange(connection=asked.connection.name, asker=asked.asker))
     with anyio.fail_after(_SECONDS):
-        page = await anyio.to_thread.run_sync(_ask, line, target, abandon_on_cancel=True)
+        page = await anyio.to_thread.run_sync(_ask, line, asked.connection, target, abandon_on_cancel=True)
     if page.status in _OK:
         return page
     said = " ".join(page.content[:_SHOWN].decode("utf-8", "replace").split())
     hint = "The connection lets only some methods and paths pass." if page.status == _REFUSED else ""
     raise UserError(
-        f"{asked.connection!r} answered {page.status} {page.reason[:100]} to {target[:200]}: {said}", hint=hint
+        f"{asked.connection.name!r} answered {page.status} {page.reason[:100]} to {target[:200]}: {said}", hint=hint
     )
 
 
-def _ask(line: socket.socket, target: str) -> _Page:
+def _ask(line: socket.socket, connection: DataConnection, target: str) -> _Page:
     """One request over this line, which is closed then. Blocking."""
     line.settimeout(_SECONDS)
     asking = http.client.HTTPConnection("connection")
     asking.sock = line
     try:
-        asking.request("GET", target, headers={"Accept": "application/json", "Connection": "close"})
+        header, value = stand_in_header(connection.name, connection.options)
+        asking.request("GET", target, headers={"Accept": "application/json", header: value, "Connection": "close"})
         answer = asking.getresponse()
         content = answer.read(_MOST_BYTES + 1)
         links = ", ".join(answer.headers.get_all("Link", []))

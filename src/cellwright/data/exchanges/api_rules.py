@@ -39,6 +39,13 @@ _DROPPED: Final = frozenset(
 """Written anew, or nobody's business. A range would cut an echoed secret into parts that nothing could recognise."""
 
 
+def stand_in_header(name: str, options: Mapping[str, str]) -> tuple[str, str]:
+    """The header that a request to this connection has, with the stand-in where the secret belongs."""
+    form = options.get("form", DEFAULT_FORM)
+    value = f"Basic {STAND_IN}{name}" if form == BASIC_FORM else form.replace("{secret}", f"{STAND_IN}{name}")
+    return options.get("header", DEFAULT_HEADER), value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRules:
     """One connection's rules, with its secret."""

@@ -1,0 +1,199 @@
+"""What an API can be asked are tools with typed arguments: through the broker, page by page, nothing but reading."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncGenerator, Generator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from cellwright.agents.catalogue import catalogue_text
+from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
+from cellwright.data.broker_client import BrokerClient
+from cellwright.data.connections import DataConnection, store_connection
+from cellwright.data.messages import ListStatements
+from cellwright.errors import UserError
+from cellwright.secrets import keep_secret
+from cellwright.tools.api_tools import LISTED, api_tools
+from cellwright.tools.tool import Done, Tool, ToolError, Toolset
+from tests.data.shop import broker_client
+
+SECRET = "canary-of-the-crm-4711"
+CUSTOMERS = [{"id": number, "name": f"C{number}", "home": {"city": "Bonn"}} for number in range(5)]
+PARAMETERS = [
+    {"name": "state", "in": "query", "schema": {"type": "string", "enum": ["open", "closed"]}},
+    {"name": "page", "in": "query", "schema": {"type": "integer", "minimum": 1}},
+]
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "paths": {
+        "/customers": {
+            "get": {"operationId": "listCustomers", "summary": "Customers", "parameters": PARAMETERS},
+            "post": {"operationId": "createCustomer"},
+        },
+        "/customers/{id}": {
+            "get": {
+                "operationId": "getCustomer",
+                "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
+            }
+        },
+        "/status": {"get": {"operationId": "status"}},
+        **{f"/many/{number}": {"get": {"summary": f"Number {number} of many"}} for number in range(30)},
+    },
+}
+
+
+@dataclass
+class Crm:
+    port: int = 0
+    heard: list[str] = field(default_factory=list[str])
+
+
+class _CrmHandler(BaseHTTPRequestHandler):
+    crm: ClassVar[Crm]
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+    def do_GET(self) -> None:
+        self.crm.heard.append(self.path)
+        if self.headers.get("Authorization") != f"Bearer {SECRET}":
+            return self.say(401, {"error": "who are you?"})
+        asked = urlsplit(self.path)
+        match asked.path.removeprefix("/v1"):
+            case "/openapi.json":
+                return self.say(200, DOCUMENT)
+            case "/customers":
+                page = int(parse_qs(asked.query).get("page", ["1"])[0])
+                more = f"http://127.0.0.1:{self.crm.port}/v1/customers?page={page + 1}" if page < 3 else None
+                return self.say(200, {"data": CUSTOMERS[2 * page - 2 : 2 * page], "next": more})
+            case "/customers/3":
+                return self.say(200, CUSTOMERS[3])
+            case "/status":
+                return self.say(200, f"up, {SECRET}")
+            case _:
+                return self.say(404, {"error": "not here"})
+
+    def say(self, status: int, value: Any) -> None:
+        body = value.encode() if isinstance(value, str) else json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture(scope="module")
+def crm() -> Generator[Crm]:
+    known = Crm()
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_CrmHandler,), {"crm": known})) as server:
+        known.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield known
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def client(crm: Crm, tmp_path_factory: pytest.TempPathFactory) -> Generator[BrokerClient]:
+    with broker_client(tmp_path_factory.mktemp("crm") / "home") as client:
+        home = client.launch.home
+        options = {"url": f"http://127.0.0.1:{crm.port}/v1", "openapi": "/v1/openapi.json"}
+        connection = DataConnection(name="crm", kind="api", options=options)
+        store_connection(home, connection)
+        keep_secret(home, connection.secret_name, SECRET, "file")
+        yield client
+
+
+@pytest.fixture
+async def connections(client: BrokerClient, crm: Crm, tmp_path: Path) -> AsyncGenerator[NotebookConnections]:
+    crm.heard.clear()
+    async with open_notebook_connections(
+        client, notebook=tmp_path / "a.py", project=tmp_path, run="r", named=("crm",)
+    ) as opened:
+        yield opened
+
+
+async def called(tool: Tool, **arguments: Any) -> Done:
+    parsed = tool.parse(arguments)
+    assert not isinstance(parsed, ToolError), parsed
+    # The tools of an API need nothing of the call they answer.
+    answer = await tool.run(parsed, None)  # pyrefly: ignore
+    assert isinstance(answer, Done)
+    return answer
+
+
+async def test_a_document_becomes_typed_tools_that_only_read_few_of_them_listed(
+    connections: NotebookConnections,
+) -> None:
+    tools = Toolset(api_tools(connections))
+    assert tools.names[:3] == ("crm_list_customers", "crm_get_customer", "crm_status")
+    assert "crm_create_customer" not in tools
+    assert len(tools.names) == 33
+    shown = catalogue_text(tools, is_programmed=False)
+    assert shown.count("\n- crm_") == LISTED
+    assert f"and {33 - LISTED} more" in shown
+    wrong = tools["crm_list_customers"].parse({"state": "lost", "page": 0})
+    assert isinstance(wrong, ToolError)
+    assert "'open' or 'closed'" in wrong.message
+
+
+async def test_pages_are_followed_as_the_service_says_and_come_as_rows_of_their_own_columns(
+    connections: NotebookConnections, client: BrokerClient, crm: Crm
+) -> None:
+    [listing, getting, *_] = api_tools(connections)
+    first = await called(listing, state="open")
+    assert first.text.startswith(
+        "2 rows from 1 page; the service has more pages\nid (int) | name (str) | home.city (str)\n"
+    )
+    every = await called(listing, pages=10)
+    assert every.is_untrusted
+    assert every.value == {
+        "rows": [{"id": each["id"], "name": each["name"], "home.city": "Bonn"} for each in CUSTOMERS],
+        "has_more": False,
+    }
+    assert (await called(getting, id=3)).text.endswith("\n3 | C3 | Bonn")
+    assert crm.heard == [
+        "/v1/openapi.json",
+        "/v1/customers?state=open",
+        *("/v1/customers", "/v1/customers?page=2", "/v1/customers?page=3"),
+        "/v1/customers/3",
+    ]
+    lines = await client.statements(ListStatements(connection="crm", run="r", most=2))
+    assert [line.statement for line in lines] == ["GET /v1/customers/3", "GET /v1/customers?page=3"]
+
+
+async def test_an_answer_that_is_no_json_is_shown_as_text_without_the_secret_and_a_failure_says_what_came(
+    connections: NotebookConnections,
+) -> None:
+    [_, getting, status, *_] = api_tools(connections)
+    assert (await called(status)).text == f"up, {'*' * len(SECRET)}"
+    with pytest.raises(UserError, match=r"'crm' answered 404 .* to /v1/customers/9: .*not here"):
+        await called(getting, id=9)
+
+
+async def test_an_api_without_a_document_has_no_tools_and_one_whose_document_is_none_says_why(
+    client: BrokerClient, crm: Crm, tmp_path: Path
+) -> None:
+    home = client.launch.home
+    url = f"http://127.0.0.1:{crm.port}/v1"
+    bad = tmp_path / "document.yaml"
+    bad.write_text("openapi: 3.1.0")
+    store_connection(home, DataConnection(name="plain", kind="api", options={"url": url}))
+    store_connection(home, DataConnection(name="bad", kind="api", options={"url": url, "openapi": f"file:{bad}"}))
+    store_connection(home, DataConnection(name="gone", kind="api", options={"url": url, "openapi": "/v1/no.json"}))
+    named = ("plain", "bad", "gone")
+    async with open_notebook_connections(
+        client, notebook=tmp_path / "a.py", project=tmp_path, named=named
+    ) as connections:
+        assert api_tools(connections) == []
+        whys = {name: getattr(each, "why", "") for name, each in connections.api_documents.items()}
+    assert set(whys) == {"bad", "gone"}
+    assert "no OpenAPI document" in whys["bad"]
+    assert "no secret of gone is kept" in whys["gone"]
