@@ -29,6 +29,7 @@ _SECONDS: Final = 120.0
 _OK: Final = range(200, 300)
 _SHOWN: Final = 500
 _REFUSED: Final = 403
+_WHY_REFUSED: Final = "The connection says which methods and paths are allowed, and has to have its secret."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ async def call_api(client: BrokerClient, asked: CallApi) -> ApiAnswer:
     """Ask, page after page. Raises `UserError` for what the service or the connection refuses, `Unavailable`."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     target: str | None = asked.target
+    origin = _origin(asked.connection.options["url"])
     rows, size, digest, count = list[dict[str, Any]](), 0, hashlib.sha256(), 0
     while target is not None and count < min(asked.pages, MOST_PAGES):
         page = await _page(client, asked, target)
@@ -80,7 +82,7 @@ async def call_api(client: BrokerClient, asked: CallApi) -> ApiAnswer:
             text = page.content.decode("utf-8", "replace")
             return ApiAnswer(text=text, pages=count, bytes=size, sha256=digest.hexdigest(), at=at)
         rows += rows_of(value[0])
-        target = next_target(f"{_origin(asked.connection.options['url'])}{target}", page.links, value[0])
+        target = next_target(f"{origin}{target}", page.links, value[0])
     return ApiAnswer(
         rows=tuple(rows), pages=count, has_more=target is not None, bytes=size, sha256=digest.hexdigest(), at=at
     )
@@ -98,10 +100,10 @@ async def _page(client: BrokerClient, asked: CallApi, target: str) -> _Page:
     if page.status in _OK:
         return page
     said = " ".join(page.content[:_SHOWN].decode("utf-8", "replace").split())
-    hint = "The connection lets only some methods and paths pass." if page.status == _REFUSED else ""
-    raise UserError(
-        f"{asked.connection.name!r} answered {page.status} {page.reason[:100]} to {target[:200]}: {said}", hint=hint
-    )
+    if page.status == _REFUSED and said.startswith(page.reason):
+        # The worker's own words: nothing left this machine.
+        raise UserError(f"{asked.connection.name!r} was not asked for {target[:200]}. {said}.", hint=_WHY_REFUSED)
+    raise UserError(f"{asked.connection.name!r} answered {page.status} {page.reason[:100]} to {target[:200]}: {said}")
 
 
 def _ask(line: socket.socket, connection: DataConnection, target: str) -> _Page:
