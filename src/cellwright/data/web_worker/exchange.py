@@ -97,6 +97,8 @@ class Exchange:
     """Whether the secret itself was sent, and may be in any answer."""
     _access: Literal["", "read", "write"] = ""
     """Empty: nothing was recorded yet."""
+    _is_complete: bool = False
+    """The client has all of the answer, or will with what is being sent: it may leave now."""
 
     async def run(self) -> ExchangeRecord:
         """From the client's first byte to the last of the answer; what came of it."""
@@ -115,8 +117,8 @@ class Exchange:
                 await self._record("a request that cannot be read", "read")
             await self._fail(record, 400, f"The request cannot be understood: {problem}.", is_unsure=True)
         except ClientLeft:
-            record.outcome = "cancelled"
-        if record.outcome == "cancelled" and self._access == "write":
+            record.outcome = "done" if self._is_complete else "cancelled"
+        if record.outcome == "cancelled" and self._access == "write" and not record.status:
             record.outcome, record.why = "unknown", "whoever asked left before the answer"
         record.sent_bytes = self.line.received
         await self.line.settle()
@@ -167,8 +169,9 @@ class Exchange:
 
             async def watch() -> None:
                 await self.line.left()
-                record.outcome = "cancelled"
-                tasks.cancel_scope.cancel()
+                if not self._is_complete:
+                    record.outcome = "cancelled"
+                    tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
             try:
@@ -221,13 +224,13 @@ class Exchange:
         if self.masks_answers and _is_compressed(response):
             raise UpstreamFailed("other", "The server compressed its answer, though it was asked not to.")
         length = _header(response, b"content-length")
-        if length is not None and completed.method != "HEAD" and int(length[:15]) > self.limits.bytes:
-            raise TooMuch(
-                f"The answer has {int(length[:15]) >> 20:,} MB, and {self.limits.megabytes:,} are let through."
-            )
+        size = int(length[:15]) if length is not None and completed.method != "HEAD" else 0
+        if size > self.limits.bytes:
+            raise TooMuch(f"The answer has {size >> 20:,} MB, and {self.limits.megabytes:,} are let through.")
         mask = MaskedStream(self.rules.hidden)
         head = [(mask.whole(name), mask.whole(value)) for name, value in end_to_end(headers)]
         framing = [(b"Content-Length", length.encode())] if length is not None else []
+        self._is_complete = completed.method == "HEAD" or length == "0" or response.status in {204, 304}
         reason = response.extensions.get("reason_phrase", b"")
         await self.line.answer(response.status, mask.whole(reason)[:200], [*head, *framing])
         # What a bucket holds never saw the secret; an error's text may name the key.
@@ -237,7 +240,9 @@ class Exchange:
                 record.bytes += len(piece)
                 if record.bytes > self.limits.bytes:
                     raise TooMuch(f"The answer has more than {self.limits.megabytes:,} MB.")
+                self._is_complete = length is not None and record.bytes >= size
                 await self.line.say(mask.feed(piece) if is_masked else piece)
+        self._is_complete = True
         await self.line.say(mask.finish())
         await self.line.finish()
         if mask.has_masked:
