@@ -31,6 +31,7 @@ from cellwright.sandbox.egress import (
     CompletedAnswer,
     Denied,
     Egress,
+    EgressCaps,
     ExchangeLine,
     WantedExchange,
 )
@@ -43,6 +44,8 @@ BY_BUCKET: Final = "by-bucket"
 """The access key that stands for whichever connection has the bucket; no connection can be called so."""
 _STAND_IN: Final = re.compile(r"cellwright-secret:([a-z][a-z0-9_]{0,39})")
 _MOST_PROVEN: Final = 10_000
+_CAPS: Final = EgressCaps(requests=1_000_000, bytes_in=64 << 30, bytes_in_per_host=64 << 30)
+"""Data is read here, and the broker bounds each request: more than a notebook may have of hosts of others."""
 _READS: Final = frozenset({*READ_METHODS, "OPTIONS"})
 
 
@@ -191,7 +194,7 @@ async def open_notebook_exchanges(
 
 async def exchange_egress(exchanges: NotebookExchanges) -> Egress:
     """A way out that leads to these connections and nowhere else."""
-    return await anyio.to_thread.run_sync(lambda: Egress(**exchanges.egress_options()))
+    return await anyio.to_thread.run_sync(lambda: Egress(caps=_CAPS, **exchanges.egress_options()))
 
 
 def no_exchanges_text(tier: Tier) -> str:
