@@ -77,11 +77,11 @@ class NotebookExchanges:
     _known: tuple[Any, list[DataConnection]] = (object(), [])
 
     def egress_options(self) -> dict[str, Any]:
-        """For an `Egress` of this notebook. Blocking: it makes an authority for the cage."""
+        """For an `Egress` of this notebook. Blocking: where there are APIs, it makes an authority for the cage."""
         return {
             "completed": self.find,
             "objects": self.open_object,
-            "authority": CageAuthority(),
+            "authority": CageAuthority() if any(each.kind == "api" for each in self._known[1]) else None,
             "variables": self.variables,
         }
 
@@ -124,7 +124,8 @@ class NotebookExchanges:
                 f"The secret of {min(foreign)!r} is not sent to host {wanted.target.host!r}; "
                 f"the connection that leads there is {names}."
             )
-        chosen = [each for each in there if each.name in named] if named else there
+        unnamed = [each for each in there if self.connections.may_use(each.name)] or there
+        chosen = [each for each in there if each.name in named] if named else unnamed
         if len(chosen) != 1:
             raise UserError(
                 f"Several connections lead to host {wanted.target.host!r}: {names}. "
