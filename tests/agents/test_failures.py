@@ -176,6 +176,23 @@ async def test_edits_that_were_not_made_are_failures_too(opened: Opener) -> None
         (ToolError(kind="unavailable", message="later"), "flaky"),
         (ToolError(kind="not-found", message="No file 'a.csv'."), "missing-file"),
         (ToolError(kind="failed", message="host 'a.example' is not approved for this notebook"), "network-refused"),
+        (
+            ToolError(
+                kind="failed",
+                message="HTTPSConnectionPool(host='api.example', port=443): Max retries exceeded (Caused by "
+                "ProxyError('Unable to connect to proxy', OSError(\"Tunnel connection failed: 403 the connection 'crm' "
+                "is not approved for this notebook, and leads to host 'api.example'\")))",
+            ),
+            "connection-refused",
+        ),
+        (
+            ToolError(
+                kind="failed",
+                message="An error occurred (AccessDenied) when calling GetObject: The connection 'lake' is "
+                "not approved for this notebook.",
+            ),
+            "connection-refused",
+        ),
         (ToolError(kind="bad-arguments", message="x: field required"), "unknown"),
     ],
 )

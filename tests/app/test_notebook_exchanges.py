@@ -459,3 +459,20 @@ async def test_in_a_run_leave_for_the_connection_counts_at_once_and_the_visit_is
     visits = [event.verdict for event in events if isinstance(event, HostVisited)]
     assert visits[0].startswith("denied: the connection 'crm' is not approved for this notebook")
     assert visits[-1] == "allowed at the connection 'crm'"
+
+
+@pytest.mark.slow
+async def test_where_there_is_no_network_namespace_it_is_said_what_to_do_instead(
+    client: BrokerClient, pool: KernelPool, store: ObjectServer, tmp_path: Path
+) -> None:
+    store.name(client.launch.home, store.connection())
+    notebook = write(tmp_path / "project" / "notebook.py", "pass")
+    said: list[str] = []
+    async with (
+        open_notebook_connections(client, notebook=notebook, project=notebook.parent) as connections,
+        open_notebook(
+            notebook, pool=pool, connections=connections, tier="D", allow_uncontained=True, on_progress=said.append
+        ) as opened,
+    ):
+        assert await told(opened, "import os\nprint([name for name in os.environ if 'AWS' in name])") == "[]"
+    assert 'cellwright.files("NAME") reads files and objects' in "".join(said)

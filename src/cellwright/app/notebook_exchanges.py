@@ -31,6 +31,7 @@ from cellwright.sandbox.egress import (
     CompletedAnswer,
     Denied,
     Egress,
+    EgressCaps,
     ExchangeLine,
     WantedExchange,
 )
@@ -43,6 +44,8 @@ BY_BUCKET: Final = "by-bucket"
 """The access key that stands for whichever connection has the bucket; no connection can be called so."""
 _STAND_IN: Final = re.compile(r"cellwright-secret:([a-z][a-z0-9_]{0,39})")
 _MOST_PROVEN: Final = 10_000
+_CAPS: Final = EgressCaps(requests=1_000_000, bytes_in=64 << 30, bytes_in_per_host=64 << 30)
+"""Data is read here, and the broker bounds each request: more than a notebook may have of hosts of others."""
 _READS: Final = frozenset({*READ_METHODS, "OPTIONS"})
 
 
@@ -74,11 +77,11 @@ class NotebookExchanges:
     _known: tuple[Any, list[DataConnection]] = (object(), [])
 
     def egress_options(self) -> dict[str, Any]:
-        """For an `Egress` of this notebook. Blocking: it makes an authority for the cage."""
+        """For an `Egress` of this notebook. Blocking: where there are APIs, it makes an authority for the cage."""
         return {
             "completed": self.find,
             "objects": self.open_object,
-            "authority": CageAuthority(),
+            "authority": CageAuthority() if any(each.kind == "api" for each in self._known[1]) else None,
             "variables": self.variables,
         }
 
@@ -121,7 +124,8 @@ class NotebookExchanges:
                 f"The secret of {min(foreign)!r} is not sent to host {wanted.target.host!r}; "
                 f"the connection that leads there is {names}."
             )
-        chosen = [each for each in there if each.name in named] if named else there
+        unnamed = [each for each in there if self.connections.may_use(each.name)] or there
+        chosen = [each for each in there if each.name in named] if named else unnamed
         if len(chosen) != 1:
             raise UserError(
                 f"Several connections lead to host {wanted.target.host!r}: {names}. "
@@ -191,7 +195,7 @@ async def open_notebook_exchanges(
 
 async def exchange_egress(exchanges: NotebookExchanges) -> Egress:
     """A way out that leads to these connections and nowhere else."""
-    return await anyio.to_thread.run_sync(lambda: Egress(**exchanges.egress_options()))
+    return await anyio.to_thread.run_sync(lambda: Egress(caps=_CAPS, **exchanges.egress_options()))
 
 
 def no_exchanges_text(tier: Tier) -> str:

@@ -39,7 +39,7 @@ from cellwright.analyst.data_search import project_files
 from cellwright.app.connection_contexts import connection_contexts
 from cellwright.app.doctor import has_model
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
-from cellwright.app.notebook_exchanges import open_notebook_exchanges
+from cellwright.app.notebook_exchanges import no_exchanges_text, open_notebook_exchanges
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
@@ -243,7 +243,7 @@ async def _agent_context(
             *([data] if data is not None else []),
             *await connection_contexts(context.connections, options.remote, context.profiler, options.settings.home),
         ],
-        limits_text=_describe_limits(context),
+        limits_text=_describe_limits(context) + await _missing_exchanges(context, setup.project),
         survey=notebook_survey(editor, context.project, _encodings(data)),
         put_into_effect=partial(_put_into_effect, context),
     )
@@ -421,6 +421,13 @@ async def _data_context(context: ToolContext, named: Sequence[DataFile]) -> Data
     data, others = await anyio.to_thread.run_sync(find)
     names = [file.place for file in others]
     return DataContext(data, context.profiler, others=names) if data or others else None
+
+
+async def _missing_exchanges(context: ToolContext, project: Path) -> str:
+    """One line more where cells cannot send the requests that connections take."""
+    if context.tier in {"A", "B"} or await open_notebook_exchanges(context.connections, project=project) is None:
+        return ""
+    return f"\n- {no_exchanges_text(context.tier)}"
 
 
 def _describe_limits(context: ToolContext) -> str:

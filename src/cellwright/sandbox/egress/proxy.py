@@ -273,7 +273,9 @@ class Egress:
     async def _open(self, proxied: ProxiedRequest) -> bool:
         """Attend to what a client says inside its TLS connection, request by request."""
         if self._authority is None:
-            raise RequestRejected(403, f"TLS of host {proxied.host!r} cannot be opened in this notebook")
+            raise RequestRejected(
+                403, f"TLS of host {proxied.host!r} cannot be opened until the notebook is opened anew"
+            )
         context = await anyio.to_thread.run_sync(self._authority.context_for, proxied.host)
         inside = await open_tls(proxied, context, self._caps)
         proxied.is_recorded = False
