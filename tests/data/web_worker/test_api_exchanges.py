@@ -278,6 +278,7 @@ async def test_a_worker_that_is_killed_leaves_a_line_and_the_next_request_works(
     assert (await ask(client, "GET", "/people")).status == 200
 
 
+@pytest.mark.slow
 async def test_a_broker_that_is_killed_takes_its_worker_along(tmp_path: Path, api: ApiServer) -> None:
     with broker_client(tmp_path / "home") as client:
         name_api(client.launch.home, api.url, methods="POST")
@@ -295,6 +296,7 @@ async def test_a_broker_that_is_killed_takes_its_worker_along(tmp_path: Path, ap
         assert (await last(client)).outcome == "unknown"
 
 
+@pytest.mark.slow
 async def test_requests_take_the_persons_proxy_but_not_to_this_machine(tmp_path: Path, api: ApiServer) -> None:
     proxy = f"http://ada:word@127.0.0.1:{api.port}"
     with broker_client(tmp_path / "home", HTTP_PROXY=proxy, http_proxy=proxy, NO_PROXY="", no_proxy="") as client:
@@ -328,6 +330,7 @@ async def test_another_projects_notebooks_get_no_line(client: BrokerClient, api:
         await client.exchange(OpenExchange(connection="crm", asker=Asker(project=str(tmp_path / "other"))))
 
 
+@pytest.mark.slow
 async def test_a_trial_says_what_is_wrong(client: BrokerClient, api: ApiServer, tmp_path: Path) -> None:
     home = client.launch.home
     tried = await client.try_connection("crm")
