@@ -54,6 +54,9 @@ BROKEN = {
     "Drivers of a person's databases only in data/worker/": {
         "cellwright/data/connections.py": "import adbc_driver_postgresql\n",
     },
+    "Libraries of buckets and file servers only in data/file_stores/": {
+        "cellwright/data/worker/conversation.py": "def later():\n    import obstore\n",
+    },
     "pydantic-monty only in tools/actions/": {
         "cellwright/tools/__init__.py": "import importlib\nmonty = importlib.import_module('pydantic_monty')\n",
     },

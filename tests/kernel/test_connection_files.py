@@ -5,27 +5,37 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
+import anyio
 import anyio.to_thread
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from marimo._messaging import notification
+from marimo._runtime import commands
 
 from cellwright.app.notebook_connections import open_notebook_connections
+from cellwright.app.verification import proven_queries
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.connections import store_connection
 from cellwright.data.messages import ListStatements
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.provisioner import KernelOptions
+from cellwright.kernel.session.observers import EditorChannel
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.edits import CreateCell
 from cellwright.policy.actions import QueryConnection
 from cellwright.sandbox.host.tiers import probe
 from cellwright.secrets import keep_secret
+from cellwright.server.editor.notifications import admitted
 from tests.data.file_stores.servers import FileServer, s3_client, s3_server
 from tests.data.shop import broker_client
 
+Told = TypeVar("Told")
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 NAME = "import cellwright\nlake = cellwright.files('lake')"
 PARTS = 3
@@ -189,3 +199,47 @@ async def test_branches_read_and_nothing_stays_open(open_in: Opener) -> None:
             tried = await branch.notebook.apply([CreateCell(code="other = len(lake.cat_file('lake/notes.csv'))")])
             assert tried.is_ok, tried
         assert (await notebook.run("all")).is_ok
+
+
+async def test_the_editors_panel_of_storages_shows_the_files(open_in: Opener) -> None:
+    async with open_in(NAME) as notebook, notebook.attach_editor() as editor:
+        assert (await notebook.run("all")).is_ok
+        told = await heard(editor, notification.StorageNamespacesNotification)
+        assert [(each.name, each.protocol) for each in told.namespaces] == [("lake", "cellwright")]
+        asked = commands.StorageListEntriesCommand(
+            request_id=commands.RequestId("1"), namespace="lake", limit=100, prefix="lake/sales"
+        )
+        await editor.send(msgspec.json.encode(asked))
+        listed = await heard(editor, notification.StorageEntriesNotification)
+        assert listed.error is None
+        assert [each.path for each in listed.entries] == [f"lake/{each}" for each in FILES if "sales" in each]
+
+
+async def test_a_proof_reads_anew_and_names_each_file_with_version_hash_and_time(
+    pool: KernelPool, client: BrokerClient, write_notebook: Callable[..., Path]
+) -> None:
+    path = write_notebook(NAME, "found = lake.cat_file('lake/notes.csv')[:3].decode()")
+    for _ in range(2):
+        before = len(await lines(client))
+        proving = open_notebook_connections(client, notebook=path, project=path.parent, is_cached=False)
+        async with proving as asked:
+            options = KernelOptions(project=path.parent, tier=probe().tier, host_services=asked.services)
+            async with pool.open_notebook(path, options) as notebook:
+                assert (await notebook.run("all")).is_ok
+            (fetched,) = asked.files.fetched
+            (proven,) = proven_queries(asked)
+        assert (fetched.path, fetched.bytes) == ("lake/notes.csv", len(FILES["notes.csv"]))
+        assert fetched.sha256 == sha256(FILES["notes.csv"]).hexdigest()
+        assert fetched.version and fetched.at
+        assert proven.statement.startswith(f"READ lake/notes.csv (version {fetched.version}")
+        assert (proven.sha256, proven.at) == (fetched.sha256, fetched.at)
+        assert len(await lines(client)) > before
+
+
+async def heard(editor: EditorChannel, kind: type[Told]) -> Told:
+    with anyio.fail_after(30):
+        async for body in editor.notifications:
+            told = admitted(body, lambda cell: True)
+            if isinstance(told, kind):
+                return told
+    raise AssertionError(f"no {kind.__name__}")

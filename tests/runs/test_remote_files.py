@@ -1,4 +1,4 @@
-"""Goals about files behind a connection: the agent sees their profile, reads them in cells, and the proof names them."""
+"""Goals about files behind a connection: the agent sees their profile, and reads them in cells."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def client(server: FileServer, testbed: ModelTestbed) -> AsyncGenerator[Br
 
 
 @pytest.mark.slow
-async def test_a_goal_about_a_folder_of_a_bucket_is_answered_and_its_proof_names_what_was_read(
+async def test_a_goal_about_a_folder_of_a_bucket_is_answered_from_what_the_prompt_told(
     testbed: ModelTestbed, project: Path, kernels: Kernels, client: BrokerClient, server: FileServer
 ) -> None:
     test = "def test_answer():\n    assert answer > 100"

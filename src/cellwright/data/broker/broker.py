@@ -139,7 +139,8 @@ class Broker:
         connection = await self._connection(asked.connection)
         if "files" in ways_of(connection.kind):
             server, entries = await self._files_of_connections.count_root(connection)
-            return TriedConnection(server=server, tables=entries, seconds=round(time.monotonic() - began, 3))
+            shown = f"{server}, {entries:,} files and folders at its top"
+            return TriedConnection(server=shown, tables=None, seconds=round(time.monotonic() - began, 3))
         if connection.kind in WEB_KINDS:
             return await self._try_web(connection, began)
         require_way(connection, "sql")
