@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import os
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -14,12 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import anyio
 import anyio.from_thread
 import asyncssh
 import boto3
-from cheroot import wsgi
 from wsgidav.wsgidav_app import WsgiDAVApp
 
 from cellwright.data.connections import DataConnection
@@ -173,16 +174,24 @@ def webdav_server(folder: Path) -> Generator[FileServer]:
         "verbose": 0,
         "logging": {"enable": False},
     }
-    server = wsgi.Server(("127.0.0.1", 0), WsgiDAVApp(config), numthreads=4)
-    server.prepare()
-    thread = threading.Thread(target=server.serve, daemon=True)
-    thread.start()
-    options = {"url": f"http://127.0.0.1:{server.bind_addr[1]}", "user": "reader"}
-    try:
-        yield FileServer(kind="webdav", options=options, secret=CANARY)
-    finally:
-        server.stop()
-        thread.join()
+    with make_server("127.0.0.1", 0, WsgiDAVApp(config), _DavSockets, _QuietDav) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            options = {"url": f"http://127.0.0.1:{server.server_port}", "user": "reader"}
+            yield FileServer(kind="webdav", options=options, secret=CANARY)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _DavSockets(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _QuietDav(WSGIRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
 
 
 class _Ranges(http.server.SimpleHTTPRequestHandler):

@@ -25,7 +25,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def surveyed(goal: str = "", **question: Any) -> Profile:
     files = tuple(str(path) for path in sorted(Path("data").iterdir()))
-    request = ProfileRequest(paths=files, words=goal_words(goal), **({"most_files": 2} | question))
+    asked: dict[str, Any] = {"most_files": 2} | question
+    request = ProfileRequest(paths=files, words=goal_words(goal), **asked)
     return msgspec.json.decode(answer(request), type=Profile)
 
 
