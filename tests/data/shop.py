@@ -105,10 +105,10 @@ def new_shop(server: str) -> Generator[Shop]:
 
 
 @contextmanager
-def broker_client(home: Path) -> Generator[BrokerClient]:
+def broker_client(home: Path, **variables: str) -> Generator[BrokerClient]:
     """A client of the broker of this state directory, which ends with the block."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    client = BrokerClient(launch=BrokerLaunch(home=home, environment=dict(os.environ)))
+    client = BrokerClient(launch=BrokerLaunch(home=home, environment=dict(os.environ) | variables))
     try:
         yield client
     finally:

@@ -64,9 +64,11 @@ def connect(
     port: Annotated[str, typer.Option("--port", metavar="N", help="Its port, if it is not the usual one.")] = "",
     database: Annotated[str, typer.Option("--database", metavar="NAME", help="The database there.")] = "",
     user: Annotated[str, typer.Option("--user", metavar="USER", help="As whom; best one that can only read.")] = "",
+    url: Annotated[str, typer.Option("--url", metavar="URL", help="Where an API or a file server is.")] = "",
     path: Annotated[
-        Path | None, typer.Option("--path", metavar="FILE", help="The file of a sqlite or duckdb database.")
-    ] = None,
+        str,
+        typer.Option("--path", metavar="FILE", help="The file of a database; a folder of a server."),
+    ] = "",
     tls: Annotated[str, typer.Option("--tls", metavar="MODE", help="off, prefer, require or verify.")] = "",
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Anything else it takes: `account=…`.")
@@ -92,14 +94,14 @@ def connect(
     test_it: Annotated[bool, typer.Option("--test/--no-test", help="Try it right away.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Name a database, or change one that is named: what it leads to, and its secret, which is never an argument."""
+    """Name a database, bucket or API, or change one: what it leads to, and its secret, which is never an argument."""
     settings = Settings.read()
     home = settings.ready_home()
     known = connections_at(home).get(name)
-    options = {"host": host, "port": port, "database": database, "user": user, "tls": tls}
+    if (kind or (known and known.kind)) in FILE_KINDS and path:
+        path = str(Path(path).expanduser().absolute())
+    options = {"host": host, "port": port, "database": database, "user": user, "tls": tls, "url": url, "path": path}
     given = {key: value for key, value in options.items() if value} | dict(_pair(word) for word in option or ())
-    if path is not None:
-        given["path"] = str(path.expanduser().absolute())
     connection = _changed(known, name, kind, given)
     connection = replace(
         connection,
@@ -340,7 +342,7 @@ def connection_view(connection: DataConnection, kept: str) -> dict[str, Any]:
         "name": connection.name,
         "kind": connection.kind,
         "leads_to": connection.place,
-        "user": connection.options.get("user", ""),
+        "user": connection.options.get("user") or connection.options.get("access_key_id", ""),
         "writer": connection.writer,
         "secret": "command" if connection.secret_command else kept,
         "masked": list(connection.masked),

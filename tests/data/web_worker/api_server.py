@@ -55,7 +55,7 @@ class _Requests(BaseHTTPRequestHandler):
         self.server_state.seen.append(
             (self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
         )
-        path = self.path.partition("?")[0].strip("/").replace("/", "_") or "root"
+        path = self.path.partition("?")[0].removeprefix("http://crm.invalid").strip("/").replace("/", "_") or "root"
         with suppress(OSError):
             getattr(self, f"answer_{path}", self.answer_root)()
 

@@ -31,12 +31,12 @@ from tests.data.worker.tls import tls_files
 from tests.house.places import ROOT
 
 
-async def last(client: BrokerClient, outcome: str = "") -> SentStatement:
-    """The latest line of the audit; one that is still being sent is waited for."""
+async def last(client: BrokerClient, statement: str = "") -> SentStatement:
+    """The latest line of the audit, once it is over; that of a statement is waited for."""
     with anyio.fail_after(20):
         while True:
             [line] = await client.statements(ListStatements(connection="crm", most=1))
-            if line.outcome != "sending" and outcome in {"", line.outcome}:
+            if line.outcome != "sending" and statement in {"", line.statement}:
                 return line
 
 
@@ -102,6 +102,8 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(
     heard = await exchange(client, "crm", raw)
     assert heard.status == 400
     assert api.seen == []
+    line = await last(client)
+    assert (line.statement, line.outcome) == ("a request that cannot be read", "failed")
 
 
 async def test_only_the_first_request_on_a_line_is_heard(client: BrokerClient, api: ApiServer) -> None:
@@ -206,6 +208,29 @@ async def test_a_client_that_leaves_cancels_the_exchange(client: BrokerClient, a
     assert (await last(client)).outcome == "cancelled"
 
 
+async def test_of_a_change_whose_answer_nobody_heard_it_is_unknown_whether_it_was_made(
+    client: BrokerClient, api: ApiServer
+) -> None:
+    name_api(client.launch.home, api.url, methods="POST")
+    line = await client.exchange(OpenExchange(connection="crm", asker=Asker()))
+    line.sendall(request_bytes("POST", "/hold", body=b"change"))
+    assert await anyio.to_thread.run_sync(api.held.acquire, True, 10)
+    line.close()
+    assert await anyio.to_thread.run_sync(api.left.acquire, True, 10)
+    assert (await last(client)).outcome == "unknown"
+    line = await client.exchange(OpenExchange(connection="crm", asker=Asker()))
+    line.sendall(request_bytes("POST", "/people", {"Content-Length": "100"}, b"half"))
+    line.close()
+    # It left before anything was recorded: the line before is not the one that is meant.
+    told = await last(client, "POST /people")
+    assert (told.outcome, told.sent_bytes) == ("unknown", 4)
+
+
+async def test_a_client_that_says_nothing_does_not_keep_the_line_open(client: BrokerClient, api: ApiServer) -> None:
+    name_api(client.launch.home, api.url, limits=QueryLimits(seconds=0.5))
+    assert (await exchange(client, "crm", b"GET /peo")).status == 504
+
+
 async def test_a_client_that_says_no_more_still_hears_the_answer(client: BrokerClient) -> None:
     line = await client.exchange(OpenExchange(connection="crm", asker=Asker()))
     line.sendall(request_bytes("GET", "/open"))
@@ -254,6 +279,7 @@ async def test_a_worker_that_is_killed_leaves_a_line_and_the_next_request_works(
     assert (await ask(client, "GET", "/people")).status == 200
 
 
+@pytest.mark.slow
 async def test_a_broker_that_is_killed_takes_its_worker_along(tmp_path: Path, api: ApiServer) -> None:
     with broker_client(tmp_path / "home") as client:
         name_api(client.launch.home, api.url, methods="POST")
@@ -269,6 +295,18 @@ async def test_a_broker_that_is_killed_takes_its_worker_along(tmp_path: Path, ap
         await anyio.to_thread.run_sync(worker.wait, 10)
         assert await anyio.to_thread.run_sync(api.left.acquire, True, 10)
         assert (await last(client)).outcome == "unknown"
+
+
+@pytest.mark.slow
+async def test_requests_take_the_persons_proxy_but_not_to_this_machine(tmp_path: Path, api: ApiServer) -> None:
+    proxy = f"http://ada:word@127.0.0.1:{api.port}"
+    with broker_client(tmp_path / "home", HTTP_PROXY=proxy, http_proxy=proxy, NO_PROXY="", no_proxy="") as client:
+        name_api(client.launch.home, "http://crm.invalid", tls="off")
+        assert (await ask(client, "GET", "/people")).status == 200
+        name_api(client.launch.home, api.url)
+        assert (await ask(client, "GET", "/people")).status == 200
+    assert api.paths == ["http://crm.invalid/people", "/people"]
+    assert api.seen[0][2]["proxy-authorization"].startswith("Basic ")
 
 
 async def test_connections_are_asked_in_their_own_way_only(client: BrokerClient) -> None:
@@ -293,6 +331,7 @@ async def test_another_projects_notebooks_get_no_line(client: BrokerClient, api:
         await client.exchange(OpenExchange(connection="crm", asker=Asker(project=str(tmp_path / "other"))))
 
 
+@pytest.mark.slow
 async def test_a_trial_says_what_is_wrong(client: BrokerClient, api: ApiServer, tmp_path: Path) -> None:
     home = client.launch.home
     tried = await client.try_connection("crm")

@@ -134,6 +134,7 @@ async def test_each_exchange_is_recorded_and_no_key_with_it(client: BrokerClient
     assert await anyio.to_thread.run_sync(is_in_files, client.launch.home, server.secret) == ["keys.json"]
 
 
+@pytest.mark.slow
 async def test_a_trial_names_the_wrong_key_and_the_wrong_bucket(
     client: BrokerClient, server: S3Server, tmp_path: Path
 ) -> None:

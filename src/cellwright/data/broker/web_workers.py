@@ -29,13 +29,12 @@ from cellwright.data.messages import Asker
 from cellwright.errors import Unavailable
 from cellwright.idle import IdleTimer
 
-_IDLE_SECONDS: Final = 60.0
 _OPEN_SECONDS: Final = 30.0
 _TRY_SECONDS: Final = 60.0
 _AT_ONCE: Final = 256
 """Exchanges of one connection."""
 _KEY: Final = os.urandom(32)
-_OUTCOMES: Final = frozenset({"done", "refused", "failed", "cancelled"})
+_OUTCOMES: Final = frozenset({"done", "refused", "failed", "cancelled", "unknown"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,6 +63,8 @@ class WebWorkers:
     """Settings in force: proxies and certificates."""
     audit: StatementAudit
     idle: IdleTimer
+    idle_seconds: float = 60.0
+    """A worker that nobody has needed for so long is ended."""
     _workers: dict[str, tuple[str, WebWorkerProcess]] = field(default_factory=dict[str, tuple[str, WebWorkerProcess]])
     _starting: defaultdict[str, anyio.Lock] = field(default_factory=lambda: defaultdict[str, anyio.Lock](anyio.Lock))
     _exchanges: dict[int, _TrackedExchange] = field(default_factory=dict[int, _TrackedExchange])
@@ -75,8 +76,8 @@ class WebWorkers:
         async with anyio.create_task_group() as self._tasks:
             started.set()
             while True:
-                await anyio.sleep(_IDLE_SECONDS / 4)
-                before = anyio.current_time() - _IDLE_SECONDS
+                await anyio.sleep(self.idle_seconds / 4)
+                before = anyio.current_time() - self.idle_seconds
                 for name, (_, worker) in list(self._workers.items()):
                     if not worker.open and worker.used_at < before:
                         await self.forget(name)

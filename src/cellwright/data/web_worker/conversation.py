@@ -57,7 +57,8 @@ class WebConversation:
         try:
             if any(not " " <= each <= "~" for each in secret):
                 raise UpstreamFailed("login", "the secret has characters in it that no header can have")
-            is_s3 = opening["source"] == "s3"
+            if (is_s3 := opening["source"] == "s3") and not secret:
+                raise UpstreamFailed("login", "no secret access key is kept")
             self._rules = S3Rules.of(options, secret) if is_s3 else ApiRules.of(opening["name"], options, secret)
             network = NetworkSettings.of(opening["network"])
             self._upstream = Upstream(self._rules.address, network, options.get("tls_ca", ""))

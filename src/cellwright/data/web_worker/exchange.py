@@ -25,7 +25,10 @@ _MAX_SHOWN: Final = 2_000
 _NOT_PASSED: Final = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"content-length"})
 """A session's cookie is a credential, too; another way to the server would be one around us."""
 _STATUS: Final = {"host": 502, "tls": 502, "other": 502, "time": 504}
-ExchangeOutcome = Literal["done", "refused", "failed", "cancelled"]
+_UNSURE: Final = frozenset({"other", "time"})
+"""Failures after which a request may have come to the server."""
+ExchangeOutcome = Literal["done", "refused", "failed", "cancelled", "unknown"]
+"""unknown: a change was on its way, and no answer came."""
 
 
 class ExchangeRules(Protocol):
@@ -91,6 +94,10 @@ class Exchange:
     begin: Begin
     masks_answers: bool
     """Whether the secret itself was sent, and may be in any answer."""
+    _access: Literal["", "read", "write"] = ""
+    """Empty: nothing was recorded yet."""
+    _is_complete: bool = False
+    """The client has all of the answer, or will with what is being sent: it may leave now."""
 
     async def run(self) -> ExchangeRecord:
         """From the client's first byte to the last of the answer; what came of it."""
@@ -99,22 +106,32 @@ class Exchange:
             with anyio.fail_after(self.limits.seconds):
                 await self._run(record)
         except TimeoutError:
-            await self._fail(record, 504, f"It took longer than {self.limits.seconds:g} s.")
+            await self._fail(record, 504, f"It took longer than {self.limits.seconds:g} s.", is_unsure=True)
         except UpstreamFailed as failed:
-            await self._fail(record, _STATUS[failed.kind], failed.why)
+            await self._fail(record, _STATUS[failed.kind], failed.why, is_unsure=failed.kind in _UNSURE)
         except TooMuch as problem:
-            await self._fail(record, 502, str(problem))
+            await self._fail(record, 502, str(problem), is_unsure=True)
         except (BadRequest, BadChunk) as problem:
-            await self._fail(record, 400, f"The request cannot be understood: {problem}.")
+            if not self._access:
+                await self._record("a request that cannot be read", "read")
+            await self._fail(record, 400, f"The request cannot be understood: {problem}.", is_unsure=True)
         except ClientLeft:
-            record.outcome = "cancelled"
+            record.outcome = "done" if self._is_complete else "cancelled"
+        if record.outcome == "cancelled" and self._access == "write" and not record.status:
+            record.outcome, record.why = "unknown", "whoever asked left before the answer"
         record.sent_bytes = self.line.received
         await self.line.settle()
         return record
 
-    async def _fail(self, record: ExchangeRecord, status: int, why: str) -> None:
+    async def _record(self, shown: str, access: Literal["read", "write"]) -> None:
+        masked = MaskedStream(self.rules.hidden).whole(shown.encode()).decode("utf-8", "replace")
+        await self.begin(masked[:_MAX_SHOWN], access)
+        self._access = access
+
+    async def _fail(self, record: ExchangeRecord, status: int, why: str, *, is_unsure: bool) -> None:
         """Tell it, if the client has heard nothing yet; else it sees that the answer does not end."""
-        record.outcome, record.why = "failed", why
+        is_unknown = is_unsure and self._access == "write" and not record.status
+        record.outcome, record.why = "unknown" if is_unknown else "failed", why
         if not self.line.has_answered:
             with anyio.move_on_after(_HEAD_SECONDS):
                 try:
@@ -132,7 +149,7 @@ class Exchange:
         if length.isdecimal() and int(length[:15]) > self.limits.bytes:
             await self._refuse(record, request, f"a body may have {self.limits.megabytes:,} MB")
             return
-        await self.begin(self._shown(completed.shown), completed.access)
+        await self._record(completed.shown, completed.access)
         problem = await self._while_listening(request, completed, record)
         if problem is not None:
             raise problem
@@ -151,8 +168,9 @@ class Exchange:
 
             async def watch() -> None:
                 await self.line.left()
-                record.outcome = "cancelled"
-                tasks.cancel_scope.cancel()
+                if not self._is_complete:
+                    record.outcome = "cancelled"
+                    tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
             try:
@@ -163,12 +181,9 @@ class Exchange:
         return problem
 
     async def _refuse(self, record: ExchangeRecord, request: CellRequest, why: str) -> None:
-        await self.begin(self._shown(f"{request.method} {request.target}"), "read")
+        await self._record(f"{request.method} {request.target}", "read")
         record.outcome, record.why = "refused", why
         await self.line.answer_text(403, f"Not sent: {why}")
-
-    def _shown(self, text: str) -> str:
-        return MaskedStream(self.rules.hidden).whole(text.encode()).decode("utf-8", "replace")[:_MAX_SHOWN]
 
     async def _ask(self, request: CellRequest, completed: SentRequest, record: ExchangeRecord) -> None:
         while True:
@@ -208,13 +223,13 @@ class Exchange:
         if self.masks_answers and _is_compressed(response):
             raise UpstreamFailed("other", "The server compressed its answer, though it was asked not to.")
         length = _header(response, b"content-length")
-        if length is not None and completed.method != "HEAD" and int(length[:15]) > self.limits.bytes:
-            raise TooMuch(
-                f"The answer has {int(length[:15]) >> 20:,} MB, and {self.limits.megabytes:,} are let through."
-            )
+        size = int(length[:15]) if length is not None and completed.method != "HEAD" else 0
+        if size > self.limits.bytes:
+            raise TooMuch(f"The answer has {size >> 20:,} MB, and {self.limits.megabytes:,} are let through.")
         mask = MaskedStream(self.rules.hidden)
         head = [(mask.whole(name), mask.whole(value)) for name, value in end_to_end(headers)]
         framing = [(b"Content-Length", length.encode())] if length is not None else []
+        self._is_complete = completed.method == "HEAD" or length == "0" or response.status in {204, 304}
         reason = response.extensions.get("reason_phrase", b"")
         await self.line.answer(response.status, mask.whole(reason)[:200], [*head, *framing])
         # What a bucket holds never saw the secret; an error's text may name the key.
@@ -224,7 +239,9 @@ class Exchange:
                 record.bytes += len(piece)
                 if record.bytes > self.limits.bytes:
                     raise TooMuch(f"The answer has more than {self.limits.megabytes:,} MB.")
+                self._is_complete = length is not None and record.bytes >= size
                 await self.line.say(mask.feed(piece) if is_masked else piece)
+        self._is_complete = True
         await self.line.say(mask.finish())
         await self.line.finish()
         if mask.has_masked:

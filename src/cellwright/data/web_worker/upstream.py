@@ -55,7 +55,9 @@ class Upstream:
         address = self._address
         silent = min(seconds, _SILENT_SECONDS)
         timeouts = {"connect": min(seconds, _CONNECT_SECONDS), "read": silent, "write": silent, "pool": seconds}
-        url = httpcore2.URL(scheme=address.scheme, host=address.host, port=address.port, target=request.target)
+        # The usual port is not named: a proxy on the way would take that for another address.
+        port = address.port if address.authority.endswith(f":{address.port}") else None
+        url = httpcore2.URL(scheme=address.scheme, host=address.host, port=port, target=request.target)
         headers = [(name.encode("ascii"), value.encode()) for name, value in request.headers]
         with telling_failures():
             async with self._pool.stream(
@@ -73,6 +75,8 @@ def telling_failures() -> Generator[None]:
     """What a client of HTTP raises, as what a person can act on. No message of it has a header or an address in it."""
     try:
         yield
+    except (httpcore2.ConnectTimeout, httpcore2.PoolTimeout):
+        raise UpstreamFailed("host", "Nobody answers there in time.") from None
     except httpcore2.TimeoutException as error:
         raise UpstreamFailed("time", f"The server did not answer in time ({type(error).__name__}).") from None
     except httpcore2.ProxyError:

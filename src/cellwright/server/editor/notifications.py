@@ -53,8 +53,8 @@ SPOKEN: Final = (
     | marimo.StorageNamespacesNotification
     | marimo.StorageEntriesNotification
 )
-"""Not among them: changes of the document, of files, packages, secrets or settings, and all that only a server says; nor
-where to download a storage's file, which a kernel could make any address."""
+"""Not among them: changes of the document, of files, packages, secrets or settings, and all that only a server
+says; nor where to download a storage's file, which a kernel could make any address."""
 
 _decoder: Final = msgspec.json.Decoder(SPOKEN)
 
