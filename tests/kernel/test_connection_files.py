@@ -129,7 +129,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", ["pyarrow dataset", *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != "pyarrow dataset")]
+)
 async def test_libraries_read_files_of_a_connection_unchanged(open_in: Opener, way: str) -> None:
     async with open_in(NAME, WAYS[way]) as notebook:
         ran = await notebook.run("all")

@@ -94,6 +94,7 @@ async def test_many_parquet_files_are_one_table_of_which_footers_and_some_row_gr
     assert part < whole / 3
 
 
+@pytest.mark.slow
 async def test_a_long_text_is_looked_at_by_its_beginning_and_pieces(settings: Settings, pool: KernelPool) -> None:
     profile = await looked(settings, pool, "s3://lake/large.csv")
     (table,) = profile.tables
@@ -106,6 +107,7 @@ async def test_a_long_text_is_looked_at_by_its_beginning_and_pieces(settings: Se
     assert part < whole / 3
 
 
+@pytest.mark.slow
 async def test_local_and_remote_files_are_named_together(settings: Settings, pool: KernelPool, tmp_path: Path) -> None:
     local = tmp_path / "here.csv"
     local.write_text("c,d\n1,2\n")
@@ -115,6 +117,7 @@ async def test_local_and_remote_files_are_named_together(settings: Settings, poo
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "says"),
     [

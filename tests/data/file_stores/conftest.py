@@ -17,7 +17,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[BrokerClient]
         yield client
 
 
-@pytest.fixture(scope="session", params=["s3", "sftp", "webdav", "http"])
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("webdav", "http")]
+
+
+@pytest.fixture(scope="session", params=["s3", "sftp", *SLOW])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[FileServer]:
     with file_server(request.param, tmp_path_factory.mktemp("served")) as server:
         yield server

@@ -78,6 +78,7 @@ async def test_a_server_with_another_host_key_or_an_unknown_one_gets_nothing(
     assert (await client.files(ListFiles(connection="named"))).entries
 
 
+@pytest.mark.slow
 async def test_a_private_key_is_a_secret_like_a_password(client: BrokerClient, folder: Path) -> None:
     key = asyncssh.generate_private_key("ssh-ed25519")
     with sftp_server(folder, key.export_public_key().decode()) as server:
@@ -85,6 +86,7 @@ async def test_a_private_key_is_a_secret_like_a_password(client: BrokerClient, f
         assert (await client.files(ListFiles(connection="lake"))).entries
 
 
+@pytest.mark.slow
 async def test_buckets_and_prefixes_that_a_connection_does_not_name_are_not_there(client: BrokerClient) -> None:
     with s3_server({"open/a.csv": b"a\n1\n", "open-not/b.csv": b"b\n", "closed/c.csv": b"c\n"}, "lake") as server:
         add(client, server.connection(buckets="lake/open"), server.secret)
@@ -118,6 +120,7 @@ async def test_the_secret_is_in_no_file_but_its_own_and_in_no_environment(
     assert CANARY not in told
 
 
+@pytest.mark.slow
 async def test_a_killed_worker_is_replaced_and_one_that_is_left_ends_what_it_reads(
     client: BrokerClient, sftp: FileServer
 ) -> None:
@@ -136,6 +139,7 @@ async def test_a_killed_worker_is_replaced_and_one_that_is_left_ends_what_it_rea
         assert (await client.stat(StatFile(connection="lake", path="readme.txt"))).size == 5
 
 
+@pytest.mark.slow
 async def test_whoever_leaves_cancels_and_a_deadline_ends_it(client: BrokerClient) -> None:
     asked = anyio.Event()
 

@@ -34,6 +34,7 @@ PASSED_ON: Final = (
     commands.ListSQLSchemasCommand,
     commands.ListDataSourceConnectionCommand,
     commands.ValidateSQLCommand,
+    commands.StorageListEntriesCommand,
 )
 """Carried out by marimo's kernel itself, in its cage."""
 

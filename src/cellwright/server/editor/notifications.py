@@ -50,8 +50,11 @@ SPOKEN: Final = (
     | marimo.SQLTableListPreviewNotification
     | marimo.SQLSchemaListPreviewNotification
     | marimo.ValidateSQLResultNotification
+    | marimo.StorageNamespacesNotification
+    | marimo.StorageEntriesNotification
 )
-"""Not among them: changes of the document, of files, packages, secrets or settings, and all that only a server says."""
+"""Not among them: changes of the document, of files, packages, secrets or settings, and all that only a server
+says; nor where to download a storage's file, which a kernel could make any address."""
 
 _decoder: Final = msgspec.json.Decoder(SPOKEN)
 
