@@ -17,7 +17,7 @@ from packaging.utils import parse_wheel_filename
 from uv import find_uv_bin
 
 _SECONDS: Final = 300
-_GLIBC: Final = (28, 17, 12, 5)
+_GLIBC: Final = range(28, 4, -1)
 """Minor versions that wheels are made for, up to that of RHEL 8: who has a Python >= 3.11 has it."""
 _OLD_NAMES: Final = ("manylinux2014", "manylinux2010", "manylinux1", "linux")
 
