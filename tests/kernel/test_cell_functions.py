@@ -77,7 +77,7 @@ async def test_a_notebook_that_imports_cellwright_gets_the_mark_and_nothing_of_t
     async with opened(look, "import cellwright.app as host") as notebook:
         observation = await notebook.run("all")
         values = await notebook.values(["names", "ours"])
-        assert values["names"].json == ["connection", "tool"]
+        assert values["names"].json == ["connection", "files", "tool"]
         assert values["ours"].json == []
         assert observation.cells[1].error is not None
         assert observation.cells[1].error.type == "ModuleNotFoundError"
