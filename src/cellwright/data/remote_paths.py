@@ -50,7 +50,7 @@ def read_remote_path(word: str, connections: Mapping[str, DataConnection]) -> Re
     if connection.kind not in STORE_KINDS:
         raise UserError(
             f"{found[1]!r} is a {connection.kind} connection: it has no files.",
-            hint="Name a table of a database with --connection.",
+            hint="A database is named as a connection of the work, not as data.",
         )
     return RemotePath(connection=found[1], path=plain_path(found[2]))
 

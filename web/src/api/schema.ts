@@ -2023,6 +2023,11 @@ export interface components {
              */
             effort: "quick" | "normal" | "thorough";
             /**
+             * Files
+             * @default []
+             */
+            files: string[];
+            /**
              * Is Private
              * @default false
              */

@@ -28,7 +28,7 @@ class PinnedHostKey(asyncssh.SSHClient):
             return SourceFailed(
                 "host_key",
                 f"The host key of {self._host} is not known here: it shows {self._shown}.",
-                hint=f"If whoever runs it names the same key, add --option host_key={self._shown}.",
+                hint=f"If whoever runs it names the same key, give the connection the option host_key={self._shown}.",
             )
         return SourceFailed(
             "host_key",
