@@ -138,6 +138,7 @@ async def test_a_kernel_that_ends_is_told_by_why_it_ended(opened: Opener) -> Non
         assert [failure.kind for failure in classify(kept(observation))] == [kind]
 
 
+@pytest.mark.slow
 async def test_too_much_memory_is_a_resource_whatever_way_it_ends(opened: Opener) -> None:
     async with opened(limits=Limits(memory_mb=300)) as notebook:
         code = "_kept = []\nwhile True:\n    _kept.append(b'1' * (16 << 20))"
@@ -239,6 +240,7 @@ WORDS = st.text(max_size=200) | st.from_regex(re.compile(r"['\"\[\]\w :=.()]{0,1
 TYPES = st.sampled_from(["KeyError", "", "sql", "cycle", "multiple-definition", "OSError", "KernelEnded"]) | WORDS
 
 
+@pytest.mark.slow
 @given(TYPES, WORDS, st.sampled_from(["failed", "interrupted", "lost", "ok", "cancelled", "stale"]))
 def test_whatever_an_error_says_it_gets_exactly_one_class(error_type: str, message: str, status: Any) -> None:
     fault = CellFault(type=error_type, message=message, line=1)
@@ -248,6 +250,7 @@ def test_whatever_an_error_says_it_gets_exactly_one_class(error_type: str, messa
     judge(error_type, message, tool_error="failed")
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

@@ -171,6 +171,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8, often=2)
 @pytest.mark.parametrize("case", spread(CASES, 5), ids=lambda case: f"{case.kind} {case.wrong[:12]!r}")
 async def test_what_is_not_certain_is_repaired_by_the_model_after_advice_for_its_class_said_once(

@@ -90,6 +90,7 @@ def has_secret(text: str) -> bool:
     return any(SECRET[at : at + 8] in text for at in range(len(SECRET) - 7))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", every(KINDS, 3))
 async def test_words_and_calls_of_every_kind_of_provider_are_seen_while_they_are_made(

@@ -68,6 +68,7 @@ async def filled(notebook: OpenNotebook, *codes: str) -> list[str]:
     return [cell.error.message if cell.error else cell.output.text if cell.output else "" for cell in ran.cells]
 
 
+@pytest.mark.slow
 async def test_running_cells_again_sends_nothing_and_a_write_makes_them_ask_anew(
     client: BrokerClient, shop: Shop, notebook: Path, pool: KernelPool
 ) -> None:
@@ -124,6 +125,7 @@ async def test_a_proof_asks_the_database_anew_and_names_what_it_rests_on(
     assert len(await sent(client)) == before + 2
 
 
+@pytest.mark.slow
 async def test_a_tool_and_a_cell_ask_by_the_same_rules(client: BrokerClient, notebook: Path) -> None:
     async with open_notebook_connections(client, notebook=notebook, project=notebook.parent) as connections:
         assert isinstance(connections, NotebookConnections)

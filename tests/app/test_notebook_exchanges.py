@@ -191,6 +191,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 async def test_what_the_connection_does_not_allow_is_not_sent(
     client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
 ) -> None:
@@ -266,6 +267,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.slow
 async def test_a_hostile_cell_gets_no_key_and_nothing_past_the_rules(
     client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
 ) -> None:
@@ -361,6 +363,7 @@ OBJECT_ATTEMPTS = {
 }
 
 
+@pytest.mark.slow
 async def test_five_libraries_read_objects_with_stand_ins_for_keys(
     client: BrokerClient, pool: KernelPool, store: ObjectServer, tmp_path: Path
 ) -> None:

@@ -214,6 +214,7 @@ async def test_what_cannot_be_profiled_once_is_not_tried_in_every_step(pool: Ker
         assert "hens.csv (48 bytes), begins:" in part.text
 
 
+@pytest.mark.slow
 async def test_however_much_data_there_is_the_sight_keeps_to_its_tokens(pool: KernelPool, tmp_path: Path) -> None:
     names = [f"file{'abcdefghij'[number % 10] * (number // 10 + 1)}.csv" for number in range(60)]
     for number, name in enumerate(names):

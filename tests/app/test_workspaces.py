@@ -378,6 +378,7 @@ async def test_every_tool_that_a_built_in_role_names_is_there(
     assert {"git_commit", "install_package", "read_web_page", "shell", "call_function"} <= there
 
 
+@pytest.mark.slow
 async def test_a_gateway_is_started_on_demand_with_the_keys_of_the_environment_and_they_are_masked(
     testbed: ModelTestbed, where: Path, project: Project, pool: KernelPool
 ) -> None:

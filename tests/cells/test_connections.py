@@ -89,6 +89,7 @@ def sent(broker: BrokerClient) -> Callable[[], list[str]]:
     return lambda: anyio.run(sent_since, broker, before)
 
 
+@pytest.mark.slow
 def test_every_way_to_query_gives_the_same_rows(shop: Connection, sent: Callable[[], list[str]]) -> None:
     expected = [(1, 1.25), (2, 2.5), (3, None)]
     assert [tuple(row.values()) for row in shop.sql(QUERY).to_pylist()] == expected
@@ -330,6 +331,7 @@ def test_the_state_directory_is_where_cellwrights_settings_find_it(monkeypatch: 
         assert state_directory() == Settings.read(variables).home
 
 
+@pytest.mark.slow
 def test_importing_it_loads_nothing_but_the_standard_library() -> None:
     code = (
         "import sys; before = set(sys.modules); import cellwright_cells; cellwright_cells.connection('x')\n"

@@ -60,6 +60,7 @@ def test_a_table_and_a_query_are_profiled_like_files(birds: Path) -> None:
     assert "birds, connection: 2 rows, 1 column" in shown
 
 
+@pytest.mark.slow
 def test_what_cannot_be_profiled_is_said_before_anything_is_read(birds: Path) -> None:
     for words, why in (
         ((), "Nothing is named to look at."),

@@ -47,6 +47,7 @@ def home(tmp_path: Path) -> Generator[Home]:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_gateway_is_started_once_looked_at_and_stopped(home: Home) -> None:
     assert home.json("status") == {"running": False}
     started = home.json("start", "--idle", "60")

@@ -8,6 +8,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 from cellwright.models.client.gateway_process import running_pid
 from tests.cli.in_process import run_here
 
@@ -39,6 +41,7 @@ def test_the_version_is_told(tmp_path: Path) -> None:
     assert run_here(tmp_path, "--version").stdout == f"cellwright {version('cellwright')}\n"
 
 
+@pytest.mark.slow
 def test_a_key_in_the_environment_goes_to_the_gateway_and_the_command_goes_on_without_it(tmp_path: Path) -> None:
     home = tmp_path / "state"
     try:

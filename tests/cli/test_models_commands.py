@@ -324,6 +324,7 @@ def test_bad_input_ends_with_a_hint_and_shows_no_key(person: Person, words: list
     assert KEY not in refused.stdout + refused.stderr
 
 
+@pytest.mark.slow
 def test_a_broken_configuration_says_where(person: Person) -> None:
     file = person.home / "models.toml"
     sound = file.read_text()

@@ -129,6 +129,7 @@ def test_unknown_limits_and_modes_are_usage_errors(cellwright: Commands, write_n
         assert ("hint:" in said.stderr, said.stdout) == (True, "")
 
 
+@pytest.mark.slow
 def test_nothing_contains_the_code_at_tier_d_so_it_is_refused_unless_told_otherwise(
     cellwright: Commands, write_notebook: Write
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_swagger_document_is_read_likewise() -> None:
     assert request_of(found, {"n": 1, "s": ["a", "b"]}) == "/api/x?n=1&s=a&s=b"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [

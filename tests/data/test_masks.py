@@ -617,6 +617,7 @@ def test_what_may_tell_a_masked_value_another_way_is_refused(dialect: Dialect, t
     assert isinstance(refused, RefusedSql), refused
 
 
+@pytest.mark.slow
 def test_aggregates_of_clickhouse_are_known_with_what_is_added_to_them() -> None:
     text = "select countIf(total > 1), quantilesIf(0.5, 0.9)(total, id > 1), sumOrNullIf(id, id > 2) from orders"
     sent = masked(text, SHOP, "clickhouse")

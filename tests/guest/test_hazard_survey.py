@@ -584,6 +584,7 @@ os.write(_say, msgspec.json.encode(told))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", some(sorted(_FORKED, key=lambda name: name not in ("pandas", "pyarrow")), 2))
 def test_what_is_called_safe_works_in_a_fork_and_leaves_the_parent_working(name: str, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ HOSTILE = [Raises, Exits, Interrupts, NotText, Recurses, Enormous, Liar, metacla
 ENDLESS = [Loops, Swallows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [*HOSTILE, *ENDLESS])
 def test_a_hostile_value_costs_only_its_own_line(make: Callable[[], object]) -> None:
     before, after = object(), [object()]
@@ -121,6 +122,7 @@ def test_a_hostile_value_inside_another_is_named() -> None:
     assert preview("x", [1, Raises(), 2]).text.endswith("Raises: its repr raised RuntimeError>, 2]")
 
 
+@pytest.mark.slow
 def test_a_value_that_never_ends_is_said_to() -> None:
     texts = [preview("x", Loops()).text, preview("x", {"a": Swallows()}).text]
     assert ["took too long" in text for text in texts] == [True, True]

@@ -135,6 +135,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     os.close(file)
 
 
+@pytest.mark.slow
 def test_everything_that_can_be_carried_arrives(pair: Pair) -> None:
     assert sorted(pair.exported["carried"]) == sorted(NAMES)
     assert sorted(pair.restored["restored"]) == sorted(NAMES)

@@ -75,6 +75,7 @@ def test_runs_are_listed_shown_forked_cancelled_verified_and_pruned(where: str, 
     assert cellwright("verify", where=where, key=key)["ok"]
 
 
+@pytest.mark.slow
 def test_a_database_that_is_no_journal_or_no_address_is_refused(postgres: str, key: Path) -> None:
     with pytest.raises(UserError, match="is no journal"):
         cellwright("runs", where=postgres, key=key)

@@ -323,6 +323,7 @@ async def test_a_kept_value_that_was_altered_is_refused(where: str) -> None:
             await journal.result(run)
 
 
+@pytest.mark.slow
 async def test_nobody_looks_for_notifications_that_nobody_sends(where: str) -> None:
     # Whoever looks does so all day, and closing the journal waits until they have looked once more.
     async def top(flow: Flow, _: Any) -> None:

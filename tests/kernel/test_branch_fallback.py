@@ -63,6 +63,7 @@ async def test_objects_of_the_notebooks_own_classes_stay_what_they_are_and_share
         assert values(await notebook.apply(new(code)))["same"] == values(tried)["same"]
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_carried_is_made_again_by_its_cells(opened: Opener) -> None:
     async with opened(THREAD, IMPORTS, COUNTED + "lines = (line for line in 'abc')\nfirst = next(lines)") as notebook:
         await notebook.run("all")

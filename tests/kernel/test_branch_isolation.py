@@ -281,6 +281,7 @@ async def test_there_are_so_many_places_and_the_next_branch_is_no_fork(opened: O
                 assert after.method.kind == "fork"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("tier", some(TIERS, 1))
 @pytest.mark.parametrize(

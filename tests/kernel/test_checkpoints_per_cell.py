@@ -152,6 +152,7 @@ def eager(notebook: OpenNotebook) -> None:
     notebook.checkpoints.budget = CheckpointBudget(apart_ms=0)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", every(CASES, 3))
 async def test_a_revision_in_pauses_is_the_one_it_would_have_been_without(name: str, opened: Opener) -> None:

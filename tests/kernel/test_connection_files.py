@@ -129,6 +129,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", ["pyarrow dataset", *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != "pyarrow dataset")]
 )
@@ -165,6 +166,7 @@ async def test_a_rerun_fetches_nothing_and_a_changed_file_is_read_anew(
     assert 0 < len([line for line in before if line.startswith("READ lake/notes.csv")]) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "says"),
     [

@@ -150,6 +150,7 @@ async def test_every_way_to_query_gives_the_same_rows_and_frames_come_by_arrow(
     assert await sent() == [QUERY]
 
 
+@pytest.mark.slow
 async def test_naming_a_connection_and_making_cursors_asks_nobody(open_in: Opener, asked: list[str]) -> None:
     code = "cursor = shop.cursor()\nnames = [repr(shop), shop.name, shop == cellwright.connection('shop')]"
     async with open_in(CONNECT, code) as notebook:
@@ -158,6 +159,7 @@ async def test_naming_a_connection_and_making_cursors_asks_nobody(open_in: Opene
     assert asked == []
 
 
+@pytest.mark.slow
 async def test_parameters_and_limits_travel_with_the_statement(open_in: Opener, sent: Callable[[], Any]) -> None:
     code = (
         "import datetime, decimal\n"
@@ -333,6 +335,7 @@ async def test_an_editor_that_comes_later_is_told_of_connections_too(open_in: Op
             assert [each.name for each in told.connections] == ["shop"]
 
 
+@pytest.mark.slow
 async def test_a_statement_is_validated_as_a_plan_by_whoever_answers(
     open_in: Opener, asked: list[str], sent: Callable[[], Any]
 ) -> None:

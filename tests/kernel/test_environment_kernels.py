@@ -183,6 +183,7 @@ async def test_the_second_kernel_of_a_header_uses_the_environment_that_was_built
     assert len(built) <= 1
 
 
+@pytest.mark.slow
 async def test_a_pin_that_conflicts_with_ours_is_refused_naming_both(
     opened: Opener, settings: Settings, tmp_path: Path
 ) -> None:

@@ -499,6 +499,7 @@ async def test_an_unknown_package_is_refused_by_name(cache: Path, uv: UvSettings
         await environment_for(asking_for("nosuchpackage"), cache=cache, uv=uv)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "scripts"),
     [

@@ -112,6 +112,7 @@ def test_malformed_and_forged_frames_end_at_most_their_own_connection(shared: Mo
     assert KEY not in (shared.home / "gateway.log").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [MAX_FRAME + 1, 0xFFFFFFFF])
 def test_a_frame_that_claims_to_be_huge_is_refused_before_it_comes(shared: ModelTestbed, size: int) -> None:
     with door(shared) as connection:

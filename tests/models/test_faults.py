@@ -285,6 +285,7 @@ def test_every_fault_has_a_stated_outcome() -> None:
     assert set(TABLE) == set(FAULTS)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize(("fault", "kind", "stream"), every(CASES, SAMPLE_STEP), ids=name)
 async def test_a_fault_that_stays_has_its_stated_outcome(
@@ -320,6 +321,7 @@ def the_answer_is_whole(trial: Trial, response: ModelResponse) -> None:
         assert trial.last_text() == text_of(response)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("fault", "kind", "stream"), every(FAILING_CASES, SAMPLE_STEP), ids=name)
 async def test_a_fault_that_strikes_once_is_over_after_a_retry_where_one_can_help(

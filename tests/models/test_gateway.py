@@ -87,6 +87,7 @@ async def test_openais_client_streams_an_answer_word_by_word(gateway: RunningGat
     assert chunks[-1].usage.total_tokens == 15
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
 async def test_a_tool_is_called_and_its_result_told(gateway: RunningGateway, is_stream: bool) -> None:

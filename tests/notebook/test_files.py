@@ -288,6 +288,7 @@ save(file, document, reached=die)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", some(reversed(SavePoint), 1))
 def test_a_save_killed_at_any_point_leaves_the_old_or_the_new_file(path: Path, point: SavePoint) -> None:
     code = "x = 2\n" + "\n".join(f"y{number} = {number}" for number in range(2000))

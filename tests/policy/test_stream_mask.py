@@ -35,6 +35,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("size", [1, 2, 7, 1_000])

@@ -76,6 +76,7 @@ def bodies(testbed: ModelTestbed) -> str:
     return "\n".join(str(request.body) for request in testbed.provider.requests)
 
 
+@pytest.mark.slow
 async def test_a_takeover_in_a_cloned_repository_never_reaches_a_model_where_nobody_is_asked(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:
@@ -98,6 +99,7 @@ async def test_a_takeover_in_a_cloned_repository_never_reaches_a_model_where_nob
         assert TrustStore(testbed.home).all() == ()
 
 
+@pytest.mark.slow
 async def test_nothing_is_asked_of_a_model_before_the_person_has_decided_and_a_no_leaves_our_roles(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

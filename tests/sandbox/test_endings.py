@@ -113,6 +113,7 @@ def traces(zygote: int) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("files", some(["keep", "direct"], 1))
 async def test_fifty_cages_in_a_row_leave_nothing_behind(starter: CageStarter, files: FilesMode) -> None:

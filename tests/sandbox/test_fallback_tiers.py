@@ -300,6 +300,7 @@ def private_directories(zygote: int) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"cellwright-cage-{zygote}-*"))
 
 
+@pytest.mark.slow
 async def test_cages_leave_nothing_behind(weak: CageStarter) -> None:
     zygote = weak.zygote.process.pid
     async with weak.zygote.cage(weak.spec, "") as cage:

@@ -43,6 +43,7 @@ def zygotes_of(process: int) -> list[psutil.Process]:
     return [one for one in psutil.Process(process).children() if "zygote_main.py" in " ".join(one.cmdline())]
 
 
+@pytest.mark.slow
 def test_a_notebook_is_run_by_the_daemon_that_is_up(
     daemon: DaemonConnection, testbed: DaemonTestbed, write_notebook: Write
 ) -> None:
@@ -126,6 +127,7 @@ def test_whether_more_files_are_kept_than_the_limits_let_pass_is_asked_over_the_
     assert len(list(path.parent.glob("*.txt"))) == (5 if keep else 0)
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_up_ends_its_notebook(shared: DaemonTestbed, write_notebook: Write) -> None:
     path = write_notebook("x = 1", "while True:\n    pass")
     with connected(shared) as daemon:

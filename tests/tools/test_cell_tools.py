@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from inline_snapshot import snapshot
 
 from cellwright.app import Files
@@ -45,6 +46,7 @@ async def at_work(opened: Opener, where: Path, rules: str = "") -> AsyncGenerato
             yield notebook, driver
 
 
+@pytest.mark.slow
 async def test_an_agent_sees_the_functions_and_calls_them_with_live_variables(opened: Opener, where: Path) -> None:
     async with at_work(opened, where) as (notebook, driver):
         listed = await driver.call("list_functions", run="a")

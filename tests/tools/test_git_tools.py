@@ -472,6 +472,7 @@ async def test_a_commit_that_happened_before_a_crash_is_found(agent: MakeAgent, 
     assert await tool.find(other, NOBODY) == EffectNotFound()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("says_yes", [True, False])
 async def test_a_commit_waits_for_a_person(agent: MakeAgent, tmp_path: Path, where: Path, says_yes: bool) -> None:
     top = changed(make_repository(tmp_path / "p", FILES))

@@ -38,6 +38,7 @@ def expected(question: dict[str, Any]) -> list[tuple[Any, ...]]:
         return connection.execute(question["sql"].replace("FILE", str(FOLDER / question["file"]))).fetchall()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", every(BY_FIGURES, 8), ids=named)
 def test_a_strangers_question_gets_the_figure_that_sql_gives(question: dict[str, Any]) -> None:
     asked = ask(files(question["file"]), question["question"])

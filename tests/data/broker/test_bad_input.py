@@ -33,6 +33,7 @@ def told(problem: CellwrightError) -> str:
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("characters", [99_000, 1_000_000, 6_000_000])
 async def test_a_statement_that_is_much_too_long_is_refused_and_the_broker_goes_on(
     client: BrokerClient, characters: int

@@ -220,6 +220,7 @@ async def test_a_write_is_rehearsed_and_made_once(own_client: BrokerClient) -> N
     assert await rows_of(own_client, COUNT) == [[3000]]
 
 
+@pytest.mark.slow
 async def test_a_write_that_fails_is_not_made_later(own_client: BrokerClient) -> None:
     asked = MakeWrite(id="bad", connection="shop", statement="insert into orders values (1, 1, 1, now())")
     for _ in range(2):

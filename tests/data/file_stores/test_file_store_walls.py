@@ -49,6 +49,7 @@ def add(client: BrokerClient, connection: DataConnection, secret: str) -> None:
     keep_secret(client.launch.home, connection.secret_name, secret, "file")
 
 
+@pytest.mark.slow
 async def test_a_link_that_leads_outside_is_neither_listed_nor_read(client: BrokerClient, sftp: FileServer) -> None:
     add(client, sftp.connection(), sftp.secret)
     names = [entry.path for entry in (await client.files(ListFiles(connection="lake"))).entries]
@@ -61,6 +62,7 @@ async def test_a_link_that_leads_outside_is_neither_listed_nor_read(client: Brok
             await asked
 
 
+@pytest.mark.slow
 async def test_a_server_with_another_host_key_or_an_unknown_one_gets_nothing(
     client: BrokerClient, sftp: FileServer
 ) -> None:

@@ -30,6 +30,7 @@ def content(part: FilePart) -> bytes:
         return file.read()
 
 
+@pytest.mark.slow
 async def test_a_folder_is_listed_one_level_or_all_below(client: BrokerClient, server: FileServer) -> None:
     at = server.prefix
     level = await client.files(ListFiles(connection="lake", path=f"{at}sales"))
@@ -103,6 +104,7 @@ async def test_every_word_has_a_line_in_the_audit(client: BrokerClient, server: 
     ]
 
 
+@pytest.mark.slow
 async def test_a_wrong_secret_is_told_and_shown_nowhere(running: BrokerClient, server: FileServer) -> None:
     home, wrong = running.launch.home, "wr0ng-canary-secret"
     connection = server.connection("wrong")
@@ -116,12 +118,14 @@ async def test_a_wrong_secret_is_told_and_shown_nowhere(running: BrokerClient, s
         await running.try_connection("wrong")
 
 
+@pytest.mark.slow
 async def test_a_connection_is_tried_by_listing_it(client: BrokerClient, server: FileServer) -> None:
     tried = await client.try_connection("lake")
     assert tried.server.endswith(", 2 files and folders at its top")
     assert tried.tables is None
 
 
+@pytest.mark.slow
 async def test_nobody_at_the_address_is_told(running: BrokerClient, server: FileServer) -> None:
     changed = {"url": "http://127.0.0.1:9"} if "url" in server.options else {}
     changed |= {"endpoint": "http://127.0.0.1:9"} if "endpoint" in server.options else {}

@@ -52,12 +52,14 @@ def status_of(call: Any, **arguments: str) -> int:
     return response["ResponseMetadata"]["HTTPStatusCode"]
 
 
+@pytest.mark.slow
 def test_the_server_refuses_who_does_not_have_the_key(server: S3Server) -> None:
     assert status_of(s3_client(server.url, server.access_key_id, "wrong").list_objects_v2, Bucket="lake") == 403
     assert status_of(s3_client(server.url, "lake", "none").list_objects_v2, Bucket="lake") == 403
     assert server.owner().list_objects_v2(Bucket="lake")["KeyCount"] >= 2
 
 
+@pytest.mark.slow
 def test_objects_are_listed_and_read_without_a_key(cell: Any) -> None:
     names = [each["Key"] for each in cell.list_objects_v2(Bucket="lake")["Contents"]]
     assert names == ["a.csv", "deep/é ü=1/b%20c.csv"]

@@ -36,6 +36,7 @@ def shop(postgres_data: DataServer) -> Generator[DrivenWorker]:
         yield driven
 
 
+@pytest.mark.slow
 def test_every_type_of_postgres_is_one_that_people_compute_with(shop: DrivenWorker) -> None:
     answered = shop.query(TYPES)
     row, nulls = answered.rows

@@ -22,6 +22,7 @@ def test_the_halves_are_drawn_once_and_have_nothing_in_common() -> None:
     assert drawn <= held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["right", "wrong"])
 def test_every_solution_is_a_notebook_that_marimo_reads(side: Side) -> None:
     for task in paired_tasks():

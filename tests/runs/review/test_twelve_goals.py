@@ -20,6 +20,7 @@ async def _shown(notebook: ReviewedNotebook, code: str) -> str:
     return next((cell.error.type for cell in tried.cells if cell.error is not None), "")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("asked", GOALS, ids=lambda asked: asked.id)
 async def test_a_right_answer_agrees_and_every_wrong_one_is_shown(

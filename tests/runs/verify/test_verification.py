@@ -144,6 +144,7 @@ async def test_checks_in_the_notebook_pass_by_name(verified: Verifier, written: 
     )
 
 
+@pytest.mark.slow
 async def test_a_test_that_notices_nothing_is_told_with_the_variable_and_stands_in_the_proof(
     verified: Verifier, written: Write
 ) -> None:

@@ -135,6 +135,7 @@ async def test_a_refusal_is_told_with_its_reason(internet: World, other: Complet
     assert other.heads == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

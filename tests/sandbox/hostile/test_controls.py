@@ -14,6 +14,7 @@ from .sighting import Sighting
 from .victim import set_stage
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5, often=3)
 @pytest.mark.parametrize("attack", every(attacks_with_a_control_here(), 8), ids=lambda attack: attack.name)
 def test_the_attack_succeeds_without_a_cage(attack: Attack) -> None:

@@ -18,6 +18,7 @@ from tests.server.editor.visitor import Visitor, Visits
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
+@pytest.mark.slow
 async def test_a_code_lets_one_browser_in_once_and_becomes_a_cookie_that_scripts_cannot_read(
     opened: Opener, editor: Editor, visit: Visits
 ) -> None:

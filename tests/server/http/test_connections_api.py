@@ -75,6 +75,7 @@ async def test_where_there_is_none_the_kinds_are_told(served: Served) -> None:
     assert [kinds[kind]["is_untried"] for kind in ("snowflake", "sqlite")] == [True, False]
 
 
+@pytest.mark.slow
 async def test_tables_are_found_by_parts_of_their_names_and_of_their_columns(shop: Served) -> None:
     schema = await shop.get("/connections/shop/schema")
     assert (schema["total"], schema["fitting"]) == (2, 2)

@@ -39,6 +39,7 @@ async def provider(served: Served, name: str) -> dict[str, Any]:
     return next(each for each in providers if each["name"] == name)
 
 
+@pytest.mark.slow
 async def test_models_are_listed_with_chains_prices_and_readiness(served: Served) -> None:
     listed = await served.get("/models")
     assert listed["tiers"]["smart"] == ["near:one"]
@@ -49,6 +50,7 @@ async def test_models_are_listed_with_chains_prices_and_readiness(served: Served
     assert asked["needs"] == "a key, or to start with ANTHROPIC_API_KEY set"
 
 
+@pytest.mark.slow
 async def test_a_key_goes_in_is_used_at_once_and_never_comes_out(served: Served, gateway: ModelTestbed) -> None:
     kept = await served.ask("PUT", "/models/keys/anthropic", json={"key": NEW_KEY})
     assert kept == {"provider": "anthropic", "kept_in": "file"}

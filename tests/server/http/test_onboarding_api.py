@@ -88,6 +88,7 @@ async def test_a_newcomer_is_offered_data_and_the_analyst_begins_to_work_on_it(s
     assert not (await served.get("/onboarding"))["is_first"]
 
 
+@pytest.mark.slow
 async def test_there_is_no_other_data_set(served: Served) -> None:
     for name in ("nothing", "penguins.csv", "tutorial.py"):
         answer = await served.post(f"/onboarding/{name}", status=404)

@@ -19,6 +19,7 @@ from tests.server.http.document import DOCUMENT, as_text, document
 WEB = ROOT / "web"
 
 
+@pytest.mark.slow
 async def test_the_kept_document_is_what_the_server_says_of_itself(tmp_path: Path) -> None:
     said = as_text(await document(tmp_path))
     assert DOCUMENT.read_text() == said, "write it again: make types"

@@ -82,6 +82,7 @@ def test_a_plain_new_file_is_taken_and_found_by_us(forger: Forger) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
