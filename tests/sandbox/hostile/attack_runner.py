@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cellwright.sandbox.host.tiers import probe
+from cellwright.sandbox.linux.processes import threads_of
 
 from .sighting import Sighting, survivors, sweep, watch
-from .victim import CAGE_UID, HERE, Stage
+from .victim import CAGE_UID, HERE, Stage, plain_uid
 
 if TYPE_CHECKING:
     from .catalogue import Attack
@@ -104,6 +105,7 @@ class AttackRunner:
             "patience": PATIENCE_SECONDS,
         }
         before = self._memory_mb(reset=True)
+        others = threads_of(plain_uid()) if self.setting.tier == "C" else 0
         with watch(stage.mark, processes=attack.kind == "resource", memory=attack.takes_memory) as peak:
             answer = self.ask(order)
         left = survivors(stage.mark, patience_seconds=DYING_SECONDS)
@@ -116,6 +118,7 @@ class AttackRunner:
             console_bytes=answer.get("console_bytes", 0),
             survivors=left,
             peak_processes=peak.processes,
+            others=others,
             peak_memory_mb=peak.memory_mb,
             host_fell="" if "ended" in answer else str(answer),
             host_growth_mb=self._memory_mb(reset=False) - before,

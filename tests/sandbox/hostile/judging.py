@@ -44,7 +44,7 @@ def by_trace(seen: Sighting, _: CageLimits) -> str:
 
 def by_processes(seen: Sighting, limits: CageLimits) -> str:
     """Its own count, or ours."""
-    if seen.peak_processes > limits.processes * 1.25:
+    if seen.peak_processes > limits.processes * 1.25 + seen.others:
         return f"{seen.peak_processes} processes at once"
     return by_word_or_trace(seen, limits)
 

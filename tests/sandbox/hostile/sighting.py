@@ -44,6 +44,8 @@ class Sighting:
     survivors: int = 0
     """Its processes still there after the kill that should have taken them all."""
     peak_processes: int = 0
+    others: int = 0
+    """Threads of the same user outside the cage when it began: where only the user's sum can be limited, they count."""
     peak_memory_mb: int = 0
     host_fell: str = ""
     """How the host process on the other end of the socket ended; empty while it is well."""
