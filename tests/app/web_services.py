@@ -24,7 +24,7 @@ from cellwright.secrets import keep_secret
 from tests.sandbox.egress.world import make_certificates
 
 API_SECRET = "canary-token-of-the-api-77213"
-BIRDS = [{"bird": "wren", "grams": 9}, {"bird": "robin", "grams": 18}]
+BIRDS: list[dict[str, Any]] = [{"bird": "wren", "grams": 9}, {"bird": "robin", "grams": 18}]
 
 
 @dataclass
