@@ -47,6 +47,7 @@ from cellwright.framing import BadFrame
 from cellwright.kernel.process.host_calls import HostService, ServiceAnswer
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.actions import Action, QueryConnection
+from cellwright.runs.verify.proof import ProvenQuery
 from cellwright.secrets import file_stamp, secrets_stamp
 
 MayQuery = Callable[[QueryConnection], bool]
@@ -54,17 +55,6 @@ MayQuery = Callable[[QueryConnection], bool]
 _LONGEST_ANSWER: Final = 900_000
 NOT_APPROVED: Final = "is not approved for this notebook"
 """By which a repair knows what to ask for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueriedResult:
-    """One query that a proof rests on."""
-
-    connection: str
-    statement: str
-    sha256: str
-    rows: int
-    at: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +66,7 @@ class NotebookConnections:
     may_query: MayQuery = lambda _: True
     cache: ResultCache | None = field(default_factory=ResultCache)
     """None: every query is asked anew."""
-    queried: list[QueriedResult] = field(default_factory=list[QueriedResult])
+    queried: list[ProvenQuery] = field(default_factory=list[ProvenQuery])
     """What was asked of servers, in order, where it is kept for a proof."""
     named: tuple[str, ...] = ()
     """Connections that a person named for the work: they may be read."""
@@ -142,7 +132,7 @@ class NotebookConnections:
         if isinstance(found, CostlyQuery):
             raise RefusedByPolicy(costly_words(found), hint="Ask for less; a person can let the connection read more.")
         self.queried.append(
-            QueriedResult(
+            ProvenQuery(
                 connection=asked.connection,
                 statement=asked.statement,
                 sha256=found.sha256,

@@ -25,6 +25,7 @@ from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.messages import OpenExchange
 from cellwright.data.source_kinds import WEB_KINDS
 from cellwright.errors import RefusedByPolicy, UserError
+from cellwright.runs.verify.proof import ProvenExchange
 from cellwright.sandbox.egress import (
     CageAuthority,
     Completed,
@@ -49,20 +50,6 @@ _CAPS: Final = EgressCaps(requests=1_000_000, bytes_in=64 << 30, bytes_in_per_ho
 _READS: Final = frozenset({*READ_METHODS, "OPTIONS"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangedAnswer:
-    """One answer that a proof rests on."""
-
-    connection: str
-    method: str
-    path: str
-    range: str
-    status: int
-    sha256: str
-    bytes: int
-    at: str
-
-
 @dataclass(slots=True, kw_only=True)
 class NotebookExchanges:
     """What a notebook's requests may be completed with. Made by `open_notebook_exchanges`."""
@@ -73,7 +60,7 @@ class NotebookExchanges:
     """Every answer is kept as what a proof rests on, and nothing is changed anywhere."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """What object libraries in the cage find in their environment."""
-    exchanged: list[ExchangedAnswer] = field(default_factory=list[ExchangedAnswer])
+    exchanged: list[ProvenExchange] = field(default_factory=list[ProvenExchange])
     _known: tuple[Any, list[DataConnection]] = (object(), [])
 
     def egress_options(self) -> dict[str, Any]:
@@ -160,7 +147,7 @@ class NotebookExchanges:
         if len(self.exchanged) < _MOST_PROVEN:
             part = dict(wanted.headers).get("range", "")
             self.exchanged.append(
-                ExchangedAnswer(
+                ProvenExchange(
                     connection=name,
                     method=wanted.method,
                     path=wanted.path,

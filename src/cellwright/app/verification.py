@@ -116,7 +116,7 @@ class ConnectionLeave:
 
 def proven_queries(asked: NotebookConnections) -> tuple[ProvenQuery, ...]:
     """What was asked of databases, and read of files, each result once."""
-    found = [ProvenQuery(**dataclasses.asdict(each)) for each in asked.queried]
+    found = [*asked.queried]
     found += [
         ProvenQuery(
             connection=each.connection,
@@ -132,7 +132,7 @@ def proven_queries(asked: NotebookConnections) -> tuple[ProvenQuery, ...]:
 
 def proven_exchanges(exchanges: NotebookExchanges | None) -> tuple[ProvenExchange, ...]:
     """What object stores and APIs answered, each answer once."""
-    found = [ProvenExchange(**dataclasses.asdict(each)) for each in exchanges.exchanged] if exchanges else []
+    found = exchanges.exchanged if exchanges else []
     first = {dataclasses.replace(each, at=""): each for each in reversed(found)}
     return tuple(first.values())[::-1]
 

@@ -6,11 +6,9 @@ person can look into its memory. Databases that are files are read in cages, whi
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import os
-import resource
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,7 +21,7 @@ import anyio.to_thread
 import uvloop
 from anyio.abc import TaskGroup, TaskStatus
 
-from cellwright.background import listen, say_ready, sole
+from cellwright.background import close_to_others, listen, say_ready, sole
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.broker import Broker
 from cellwright.data.broker.crash import AtBrokerCrash, carry_on
@@ -41,7 +39,6 @@ from cellwright.settings import Settings
 if TYPE_CHECKING:
     from cellwright.kernel.file_queries import FileQueries
 
-_PR_SET_DUMPABLE: Final = 4
 _CAGES_AT_ONCE: Final = 2
 """Each may take gigabytes."""
 
@@ -50,10 +47,7 @@ def main(at_crash: AtBrokerCrash = carry_on) -> None:
     """Leave the process that started us, close ourselves to others, and be the broker."""
     if os.fork():
         os._exit(0)
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "cannot close the broker's memory to others")
+    close_to_others()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     given = json.load(sys.stdin)
     home = Path(given["home"])

@@ -11,13 +11,12 @@ import anyio
 import anyio.to_thread
 from anyio.abc import UNIXSocketStream
 
-from cellwright.data.broker.worker_process import WorkerFailed, spawn_worker
+from cellwright.data.broker.worker_process import WorkerFailed, end_worker, spawn_worker
 from cellwright.data.descriptor_frames import receive_frame, send_frame
 from cellwright.errors import Unavailable
 from cellwright.framing import BadFrame
 
 WEB_WORKER_COMMAND: Final = (sys.executable, "-I", "-m", "cellwright.data.web_worker")
-_END_SECONDS: Final = 1.5
 _LOST: Final = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, BadFrame)
 Hear = Callable[[Mapping[str, Any]], Awaitable[None]]
 """What a worker tells: `begun`, `ended` or `tried`."""
@@ -77,15 +76,7 @@ class WebWorkerProcess:
         with anyio.CancelScope(shield=True):
             self.is_lost = True
             await self._stream.aclose()
-            await anyio.to_thread.run_sync(self._end)
-
-    def _end(self) -> None:
-        try:
-            # It ends by itself when nobody is at the other end.
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            await anyio.to_thread.run_sync(end_worker, self._process)
 
 
 async def start_web_worker(

@@ -5,8 +5,6 @@ Each exchange is recorded before anything of it is sent, and again when it is ov
 
 from __future__ import annotations
 
-import hashlib
-import os
 import socket
 from collections import defaultdict
 from collections.abc import Mapping
@@ -22,7 +20,7 @@ from anyio.abc import TaskGroup
 
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.web_worker_process import WebWorkerProcess, start_web_worker
-from cellwright.data.broker.worker_pool import Access, FindSecret
+from cellwright.data.broker.worker_pool import Access, FindSecret, session_fingerprint
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.connections import DataConnection
 from cellwright.data.messages import Asker
@@ -33,7 +31,6 @@ _OPEN_SECONDS: Final = 30.0
 _TRY_SECONDS: Final = 60.0
 _AT_ONCE: Final = 256
 """Exchanges of one connection."""
-_KEY: Final = os.urandom(32)
 _OUTCOMES: Final = frozenset({"done", "refused", "failed", "cancelled", "unknown"})
 
 
@@ -138,7 +135,7 @@ class WebWorkers:
 
     async def _worker(self, connection: DataConnection) -> WebWorkerProcess:
         secret = await anyio.to_thread.run_sync(self.find_secret, connection, "read")
-        key = _fingerprint(connection, secret)
+        key = session_fingerprint(connection, secret)
         async with self._starting[connection.name]:
             known, worker = self._workers.get(connection.name, ("", None))
             if worker is not None and known == key and not worker.is_lost:
@@ -236,10 +233,3 @@ class WebWorkers:
     async def _run(self, work: Any) -> Any:
         with anyio.CancelScope(shield=True):
             return await anyio.to_thread.run_sync(work)
-
-
-def _fingerprint(connection: DataConnection, secret: str) -> str:
-    """Another one whenever a worker must be another; the secret cannot be told from it."""
-    limits = (connection.limits.megabytes, connection.limits.seconds)
-    text = repr((connection.kind, sorted(connection.options.items()), limits, secret))
-    return hashlib.blake2b(text.encode(), key=_KEY).hexdigest()

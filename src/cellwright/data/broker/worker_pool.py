@@ -54,7 +54,7 @@ class WorkerPool:
         if connection.kind in FILE_KINDS:
             raise Unavailable("A file is read in a cage, not by a worker.")
         secret = await anyio.to_thread.run_sync(self.find_secret, connection, access)
-        key = _SessionKey(connection.name, access, _fingerprint(connection, secret))
+        key = _SessionKey(connection.name, access, session_fingerprint(connection, secret))
         async with self._slots[connection.name]:
             worker = self._take(key) or await self._start(connection, access, secret)
             try:
@@ -110,7 +110,8 @@ class WorkerPool:
                 await worker.end()
 
 
-def _fingerprint(connection: DataConnection, secret: str) -> str:
-    """Another one whenever a session must be another; the secret cannot be told from it."""
-    text = repr((connection.kind, sorted(connection.options.items()), connection.writer, secret))
+def session_fingerprint(connection: DataConnection, secret: str) -> str:
+    """Another one whenever a worker's session must be another; the secret cannot be told from it."""
+    limits = (connection.limits.megabytes, connection.limits.seconds)
+    text = repr((connection.kind, sorted(connection.options.items()), connection.writer, limits, secret))
     return hashlib.blake2b(text.encode(), key=_KEY).hexdigest()

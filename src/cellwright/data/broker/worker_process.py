@@ -76,15 +76,17 @@ class WorkerProcess:
         with anyio.CancelScope(shield=True):
             self.is_lost = True
             await self._stream.aclose()
-            await anyio.to_thread.run_sync(self._end)
+            await anyio.to_thread.run_sync(end_worker, self._process)
 
-    def _end(self) -> None:
-        try:
-            # It ends by itself when nobody is at the other end: its session is closed in order then.
-            self._process.wait(_CANCEL_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+
+def end_worker(process: subprocess.Popen[bytes]) -> None:
+    """See it to its end, once its socket is closed. Blocking."""
+    try:
+        # It ends by itself when nobody is at the other end: its session is closed in order then.
+        process.wait(_CANCEL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def close_descriptor(descriptor: int) -> None:

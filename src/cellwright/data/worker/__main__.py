@@ -6,26 +6,19 @@ process of the same person can look into this one's memory.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
-import resource
 import signal
 import socket
 import sys
-from typing import Final
 
+from cellwright.background import close_to_others
 from cellwright.data.worker.conversation import Conversation
-
-_PR_SET_DUMPABLE: Final = 4
 
 
 def main() -> None:
     """Close ourselves to others, and answer."""
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "cannot close the worker's memory to others")
+    close_to_others()
     # Ctrl-C in the terminal that started the broker is not meant for us: the broker's end is ours.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What drivers log may name addresses: nothing of theirs is written.

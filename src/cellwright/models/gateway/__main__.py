@@ -6,35 +6,28 @@ person can look into its memory.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import os
-import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TextIO
 
 import anyio
 import uvloop
 
-from cellwright.background import listen, say_ready, sole
+from cellwright.background import close_to_others, listen, say_ready, sole
 from cellwright.models.client.gateway_process import GatewayLaunch, gateway_at
 from cellwright.models.gateway.gateway import run_gateway
 from cellwright.models.gateway.in_flight import AtGatewayCrash, carry_on
-
-_PR_SET_DUMPABLE: Final = 4
 
 
 def main(at_crash: AtGatewayCrash = carry_on) -> None:
     """Leave the process that started us, close ourselves to others, and be the gateway."""
     if os.fork():
         os._exit(0)
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "cannot close the gateway's memory to others")
+    close_to_others()
     log = _MaskedLog()
     logging.basicConfig(level=logging.INFO, handlers=[log])
     # Their informational lines name addresses and say nothing that our own record does not.
