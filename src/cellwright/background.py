@@ -37,8 +37,6 @@ _PASSED_VARIABLES: Final = (
 )  # fmt: skip
 """Of the person's environment, what every such process needs: where keyrings, proxies and certificates are."""
 
-_PR_SET_DUMPABLE: Final = 4
-
 Greet = Callable[[socket.socket], None]
 """Makes sure of who is at the other end. A connection that is closed meanwhile counts as no such process."""
 
@@ -121,18 +119,6 @@ def listen(process: BackgroundProcess) -> socket.socket:
         listener.bind(path)
     listener.listen(512)
     return listener
-
-
-def close_to_others() -> None:
-    """For a process that holds secrets: its files are the person's alone, and nobody looks into its memory."""
-    # Whoever only asks such a process need not load these.
-    import ctypes
-    import resource
-
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "cannot close this process's memory to others")
 
 
 @contextmanager

@@ -21,7 +21,8 @@ import anyio.to_thread
 import uvloop
 from anyio.abc import TaskGroup, TaskStatus
 
-from cellwright.background import close_to_others, listen, say_ready, sole
+from cellwright.background import listen, say_ready, sole
+from cellwright.closed_process import close_to_others
 from cellwright.data.broker.audit import StatementAudit
 from cellwright.data.broker.broker import Broker
 from cellwright.data.broker.crash import AtBrokerCrash, carry_on

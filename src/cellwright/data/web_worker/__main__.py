@@ -15,7 +15,7 @@ import sys
 import anyio
 from anyio.abc import UNIXSocketStream
 
-from cellwright.background import close_to_others
+from cellwright.closed_process import close_to_others
 from cellwright.data.web_worker.conversation import WebConversation
 
 

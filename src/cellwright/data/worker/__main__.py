@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 
-from cellwright.background import close_to_others
+from cellwright.closed_process import close_to_others
 from cellwright.data.worker.conversation import Conversation
 
 

@@ -17,7 +17,8 @@ from typing import TextIO
 import anyio
 import uvloop
 
-from cellwright.background import close_to_others, listen, say_ready, sole
+from cellwright.background import listen, say_ready, sole
+from cellwright.closed_process import close_to_others
 from cellwright.models.client.gateway_process import GatewayLaunch, gateway_at
 from cellwright.models.gateway.gateway import run_gateway
 from cellwright.models.gateway.in_flight import AtGatewayCrash, carry_on
