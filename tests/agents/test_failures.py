@@ -146,6 +146,7 @@ async def test_too_much_memory_is_a_resource_whatever_way_it_ends(opened: Opener
         assert [failure.kind for failure in classify(kept(observation))] == ["resource"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["urllib", "requests", "pandas"])
 async def test_a_host_that_is_not_approved_is_named(opened: Opener, client: str) -> None:
     codes = {

@@ -38,6 +38,7 @@ def counting() -> tuple[list[str], list[Tool]]:
     return done, [read, write, finish]
 
 
+@pytest.mark.slow
 async def test_a_goal_of_several_steps_is_worked_on_until_it_is_finished(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
     testbed.provider.script(
@@ -100,6 +101,7 @@ async def test_a_malformed_call_comes_back_in_one_line_and_counts_as_a_turn(test
         assert not any("\n" in line for line in told)
 
 
+@pytest.mark.slow
 async def test_an_empty_answer_and_one_cut_off_are_told_back(testbed: ModelTestbed, where: Path) -> None:
     testbed.provider.script(Say("so I will", stop="length"), Say("…"), DONE)
     async with open_driver(testbed, where) as driver:
@@ -108,6 +110,7 @@ async def test_an_empty_answer_and_one_cut_off_are_told_back(testbed: ModelTestb
         assert "Call a tool, or finish" in driver.sent_text(3)
 
 
+@pytest.mark.slow
 async def test_words_alone_are_asked_about_once_and_then_are_the_answer(testbed: ModelTestbed, where: Path) -> None:
     testbed.provider.script(Say("It is 42."), Say("As I said: 42."))
     async with open_driver(testbed, where) as driver:
@@ -115,6 +118,7 @@ async def test_words_alone_are_asked_about_once_and_then_are_the_answer(testbed:
         assert (report.outcome, report.answer, report.turns) == ("finished", "As I said: 42.", 2)
 
 
+@pytest.mark.slow
 async def test_a_role_without_tools_answers_in_words(testbed: ModelTestbed, where: Path) -> None:
     testbed.provider.script(Say("A plan."))
     async with open_driver(testbed, where, roles=[a_role(tools=())]) as driver:
@@ -134,6 +138,7 @@ async def test_a_role_has_the_tools_it_names_and_no_others(testbed: ModelTestbed
         assert "There is no tool 'write'" in driver.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_a_model_that_never_finishes_is_stopped_at_its_steps_with_what_it_has(
     testbed: ModelTestbed, where: Path
 ) -> None:
@@ -147,6 +152,7 @@ async def test_a_model_that_never_finishes_is_stopped_at_its_steps_with_what_it_
         assert "Step 4 of 4. This is the last one: call finish" in driver.sent_text(4)
 
 
+@pytest.mark.slow
 async def test_a_model_is_stopped_when_its_tokens_are_used(testbed: ModelTestbed, where: Path) -> None:
     _, tools = counting()
     testbed.provider.script(*(CallTool("read", {"name": f"x{n}"}) for n in range(9)))
@@ -166,6 +172,7 @@ async def test_doing_the_same_again_is_said_and_ends_the_work_in_the_end(testbed
         assert "You did exactly this before" in driver.sent_text(3)
 
 
+@pytest.mark.slow
 async def test_reads_of_one_answer_run_at_once_and_changes_in_their_order(testbed: ModelTestbed, where: Path) -> None:
     done: list[str] = []
     together = anyio.Event()
@@ -198,6 +205,7 @@ async def test_reads_of_one_answer_run_at_once_and_changes_in_their_order(testbe
         assert done[2:] == ["write a", "wrote a", "write b", "wrote b"]
 
 
+@pytest.mark.slow
 async def test_finishing_does_not_count_when_a_call_of_the_same_answer_failed(
     testbed: ModelTestbed, where: Path
 ) -> None:
@@ -209,6 +217,7 @@ async def test_finishing_does_not_count_when_a_call_of_the_same_answer_failed(
         assert "Not finished: a call before it" in driver.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_calls_after_finish_are_not_made(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
     testbed.provider.script(CallTools((DONE, CallTool("write", {"name": "y", "value": 1}))))
@@ -217,6 +226,7 @@ async def test_calls_after_finish_are_not_made(testbed: ModelTestbed, where: Pat
         assert done == []
 
 
+@pytest.mark.slow
 async def test_one_call_at_a_time_is_what_weak_models_get(testbed: ModelTestbed, where: Path) -> None:
     done, tools = counting()
     reads = (CallTool("read", {"name": "x"}), CallTool("read", {"name": "y"}))
@@ -227,6 +237,7 @@ async def test_one_call_at_a_time_is_what_weak_models_get(testbed: ModelTestbed,
         assert "Not done (one call at a time): read." in driver.sent_text(2)
 
 
+@pytest.mark.slow
 async def test_what_a_person_says_between_steps_stands_in_the_next_context_and_stays(
     testbed: ModelTestbed, where: Path
 ) -> None:
@@ -260,6 +271,7 @@ async def test_an_empty_message_is_refused(testbed: ModelTestbed, where: Path) -
             raise AssertionError("it was taken")
 
 
+@pytest.mark.slow
 async def test_a_person_can_stop_an_agent_before_its_next_step(testbed: ModelTestbed, where: Path) -> None:
     logs: list[EventLog] = []
 

@@ -215,6 +215,7 @@ async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_
         assert [cell.code for cell in read(notebook.path).document.cells] == before
 
 
+@pytest.mark.slow
 async def test_a_person_is_asked_with_the_values_and_the_answer_comes_back(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, attended=True) as (_, driver):
         await driver.begin("r", ("compare_readings", {"readings": MEAN}))

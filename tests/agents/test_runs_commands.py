@@ -50,12 +50,14 @@ async def test_what_a_model_read_in_a_step_is_shown_part_by_part(worked: Path) -
     assert sum(len(span["text"]) for span in view["spans"]) == view["characters"]
 
 
+@pytest.mark.slow
 async def test_a_run_or_step_that_is_not_there_is_told(worked: Path) -> None:
     assert "has no step 9" in (await cellwright(worked, "runs", "context", "r", "9", code=2)).stderr
     assert "No run 'q'" in (await cellwright(worked, "runs", "context", "q", code=2)).stderr
     assert "No run 'q'" in (await cellwright(worked, "runs", "say", "q", "Hello.", code=2)).stderr
 
 
+@pytest.mark.slow
 async def test_a_word_and_a_stop_reach_the_agent_from_another_process(worked: Path) -> None:
     assert "before its next step" in (await cellwright(worked, "runs", "say", "r", "Only 2024.")).stderr
     assert json.loads((await cellwright(worked, "runs", "say", "r", "In euros.", "--json")).stdout)["said"]

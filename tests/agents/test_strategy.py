@@ -94,6 +94,7 @@ async def test_an_import_that_another_cell_has_is_dropped(opened: Opener) -> Non
         assert (await mended(notebook, found))[-1] == "import json\n\nroot = math.sqrt(4)\ntext = json.dumps(root)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theirs", "own"),
     [
@@ -128,6 +129,7 @@ async def test_a_file_with_one_like_it_in_the_project_is_offered_first(opened: O
         assert listed.splitlines()[0] == "data/Sales_2024.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [(), ("a/x.csv", "b/X.csv"), ("X.csv",), ("y.csv",)])
 async def test_a_file_is_never_guessed(opened: Opener, files: tuple[str, ...]) -> None:
     async with failed(opened, own=["open('x.csv')"], files=files) as (_, found):
@@ -145,6 +147,7 @@ async def test_a_column_written_otherwise_is_offered_first_with_its_exact_name(o
         assert material["names there are, nearest first"] == "'Unit Price '\n'n'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "own"),
     [
@@ -182,6 +185,7 @@ def test_what_no_package_holds_is_not_installed(module: str) -> None:
     assert isinstance(choose_repair(failure, ()), FocusedAdvice)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "port"),
     [("https://birds.example/a", 443), ("http://birds.example/a", 80), ("https://birds.example:8443/a", 8443)],

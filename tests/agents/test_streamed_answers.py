@@ -7,6 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import anyio
+import pytest
 
 from cellwright.agents import steering
 from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
@@ -75,6 +76,7 @@ async def test_a_secret_in_an_answer_is_in_no_draft(testbed: ModelTestbed, where
     assert not any(SECRET[at : at + 8] in each for each in seen for at in range(len(SECRET) - 7))
 
 
+@pytest.mark.slow
 async def test_another_attempt_begins_its_draft_anew(testbed: ModelTestbed, where: Path) -> None:
     drafts = Drafts()
     first = Say("Everything that was said before the connection broke is void, and is not shown any more.")
@@ -88,6 +90,7 @@ async def test_another_attempt_begins_its_draft_anew(testbed: ModelTestbed, wher
         assert await spoken(driver) == [WORDS]
 
 
+@pytest.mark.slow
 async def test_whoever_stops_the_agent_ends_its_draft(testbed: ModelTestbed, where: Path) -> None:
     drafts = Drafts()
     testbed.provider.script(HELD)

@@ -107,6 +107,7 @@ def _uneven(random: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"y": (random.random(250) < 0.3 + 0.2 * x).astype(str), "x": x.astype(str)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "make"),
     some([(difference, _shifted), (difference, _three_levels), (correlation, _tilted), (association, _uneven)], 1),
@@ -239,6 +240,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_odd_tables_give_fewer_rows_and_no_error(name: str) -> None:
     roles = {"y": "measure", "x": "measure", "g": "category", "when": "date"}

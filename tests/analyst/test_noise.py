@@ -26,6 +26,7 @@ def findings_in(numbers: range) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("shape", some(range(len(SHAPES)), 4), ids=[shape.__name__ for shape in SHAPES])
 def test_nothing_is_found_in_noise_of_any_shape(shape: int) -> None:
@@ -45,6 +46,7 @@ def walk(random: np.random.Generator, steps: int, stays: float) -> np.ndarray:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("stays", [0.0, 0.6, 1.0])
 def test_series_that_wander_by_themselves_have_no_trend_season_or_break(stays: float) -> None:
@@ -112,6 +114,7 @@ ROLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_effects_of_medium_size_are_found_and_nothing_about_the_noise(seed: int) -> None:
     tests = examine({"shop": shop(np.random.default_rng(seed))}, {"shop": ROLES})

@@ -83,6 +83,7 @@ async def test_a_path_that_is_not_there_is_the_persons_mistake(pool: KernelPool,
         await profile_paths(["gone.csv"], folder=tmp_path, pool=pool)
 
 
+@pytest.mark.slow
 async def test_without_walls_nothing_is_read_unless_that_is_allowed(pool: KernelPool, tmp_path: Path) -> None:
     write(tmp_path, hens=HENS)
     with pytest.raises(RefusedByPolicy, match="tier D"):
@@ -267,6 +268,7 @@ def data_parts(prompt: Prompt) -> list[str]:
     return [prompt.text_of(span) for span in prompt.spans if span.part == "data"]
 
 
+@pytest.mark.slow
 async def test_a_name_that_poses_as_words_to_the_model_stays_in_the_fence_on_one_line(
     pool: KernelPool, tmp_path: Path
 ) -> None:
@@ -282,6 +284,7 @@ async def test_a_name_that_poses_as_words_to_the_model_stays_in_the_fence_on_one
     assert "\x1b" not in part.text
 
 
+@pytest.mark.slow
 async def test_a_link_among_the_files_of_a_folder_is_not_followed(pool: KernelPool, tmp_path: Path) -> None:
     write(tmp_path / "d", hens=HENS)
     (tmp_path / "d/passwd.csv").symlink_to("/etc/passwd")

@@ -357,6 +357,7 @@ async def test_accepted_roles_and_skills_rules_and_data_of_the_project_count(
         assert "No shell in this project." in driver.sent_text(3)
 
 
+@pytest.mark.slow
 async def test_every_tool_that_a_built_in_role_names_is_there(
     testbed: ModelTestbed, where: Path, project: Project, pool: KernelPool
 ) -> None:

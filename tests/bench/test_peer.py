@@ -26,6 +26,7 @@ async def test_a_peer_answers_until_its_input_ends_and_leaves_nothing_behind(tmp
         assert not children & set(family(os.getpid()))
 
 
+@pytest.mark.slow
 async def test_what_a_peer_could_not_do_is_told_with_its_own_words(tmp_path: Path) -> None:
     with fail_after(120), pytest.raises(BenchFailed, match=r"(?s)'stock_marimo' failed: .*KeyError: 'dance'"):
         async with start_peer(PYTHON, "stock_marimo", tmp_path) as peer:

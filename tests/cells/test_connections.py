@@ -151,6 +151,7 @@ def test_a_connection_is_its_name_and_nothing_else(home: Path) -> None:
         connection(nobody)
 
 
+@pytest.mark.slow
 def test_no_descriptor_and_no_thread_stays_behind_queries(shop: Connection) -> None:
     code = f"""
 import os, pyarrow
@@ -319,6 +320,7 @@ def test_who_is_no_broker_or_dies_is_told_in_one_sentence(home: Path, said: byte
     assert "\n" not in str(failed.value)
 
 
+@pytest.mark.slow
 def test_the_state_directory_is_where_cellwrights_settings_find_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from cellwright.settings import Settings
     from cellwright_cells.broker_socket import state_directory

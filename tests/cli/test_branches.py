@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
+import pytest
 from dirty_equals import IsInt
 from inline_snapshot import snapshot
 
@@ -107,6 +108,7 @@ async def test_every_branch_is_told_with_its_outcome_and_what_differs(tmp_path: 
         )
 
 
+@pytest.mark.slow
 async def test_a_person_reads_a_table_and_why_a_branch_was_no_fork(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await tried(journal, "sales", FAILED, KEPT)
@@ -125,6 +127,7 @@ async def test_a_person_reads_a_table_and_why_a_branch_was_no_fork(tmp_path: Pat
     assert "call-2 prices not there 988 items" in lines
 
 
+@pytest.mark.slow
 async def test_a_branch_told_again_after_a_crash_is_one_branch_as_the_last_word_says(tmp_path: Path) -> None:
     again = TrialRecord(branch="call-1", purpose="mend clean", way="fork", status="passed", is_kept=True)
     async with open_told(tmp_path) as journal:

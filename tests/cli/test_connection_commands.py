@@ -71,6 +71,7 @@ def test_what_cannot_be_profiled_is_said_before_anything_is_read(birds: Path) ->
         assert why in run_here(birds, "data", "profile", *words, code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_file_is_named_tried_shown_and_asked(birds: Path) -> None:
     [listed] = [each for each in told(birds, "list")["connections"] if each["name"] == "birds"]
     assert (listed["kind"], listed["secret"], listed["is_untried"]) == ("sqlite", "", False)
@@ -96,6 +97,7 @@ def test_rows_go_to_a_file_that_is_not_there_yet(birds: Path, tmp_path: Path) ->
     assert "One of: .csv, .jsonl, .arrow." in other.stderr
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_in_a_line_with_a_remedy(birds: Path) -> None:
     for words, code, said, hint in (
         (("query", "birds", "drop table birds"), 3, "It changes data", "data query --write"),

@@ -368,6 +368,7 @@ async def walking(home: Home, run: str = "walk") -> AsyncGenerator[tuple[Journal
         yield journal, pending[0].id
 
 
+@pytest.mark.slow
 async def test_a_plain_question_is_listed_shown_answered_and_the_run_goes_on(home: Home) -> None:
     async with walking(home) as (journal, number):
         [listed] = (await anyio.to_thread.run_sync(home.json, "inbox", "--run", "walk"))["questions"]

@@ -189,6 +189,7 @@ def test_a_key_that_is_gone_or_wrong_is_an_error_and_none_is_made(cli: Cli, data
         cli("journal", *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -284,6 +285,7 @@ def test_a_run_of_old_code_is_seen_as_stranded_forked_forward_and_goes_on(cli: C
     assert done == ["first"] * 3
 
 
+@pytest.mark.slow
 def test_a_run_is_cancelled_and_let_go_on_from_a_terminal(cli: Cli, database: Path) -> None:
     done: list[str] = []
     anyio.run(ask_with, database, "1", done)

@@ -336,6 +336,7 @@ def test_a_broken_configuration_says_where(person: Person) -> None:
         file.write_text(sound)
 
 
+@pytest.mark.slow
 def test_the_endpoint_tells_its_address_and_its_token_only_when_asked(person: Person) -> None:
     view = person.json("models", "endpoint")
     address = read_address(person.home)

@@ -71,6 +71,7 @@ It fell by 4 %.
     assert await anyio.Path(tmp_path / "found.md").read_text() == said.stdout
 
 
+@pytest.mark.slow
 async def test_a_notebook_and_a_report_lead_to_the_last_run_that_delivered_them(told: Journal, tmp_path: Path) -> None:
     for file in ("revenue.py", "./revenue.report.html", str(tmp_path / "revenue.py")):
         assert json.loads((await report(tmp_path, file, "--json")).stdout)["run"] == "new-run"
@@ -127,6 +128,7 @@ async def test_what_cannot_be_shown_is_said_with_what_to_do(
     assert message in said.stderr and f"hint: {hint}" in said.stderr
 
 
+@pytest.mark.slow
 async def test_a_page_that_is_gone_or_somebody_elses_is_not_handed_out(told: Journal, tmp_path: Path) -> None:
     (tmp_path / "revenue.report.html").write_text("<p>mine</p>")
     assert "has no report at" in (await report(tmp_path, "new", "--html", "-", code=2)).stderr

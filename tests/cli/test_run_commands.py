@@ -150,6 +150,7 @@ def test_an_existing_notebook_is_extended_and_a_new_name_is_taken(tmp_path: Path
         assert goal.notebook == str(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -110,6 +110,7 @@ def test_without_a_journal_there_are_no_runs(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_run_is_shown_with_its_plan_its_questions_and_what_it_delivered(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "done")
@@ -130,6 +131,7 @@ async def test_a_run_is_shown_with_its_plan_its_questions_and_what_it_delivered(
         assert "Which quarter first?" in (await cellwright(tmp_path, "runs", "show", "asking")).stderr
 
 
+@pytest.mark.slow
 async def test_a_run_that_broke_is_shown_with_what_broke_it(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "broken", "break it")
@@ -156,6 +158,7 @@ async def test_a_run_is_named_by_its_beginning_or_as_the_last(tmp_path: Path) ->
         assert "cellwright runs list" in unknown.stderr
 
 
+@pytest.mark.slow
 async def test_a_run_is_watched_from_its_beginning_in_plain_lines(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "r")
@@ -206,6 +209,7 @@ async def test_a_watcher_whom_nobody_can_ask_leaves_with_the_command_that_answer
         assert "Q3 first." in (await cellwright(tmp_path, "runs", "watch", "r")).stdout
 
 
+@pytest.mark.slow
 async def test_a_refused_run_ends_with_three(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "r", "approve it")

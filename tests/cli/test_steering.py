@@ -59,6 +59,7 @@ async def test_a_run_is_paused_and_goes_on_from_another_terminal(tmp_path: Path)
             assert "hint:" in over.stderr
 
 
+@pytest.mark.slow
 async def test_a_run_at_work_gets_another_goal_and_another_plan(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "r", "ask me")
@@ -123,6 +124,7 @@ def test_what_was_typed_becomes_one_change() -> None:
         read_edit(TypedEdit(take="a", words="Mine."))
 
 
+@pytest.mark.slow
 async def test_an_approval_is_shown_and_answered_with_what_was_shown(tmp_path: Path) -> None:
     async with open_told(tmp_path) as journal:
         await started(journal, "r", "approve it")

@@ -72,6 +72,7 @@ def test_eight_tables_are_told_in_full_and_about_forty_in_all(catalogue: Catalog
         assert 36 <= len(catalogue.tables) - int(last.split()[1]) <= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [0, 30, 100, 300, 800, 5_000])
 def test_it_is_never_longer_than_allowed(tokens: int) -> None:
     assert estimate_tokens(catalogue_text(large_catalogue(), "orders", connection="shop", most_tokens=tokens)) <= tokens

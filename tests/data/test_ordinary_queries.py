@@ -151,6 +151,7 @@ def refused(queries: Sequence[Query]) -> list[tuple[str, str, str]]:
     return [(dialect, text, each.why) for dialect, text, each in read if isinstance(each, RefusedSql)]
 
 
+@pytest.mark.slow
 def test_no_ordinary_query_of_the_sample_is_refused_and_each_is_sent_letter_by_letter() -> None:
     queries = sample()
     assert len(queries) > 400

@@ -27,6 +27,7 @@ def test_of_fifty_questions_at_most_two_lack_a_table(catalogue: Catalogue) -> No
     assert len(lacking) <= 2, lacking
 
 
+@pytest.mark.slow
 def test_the_same_question_always_gives_the_same_tables_in_the_same_order() -> None:
     first = [choose_tables(LARGE, question) for question, _ in QUESTIONS[:5]]
     assert [choose_tables(LARGE, question) for question, _ in QUESTIONS[:5]] == first

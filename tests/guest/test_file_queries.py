@@ -55,6 +55,7 @@ def test_a_bare_connection_makes_and_reads_files(folder: Path, tmp_path: Path) -
     assert {path.name for path in tmp_path.iterdir()} == {"attached", "vacuumed", "copied"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "which"),
     [("sqlite", ""), ("duckdb", "/new.file"), pytest.param("duckdb", "", marks=pytest.mark.slow)],
@@ -144,6 +145,7 @@ def test_types_of_duckdb_are_ones_that_polars_and_pandas_compute_with(folder: Pa
     assert answer.table.to_pandas()["huge"][0] > 1e38
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 def test_rows_and_bytes_beyond_the_limits_are_cut_and_said_to_be(folder: Path, kind: str) -> None:
     rows = "with recursive c(x) as (select 1 union all select x + 1 from c where x < 5000)"

@@ -120,6 +120,7 @@ _LIBRARIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", _LIBRARIES)
 def test_threads_are_told_by_the_library_they_belong_to(name: str, tmp_path: Path) -> None:

@@ -133,6 +133,7 @@ def test_errors_show_their_message() -> None:
 
 
 # What begins the markup, what is repeated, how often: it is made only when its own test runs, not kept in every worker.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "part", "times", "end"),
     [

@@ -572,6 +572,7 @@ def test_a_patched_kernel_computes_and_tells_what_a_stock_one_does(script: Scrip
     assert play(script, mode=mode) == stock
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @each_script
 def test_an_unwatched_kernel_with_lean_hooks_computes_the_same_and_tells_nothing(script: Script, mode: str) -> None:

@@ -218,6 +218,7 @@ def test_nulls_of_a_sample_are_scaled_to_all_rows() -> None:
 
 
 # Made only when its own test runs: all of them would otherwise stay in every worker.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

@@ -84,6 +84,7 @@ def test_a_database_that_is_no_journal_or_no_address_is_refused(postgres: str, k
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["check"], ["backup", "x.db"], ["restore", "x.db"]], ids=lambda words: words[0])
 def test_what_only_a_file_can_do_is_refused_on_postgres(fresh_postgres: str, words: list[str]) -> None:
     result = CliRunner().invoke(commands.app, [*words, "--json", "--database", fresh_postgres])

@@ -81,6 +81,7 @@ async def test_a_question_of_a_cancelled_run_is_withdrawn_and_asked_again_when_i
         assert await journal.result(run) == "well"
 
 
+@pytest.mark.slow
 async def test_code_of_another_version_leaves_a_run_alone_until_it_is_forked_forward(where: str) -> None:
     done: list[Any] = []
 
@@ -111,6 +112,7 @@ async def test_code_of_another_version_leaves_a_run_alone_until_it_is_forked_for
     assert done == ["first", "inner", "added"]
 
 
+@pytest.mark.slow
 async def test_code_that_does_not_fit_the_recorded_steps_says_so(where: str) -> None:
     async def before(flow: Flow, _: Any) -> None:
         await flow.step("one", giving(1))

@@ -32,6 +32,7 @@ class Point:
     y: tuple[int, ...]
 
 
+@pytest.mark.slow
 async def test_a_reopened_journal_goes_on_where_the_run_was(where: str) -> None:
     done: list[Any] = []
 
@@ -64,6 +65,7 @@ async def test_a_reopened_journal_goes_on_where_the_run_was(where: str) -> None:
     assert done == [*first_time, "after"]
 
 
+@pytest.mark.slow
 async def test_an_error_is_the_same_live_and_on_replay(where: str) -> None:
     class TwoArguments(Exception):
         def __init__(self, one: str, two: str) -> None:
@@ -223,6 +225,7 @@ async def test_a_step_is_told_exactly_when_it_is_recorded(where: str) -> None:
         assert {event.step for event in told if isinstance(event, StepFinished)} == steps
 
 
+@pytest.mark.slow
 async def test_what_a_workflow_tells_stands_once_in_its_runs_stream_and_can_be_read_inside_a_step(where: str) -> None:
     def did(what: str) -> Fact:
         return Fact(topic="did", subject=what)
@@ -307,6 +310,7 @@ async def test_a_run_started_inside_a_step_is_nobodys_child(where: str) -> None:
         assert (await journal.status("the-other")).children == ()
 
 
+@pytest.mark.slow
 async def test_a_kept_value_that_was_altered_is_refused(where: str) -> None:
     async def top(flow: Flow, _: Any) -> None:
         await flow.step("large", giving("x" * 100_000))

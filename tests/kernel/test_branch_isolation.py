@@ -58,6 +58,7 @@ async def parent(
         yield notebook
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ATTACKS)
 async def test_hostile_code_in_a_branch_does_not_reach_its_parent(parent: OpenNotebook, name: str) -> None:
@@ -198,6 +199,7 @@ answer = x + 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", TIERS)
 async def test_the_whole_family_of_a_branch_ends_with_it(opened: Opener, tier: str) -> None:
     async with opened("x = 41", tier=tier) as notebook:
@@ -225,6 +227,7 @@ async def test_the_family_of_a_branch_ends_when_the_branch_is_killed(opened: Ope
                 await only_these_live_in(notebook, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", TIERS)
 async def test_a_branch_that_is_killed_tries_again_in_a_fresh_kernel_and_the_parent_goes_on(
     opened: Opener, tier: str
@@ -314,6 +317,7 @@ async def test_a_branch_over_its_limit_is_ended_and_its_parent_is_not(
         assert (await notebook.apply([CreateCell(code="y = len(x)")])).is_ok
 
 
+@pytest.mark.slow
 async def test_what_a_parent_holds_is_not_counted_as_its_branchs(opened: Opener) -> None:
     async with opened("x = bytearray(b'x' * (300 << 20))") as notebook:
         await notebook.run("all")

@@ -327,6 +327,7 @@ async def test_a_branch_that_uses_too_much_memory_ends_alone(project: Path, open
         assert (await notebook.apply(new("fine = 1"))).is_ok
 
 
+@pytest.mark.slow
 async def test_a_branch_does_not_outlive_its_time(project: Path, opened: Opener) -> None:
     async with opened(STATE) as notebook:
         await notebook.run("all")

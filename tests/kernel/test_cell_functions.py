@@ -313,6 +313,7 @@ def deaf():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slow", "slow_too"])
 async def test_a_call_is_stopped_at_its_deadline_and_the_kernel_goes_on(opened: Opener, name: str) -> None:
     async with opened(IMPORTS, SLOW, "x = 1") as notebook:

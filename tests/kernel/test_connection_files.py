@@ -219,6 +219,7 @@ async def test_the_editors_panel_of_storages_shows_the_files(open_in: Opener) ->
         assert [each.path for each in listed.entries] == [f"lake/{each}" for each in FILES if "sales" in each]
 
 
+@pytest.mark.slow
 async def test_a_proof_reads_anew_and_names_each_file_with_version_hash_and_time(
     pool: KernelPool, client: BrokerClient, write_notebook: Callable[..., Path]
 ) -> None:

@@ -178,6 +178,7 @@ async def test_parameters_and_limits_travel_with_the_statement(open_in: Opener, 
     assert len(await sent()) == 3
 
 
+@pytest.mark.slow
 async def test_a_cut_result_says_so_once(open_in: Opener) -> None:
     ten = "'select * from generate_series(1, 10)'"
     code = f"cursor = shop.cursor()\ncursor.execute({ten})\nsaid = cursor.notices, cursor.rowcount"
@@ -188,6 +189,7 @@ async def test_a_cut_result_says_so_once(open_in: Opener) -> None:
         assert await json_of(notebook, "said") == [[[], 10]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "says"),
     [
@@ -225,6 +227,7 @@ async def test_an_interrupt_takes_a_query_back_and_the_next_is_answered(
         store_connection(client.launch.home, shop.connection())
 
 
+@pytest.mark.slow
 async def test_a_schema_that_is_more_than_a_message_comes_in_a_file(open_in: Opener, shop: Shop) -> None:
     code = (
         LOOK + "import json\nbefore = held()\nschema = shop.schema(fresh=True)\nafter = held()\n"
@@ -245,6 +248,7 @@ async def test_a_schema_that_is_more_than_a_message_comes_in_a_file(open_in: Ope
 # ── nothing stays ──
 
 
+@pytest.mark.slow
 async def test_no_descriptor_and_no_thread_stays_behind_a_query(open_in: Opener) -> None:
     code = (
         "import pyarrow\nbefore = held()\n"
@@ -326,6 +330,7 @@ async def test_the_editors_panel_shows_columns_keys_and_rows_of_one_answer(
         assert asked == [SCHEMA, SCHEMA]
 
 
+@pytest.mark.slow
 async def test_an_editor_that_comes_later_is_told_of_connections_too(open_in: Opener, asked: list[str]) -> None:
     async with open_in(CONNECT) as notebook:
         await ran(notebook)

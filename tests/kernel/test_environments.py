@@ -331,6 +331,7 @@ hostile_text = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(hostile_text, st.lists(hostile_text, max_size=4), st.booleans())
 def test_arbitrary_header_text_gives_plain_requirements_or_a_user_error(
@@ -428,6 +429,7 @@ async def test_a_kept_environment_is_used_without_calling_uv(tmp_path: Path, cac
     assert len(calls.read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 async def test_other_requirements_get_another_environment(cache: Path, uv: UvSettings) -> None:
     plain = await environment_for(asking_for(), cache=cache, uv=uv)
     other = await environment_for(asking_for("tool"), cache=cache, uv=uv)
@@ -638,6 +640,7 @@ async def test_cancelling_ends_every_process_of_the_installation(tmp_path: Path,
 # --- several at once ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_tasks_asking_at_once_share_one_installation(tmp_path: Path, cache: Path, uv: UvSettings) -> None:
     binary, calls = counting_uv(tmp_path)
     built: list[Environment] = []

@@ -260,6 +260,7 @@ def wal_files(tmp_path: Path) -> Generator[Path]:
         yield tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["live", *(pytest.param(name, marks=pytest.mark.slow) for name in ("left", "sent", "closed"))]
 )

@@ -213,6 +213,7 @@ async def _surveyed(notebook: OpenNotebook) -> HazardFacts:
     return msgspec.convert(said.json, type=HazardFacts)
 
 
+@pytest.mark.slow
 async def test_a_caged_kernel_knows_whose_threads_it_has_and_may_be_forked_with_those(opened: Opener) -> None:
     used = (
         "import io, numpy, pyarrow, pyarrow.csv\n"

@@ -103,6 +103,7 @@ async def test_a_cell_asks_and_goes_on_with_the_answer(open_in: Opener, services
         assert _descriptors() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "says"),
     [
@@ -207,6 +208,7 @@ async def test_an_interrupt_reaches_who_answers_and_the_next_call_is_answered(
         assert after.is_ok, after
 
 
+@pytest.mark.slow
 async def test_a_deadline_ends_a_call_too(open_in: Opener, services: Services) -> None:
     async with open_in(ASK, "ask_host('wait', b'')", host_services=services.by_name) as notebook:
         ran = await notebook.run("all", cell_seconds=1)
@@ -216,6 +218,7 @@ async def test_a_deadline_ends_a_call_too(open_in: Opener, services: Services) -
             await services.cancelled.wait()
 
 
+@pytest.mark.slow
 async def test_a_kernel_that_dies_while_it_waits_leaves_no_call_behind(open_in: Opener, services: Services) -> None:
     die = "import os, threading, time\nthreading.Timer(0.5, lambda: os._exit(3)).start()\nask_host('wait', b'')"
     async with open_in(ASK, die, host_services=services.by_name) as notebook:

@@ -214,6 +214,7 @@ async def test_every_speed_patch_applies_to_the_pinned_marimo(pool: KernelPool) 
     assert {patch["state"] for patch in facts["patches"]} == {"PatchApplied"}, json.dumps(facts)
 
 
+@pytest.mark.slow
 async def test_a_notebook_that_is_cancelled_while_a_cell_runs_ends(opened: Opener) -> None:
     # Several: which of the tasks that are cancelled together comes first is chance.
     for _ in range(8):

@@ -78,6 +78,7 @@ async def test_what_resolves_to_the_same_lock_is_installed_once(checks: Checks) 
     assert first.path == second.path == third.path
 
 
+@pytest.mark.slow
 async def test_a_newer_version_in_the_index_is_another_environment(checks: Checks, wheels: Path) -> None:
     old = await checks("tool")
     make_wheel(wheels, "tool", "2.0")
@@ -87,6 +88,7 @@ async def test_a_newer_version_in_the_index_is_another_environment(checks: Check
     assert (new.site_packages / "tool-2.0.dist-info").is_dir()
 
 
+@pytest.mark.slow
 async def test_a_file_of_the_same_name_with_other_content_is_another_environment(checks: Checks, wheels: Path) -> None:
     old = await checks("tool")
     make_wheel(wheels, "tool", files={"tool.py": "# another\n"})
@@ -94,6 +96,7 @@ async def test_a_file_of_the_same_name_with_other_content_is_another_environment
     assert (await checks("tool")).path != old.path
 
 
+@pytest.mark.slow
 async def test_what_a_header_came_to_last_time_is_known_without_asking_and_only_as_it_was_built(
     checks: Checks, wheels: Path
 ) -> None:
@@ -112,6 +115,7 @@ async def test_what_a_header_came_to_last_time_is_known_without_asking_and_only_
     assert await checks.last("tool") is None
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", ["changed", "added", "removed", "mode", "link"])
 async def test_an_environment_that_was_tampered_with_is_built_anew(checks: Checks, how: str) -> None:
@@ -143,6 +147,7 @@ async def test_an_environment_that_was_tampered_with_is_built_anew(checks: Check
     assert again.python.resolve() == our_interpreter().executable.resolve()
 
 
+@pytest.mark.slow
 async def test_a_file_that_another_environment_shares_is_still_what_it_was(checks: Checks) -> None:
     built = await checks("tool")
     # Sets the time of its last change, and nothing else.
@@ -151,6 +156,7 @@ async def test_a_file_that_another_environment_shares_is_still_what_it_was(check
     assert not checks.has_installed
 
 
+@pytest.mark.slow
 async def test_the_least_recently_used_goes_when_there_is_too_much_and_never_one_in_use(
     checks: Checks, wheels: Path
 ) -> None:
@@ -167,6 +173,7 @@ async def test_the_least_recently_used_goes_when_there_is_too_much_and_never_one
     assert list((checks.cache / "building").iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_one_that_is_used_by_another_check_is_not_removed(checks: Checks, wheels: Path) -> None:
     make_wheel(wheels, "one")
     async with checks.open("one") as used:
@@ -174,6 +181,7 @@ async def test_one_that_is_used_by_another_check_is_not_removed(checks: Checks, 
         assert used.path.is_dir()
 
 
+@pytest.mark.slow
 async def test_what_a_killed_builder_left_is_never_used(checks: Checks) -> None:
     built = await checks("tool")
     home = built.path.parent
@@ -186,6 +194,7 @@ async def test_what_a_killed_builder_left_is_never_used(checks: Checks) -> None:
     assert not (again.path / "half").exists()
 
 
+@pytest.mark.slow
 async def test_without_an_index_it_is_what_is_here_and_says_so(tmp_path: Path, wheels: Path) -> None:
     assert (await Checks(tmp_path / "cache", wheels)("tool")).source == "index"
     offline = Checks(tmp_path / "cache", wheels, is_offline=True)

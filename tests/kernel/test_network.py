@@ -63,6 +63,7 @@ async def run_cell(notebook: OpenNotebook, code: str) -> CellOutcome:
     return observation.cells[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", every(CLIENTS, 2))
 async def test_a_host_can_be_read_as_soon_as_it_is_approved_and_not_before(
     opened: Opener, internet: World, client: str
@@ -177,6 +178,7 @@ print(subprocess.run([sys.executable, "-c", program, URL], capture_output=True, 
     assert outcome.console.split() == [str(24 * len(LONG)), str(len(LONG))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [None, "B"])
 async def test_a_restarted_kernel_has_the_same_way_out(opened: Opener, internet: World, tier: str | None) -> None:
     async with opened(egress=egress_to(internet, approved(internet)), tier=tier) as notebook:
@@ -224,6 +226,7 @@ def source_of(attack: str, internet: World) -> str:
     return f"{inspect.getsource(attacks)}\nrun_attack({attack}, {targets!r})\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", every(ATTACKS, 4))
 def test_the_attack_is_live_where_nothing_stops_it(internet: World, attack: str) -> None:
     with naive_proxy() as proxy:
@@ -238,6 +241,7 @@ def test_the_attack_is_live_where_nothing_stops_it(internet: World, attack: str)
     assert json.loads(ran.stdout)["leak"], ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("attack", every(ATTACKS, 2))
 async def test_the_attack_is_refused_in_a_notebook_with_an_approved_host(

@@ -99,6 +99,7 @@ async def test_a_table_comes_back_as_a_preview(opened: Opener) -> None:
     assert "12" in value.preview.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["a'\"\\\n$(rm)", {"a": [None, True, 1e300]}, -1, "ü" * 10, [], 10**40])
 async def test_any_json_value_arrives_as_it_is(opened: Opener, value: object) -> None:
     answer = await call_notebook(opened("x = 'ü'; z = 'ü'", "y = repr(x)"), {"x": value}, ["y"])

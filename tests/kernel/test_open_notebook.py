@@ -188,6 +188,7 @@ async def test_sql_cells_run_on_duckdb(opened: Opener) -> None:
         assert "3 rows" in table.text
 
 
+@pytest.mark.slow
 async def test_plots_come_back_as_rich_output_bounded_text_and_a_small_picture(opened: Opener) -> None:
     async with opened("import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2, 3])\nfig") as notebook:
         cell = (await notebook.run("all")).cells[0]
@@ -274,6 +275,7 @@ async def test_a_detached_call_answers_early_goes_on_and_can_be_awaited_again(op
         assert values(final)["done"] == "'yes'"
 
 
+@pytest.mark.slow
 async def test_a_running_cells_own_progress_bar_is_told(opened: Opener) -> None:
     code = "import time\nfor _i in mo.status.progress_bar(range(4), title='Counting'):\n    time.sleep(0.2)"
     async with opened("import marimo as mo") as notebook:
@@ -305,6 +307,7 @@ async def test_a_kernel_that_dies_is_replaced_and_what_had_run_is_replayed(opene
         assert values(again)["y"] == "42"
 
 
+@pytest.mark.slow
 async def test_cancelling_the_caller_stops_the_cell(opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         with anyio.move_on_after(0.5):

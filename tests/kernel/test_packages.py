@@ -311,6 +311,7 @@ loaded = ctypes.CDLL(copy) is not None
         assert (await notebook.run("all")).is_ok
 
 
+@pytest.mark.slow
 async def test_where_environments_are_off_nothing_is_installed(
     pool: KernelPool, write_notebook: Callable[..., Path]
 ) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
@@ -140,6 +141,7 @@ def test_what_is_left_is_the_least_of_all_limits_on_the_call(tmp_path: Path) -> 
         assert budgets.left(call("two", limits=euros)) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(

@@ -341,6 +341,7 @@ async def test_a_fault_that_strikes_once_is_over_after_a_retry_where_one_can_hel
     assert trial.last_text() == (answer if stream else "")
 
 
+@pytest.mark.slow
 async def test_with_nobody_to_reach_the_model_on_this_machine_still_answers(server: ProviderServer) -> None:
     with socket.socket() as nobody:
         # Bound but not listening: whoever connects is refused.

@@ -155,6 +155,7 @@ async def test_an_answer_keeps_to_a_json_schema(gateway: RunningGateway, is_stre
     assert gateway.provider.requests[-1].body["response_format"]["json_schema"]["schema"]["required"] == ["n"]
 
 
+@pytest.mark.slow
 async def test_texts_are_embedded_and_models_are_listed(gateway: RunningGateway) -> None:
     async with gateway.client() as client:
         vectors = (await client.embeddings.create(model="embed", input=["a", "b"])).data
@@ -277,6 +278,7 @@ async def test_a_reached_budget_is_a_402_and_nothing_is_sent(gateway: RunningGat
     assert len(gateway.provider.requests) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "status", "code"),
     [

@@ -62,6 +62,7 @@ async def test_a_caller_killed_anywhere_gets_the_whole_answer_when_it_asks_again
         assert await paid(models) == (*charged(testbed), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "stream"),
     every(

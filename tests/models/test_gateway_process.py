@@ -205,6 +205,7 @@ def test_a_gateway_that_cannot_start_says_why(tmp_path: Path, command: tuple[str
     assert ("no luck today" in problem.value.hint) == (command[0] == sys.executable)
 
 
+@pytest.mark.slow
 def test_a_gateway_that_never_gets_ready_is_ended(tmp_path: Path) -> None:
     home = tmp_path / "home"
     script = f"echo $$ > {tmp_path}/pid; sleep 1000 & wait"

@@ -74,6 +74,7 @@ async def test_text_comes_whole_and_in_pieces_that_add_up(
     assert (len(pieces) > 2) is stream
 
 
+@pytest.mark.slow
 @every_kind
 @both_ways
 async def test_tools_are_called(server: ProviderServer, providers: Providers, kind: Kind, stream: bool) -> None:
@@ -355,6 +356,7 @@ async def test_other_calls_go_on_while_an_sdk_loads(server: ProviderServer) -> N
     assert ticks > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["openai-chat", "openai-responses", "ollama", "google", "mistral"])
 async def test_texts_become_vectors_in_their_order(server: ProviderServer, providers: Providers, kind: Kind) -> None:
     texts = [f"text {number}" for number in range(120)]

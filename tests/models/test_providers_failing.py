@@ -33,6 +33,7 @@ def server(one_server: ProviderServer) -> ProviderServer:
     return one_server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "failing"),
     [

@@ -66,6 +66,7 @@ async def test_the_endpoints_own_authorization_takes_the_place_of_a_key(server: 
     assert server.requests[0].credential == "office-token"
 
 
+@pytest.mark.slow
 @every_kind
 async def test_a_ca_file_makes_a_private_certificate_trusted(
     server: ProviderServer, tmp_path: Path, kind: Kind
@@ -163,6 +164,7 @@ async def test_a_redirect_is_not_followed(server: ProviderServer, kind: Kind) ->
     assert server.requests == ()
 
 
+@pytest.mark.slow
 async def test_addresses_in_the_environment_do_not_lead_a_key_elsewhere(
     server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def assert_same_as_marimo(document: Document) -> None:
     assert tied == {cell for cell, node in ours.nodes.items() if cell in ours.ancestors(node.parents)}
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_graph_of_a_shipped_notebook_is_marimos(path: Path) -> None:

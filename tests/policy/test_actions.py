@@ -153,6 +153,7 @@ def test_a_mistake_in_json_names_the_field(data: Any, message: str) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(data=st.recursive(st.none() | st.booleans() | st.text(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_any_json_is_an_action_or_a_clear_error(data: Any) -> None:

@@ -234,6 +234,7 @@ moments = st.datetimes(datetime(2026, 3, 1), datetime(2026, 3, 4), timezones=st.
 LIMITS = (money_limit("5"), Limit(measure="tokens", per="person", window="day", at_most=Decimal(900)))
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(recorded=st.lists(st.tuples(uses, moments), max_size=10), data=st.data())
 def test_settled_totals_are_exact_never_negative_and_independent_of_order(

@@ -32,6 +32,7 @@ async def test_data_without_a_row_is_refused_with_what_it_lacks(pool: KernelPool
     assert data.sources == ()
 
 
+@pytest.mark.slow
 async def test_one_table_with_rows_is_enough(pool: KernelPool, project: Path) -> None:
     data = await seen(pool, project, names="a,b,c\n", numbers="a,b\n1,2\n3,4\n")
     assert data.problem == ""

@@ -68,6 +68,7 @@ def test_a_plans_check_that_notices_nothing_counts_as_missing() -> None:
     assert told.proof == ""
 
 
+@pytest.mark.slow
 def test_verifying_by_hand_tells_the_same_one_cause_and_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -265,6 +265,7 @@ def test_broken_markup_of_any_kind_comes_out_whole_and_harmless(markup: str) -> 
     assert complaints(clean_output(markup)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "piece",

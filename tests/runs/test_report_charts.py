@@ -181,6 +181,7 @@ class Images(HTMLParser):
         assert (tag, [name for name, _ in attrs]) == ("img", ["src", "alt", "class"])
 
 
+@pytest.mark.slow
 @given(PARTS)
 def test_whatever_stands_in_a_specification_it_is_one_picture_or_none(of: dict[str, Any]) -> None:
     for changed in (of, {**spec(), **of}, spec(encoding={"x": of, "y": SALES}), {"layer": [spec(), of]}):

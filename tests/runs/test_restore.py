@@ -111,6 +111,7 @@ async def test_undone_twice_is_redone_twice_the_last_undo_first(opened: Opener, 
     assert codes(path) == BEFORE
 
 
+@pytest.mark.slow
 async def test_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: Path) -> None:
     path = await ended(opened, memory)
     whole = codes(path)
@@ -125,6 +126,7 @@ async def test_what_somebody_wrote_since_is_never_lost(opened: Opener, memory: P
     assert codes(path) == whole
 
 
+@pytest.mark.slow
 async def test_an_undo_that_kept_what_somebody_wrote_is_redone_around_it(opened: Opener, memory: Path) -> None:
     path = await ended(opened, memory)
     by_person(path, "y = x + 1", "y = x + 100")
@@ -136,6 +138,7 @@ async def test_an_undo_that_kept_what_somebody_wrote_is_redone_around_it(opened:
     assert codes(path) == ["x = 1", "w = 5", "y = x + 100"]
 
 
+@pytest.mark.slow
 async def test_a_redo_that_was_cut_off_after_the_file_is_only_remembered(opened: Opener, memory: Path) -> None:
     path = await ended(opened, memory)
     whole = path.read_bytes()

@@ -131,6 +131,7 @@ async def test_a_run_of_the_version_before_is_planned_first_and_told_by_a_writer
         assert [each.id for each in delivery.tasks] == ["sum", "tell-the-story"]
 
 
+@pytest.mark.slow
 async def test_a_run_whose_only_task_fails_has_failed_and_leaves_no_notebook(
     testbed: ModelTestbed, project: Path, kernels: Kernels
 ) -> None:

@@ -199,6 +199,7 @@ async def test_what_an_agent_undid_itself_is_not_undone_twice(opened: Opener, me
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 async def test_an_editor_opened_afterwards_knows_what_was_undone(opened: Opener, memory: Path) -> None:
     path, _ = await three_turns(opened, memory)
     await undo_in_file(path, memory, step=3)
@@ -238,6 +239,7 @@ async def test_a_change_that_a_crash_left_unfinished_is_undone_if_the_file_has_i
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 async def test_somebody_who_keeps_saving_the_file_never_leaves_a_mix(
     opened: Opener, memory: Path, tmp_path: Path
 ) -> None:
@@ -282,6 +284,7 @@ async def test_without_a_memory_or_changes_there_is_nothing_to_undo(
         await undo_in_file(path, memory, step=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", spread([0, -1, 4, 10**9], 2))
 async def test_a_change_that_never_was_is_refused(opened: Opener, memory: Path, step: int) -> None:
     path, _ = await three_turns(opened, memory)

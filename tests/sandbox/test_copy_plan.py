@@ -129,6 +129,7 @@ PATTERNS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rules=st.lists(PATTERNS, min_size=1, max_size=5),

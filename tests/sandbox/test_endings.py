@@ -91,6 +91,7 @@ async def test_nothing_survives_a_killed_zygote(starter: CageStarter) -> None:
     cage.close()
 
 
+@pytest.mark.slow
 async def test_a_host_that_goes_away_ends_the_cage(starter: CageStarter) -> None:
     cage = await starter.zygote.start(starter.spec, DAEMON)
     await anyio.to_thread.run_sync(cage.kernel.recv, 9)

@@ -41,6 +41,7 @@ async def test_a_real_cage_cannot_start_where_namespaces_are_used_up(starter_for
         await starter.zygote.start(replace(starter.spec, tier="B"))
 
 
+@pytest.mark.slow
 async def test_the_notebook_works_on_a_copy_and_its_changes_are_kept(weak: CageStarter) -> None:
     for path in ("changed.txt", "gone.txt", "old/a", "same.txt"):
         weak.write(path, path)
@@ -120,6 +121,7 @@ open('sub/other.py', 'w').write('theirs')
     assert (weak.project / "sub" / "nb.py").read_text() == "ours"
 
 
+@pytest.mark.slow
 async def test_other_files_networks_and_processes_are_out_of_reach(weak: CageStarter) -> None:
     secret = weak.project.parent / f"{weak.project.name}-secret"
     secret.write_text("secret")
@@ -329,6 +331,7 @@ async def test_limits_hold(weak: CageStarter) -> None:
     assert await limit("n = 0\nwhile True:\n    open(f'f{n}', 'wb'); n += 1", inodes=200) == "inodes"
 
 
+@pytest.mark.slow
 async def test_tier_d_runs_with_limits_only(weak: CageStarter) -> None:
     weak.write("a.txt", "a")
     program = "import os, socket\nsocket.socket().close()\nopen('a.txt', 'w').write('b')\nprint(os.listdir('.'))"

@@ -129,6 +129,7 @@ except OSError as error:
     assert (250 <= int(made) <= 320, reason) == (True, "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "program",

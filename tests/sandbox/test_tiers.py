@@ -41,6 +41,7 @@ EXPECTED: dict[User, tuple[str, dict[str, bool]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", [*USERS, "plain without namespaces"])
 def test_the_tier_fits_what_the_machine_gives_this_user(user: User) -> None:
     report = probe_as(user)

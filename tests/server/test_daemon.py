@@ -114,6 +114,7 @@ async def test_a_start_that_is_said_again_starts_one_run(testbed: DaemonTestbed)
         assert len(await records.runs()) == 1
 
 
+@pytest.mark.slow
 async def test_runs_are_cancelled_resumed_and_forked_over_the_socket(testbed: DaemonTestbed) -> None:
     testbed.hold()
     async with connect(testbed.settings, launch=testbed.launch()) as daemon:
@@ -147,6 +148,7 @@ async def test_an_error_comes_back_as_it_was_raised(testbed: DaemonTestbed) -> N
         assert (await daemon.status()).connections == 1
 
 
+@pytest.mark.slow
 async def test_after_kill_9_the_next_client_starts_another_and_the_run_goes_on_each_step_once(
     testbed: DaemonTestbed,
 ) -> None:
@@ -288,6 +290,7 @@ async def test_kernels_and_cages_end_with_it_and_nothing_is_left_behind(
     assert testbed.worked("mine") == list(STEPS)
 
 
+@pytest.mark.slow
 async def test_told_twice_it_ends_at_once_and_nothing_is_lost(testbed: DaemonTestbed) -> None:
     testbed.hold()
     async with connect(testbed.settings, launch=testbed.launch()) as daemon:

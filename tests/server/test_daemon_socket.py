@@ -132,6 +132,7 @@ def request(testbed: DaemonTestbed, method: str, path: str, body: bytes, **heade
         return response.status, json.loads(response.read() or b"{}")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("method", "path", "said", "status"),
@@ -219,6 +220,7 @@ def be_the_version_before(testbed: DaemonTestbed, ready: list[bool], heard: list
         testbed.resident.file("sock").unlink()
 
 
+@pytest.mark.slow
 async def test_a_daemon_of_the_version_before_is_told_to_end_and_its_runs_go_on(testbed: DaemonTestbed) -> None:
     async with connect(testbed.settings, launch=testbed.launch("0.9")) as daemon:
         testbed.hold()

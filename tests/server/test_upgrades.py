@@ -27,6 +27,7 @@ async def begin_a_run(testbed: DaemonTestbed, version: str) -> None:
                 await anyio.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new"), some([("1.9", "1.10"), ("1.0", "1.0.1"), ("2.0rc1", "2.0")], 1))
 async def test_an_older_daemon_is_replaced_and_its_runs_go_on(testbed: DaemonTestbed, old: str, new: str) -> None:
     await begin_a_run(testbed, old)

@@ -173,6 +173,7 @@ async def test_an_error_told_as_if_it_were_an_answer(server: ProviderServer, mod
             await ask(models[kind], stream=False)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @every_format
 @streamed_or_not
@@ -228,6 +229,7 @@ async def test_wrong_usage_is_told_but_the_right_one_charged(
     assert [charge.tokens for charge in server.charged] == [Tokens()]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @every_format
 @streamed_or_not

@@ -73,6 +73,7 @@ def test_the_process_ends_with_the_block() -> None:
     assert not Path(f"/proc/{process.pid}").exists()
 
 
+@pytest.mark.slow
 def test_a_script_file_is_played_from_the_command_line(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text('[{"does": "say", "text": "From a file."}]')

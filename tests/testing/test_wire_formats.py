@@ -55,6 +55,7 @@ async def test_tokens_written_to_a_cache_are_told_where_the_provider_tells_them(
     assert (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (90, 20, 30)
 
 
+@pytest.mark.slow
 @every_format
 @streamed_or_not
 async def test_calls_of_tools_are_read(server: ProviderServer, models: Models, kind: WireKind, stream: bool) -> None:

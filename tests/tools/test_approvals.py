@@ -91,6 +91,7 @@ async def test_neither_a_model_nor_a_kernel_can_answer_or_revoke(
         assert (await driver.inbox.show(asked.id)).state == "open"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forged",
     [
@@ -160,6 +161,7 @@ async def test_a_question_of_a_cancelled_run_cannot_be_answered(where: Path) -> 
         assert (await driver.inbox.show(asked.id)).state == "withdrawn"
 
 
+@pytest.mark.slow
 async def test_a_question_survives_the_end_of_the_process_that_asked(where: Path) -> None:
     async with open_guard_driver(where) as driver:
         await driver.act("r", RATES)
@@ -309,6 +311,7 @@ async def test_always_asks_again_when_it_has_expired(where: Path) -> None:
         assert (await driver.asked()).question.run == "r2"
 
 
+@pytest.mark.slow
 async def test_for_this_run_covers_the_run_and_no_other(where: Path) -> None:
     async with open_guard_driver(where) as driver:
         await driver.act("r1", RATES, RATES, WriteFile(path="out.csv", diff="+1"))

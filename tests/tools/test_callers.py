@@ -55,6 +55,7 @@ async def test_a_malformed_call_is_a_value_and_no_step(where: Path) -> None:
         assert (await driver.told("r")).count("tool echo") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "result"),
     [

@@ -117,6 +117,7 @@ async def test_after_a_crash_a_call_is_made_again_unless_files_are_changed_direc
             assert await call.find(None, None) == found
 
 
+@pytest.mark.slow
 async def test_another_notebook_is_called_as_a_function(
     opened: Opener, write_notebook: Callable[..., Path], where: Path
 ) -> None:

@@ -73,6 +73,7 @@ async def test_refused_edits_change_nothing_and_are_no_revision(opened: Opener, 
         assert isinstance(await editor.history.undo(key="b"), NothingToMove)
 
 
+@pytest.mark.slow
 async def test_calls_at_the_same_time_take_turns(opened: Opener, memory: Path) -> None:
     async with opened("x = 0") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
@@ -114,6 +115,7 @@ async def test_what_a_person_types_while_the_agents_cells_run_is_kept_and_told(o
 # ── undo ──
 
 
+@pytest.mark.slow
 async def test_what_is_tried_out_leaves_cells_file_and_revisions_as_they_were(opened: Opener, memory: Path) -> None:
     async with opened("x = 20") as notebook:
         editor = await NotebookEditor.open(notebook, memory)

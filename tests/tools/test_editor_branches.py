@@ -56,6 +56,7 @@ async def changed(notebook: OpenNotebook) -> list[str]:
 # ── undo of state ──
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["checkpoint", "replay"])
 async def test_undo_takes_back_cells_variables_and_files_together(opened: Opener, memory: Path, by: str) -> None:
     async with opened("items = [1]") as notebook:
@@ -171,6 +172,7 @@ async def test_a_repair_that_fails_in_its_branch_never_reaches_the_notebook(
         assert undone.back_by == "checkpoint"
 
 
+@pytest.mark.slow
 async def test_a_repair_whose_dependents_have_faults_of_their_own_is_kept(
     opened: Opener, memory: Path, where: Path
 ) -> None:
@@ -209,6 +211,7 @@ THREE = [
 ]
 
 
+@pytest.mark.slow
 async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
     opened: Opener, memory: Path, where: Path
 ) -> None:
@@ -237,6 +240,7 @@ async def test_the_alternative_whose_checks_hold_is_kept_and_no_other(
             assert turn.key == "a/c0"
 
 
+@pytest.mark.slow
 async def test_hypotheses_are_compared_and_leave_no_trace(opened: Opener, memory: Path, where: Path) -> None:
     async with opened("rows = [1, 2, 9]") as notebook:
         editor = await NotebookEditor.open(notebook, memory)
@@ -276,6 +280,7 @@ async def test_a_check_that_is_no_python_is_said_before_anything_is_tried(
 # ── where no fork can be had ──
 
 
+@pytest.mark.slow
 async def test_where_a_kernel_cannot_be_forked_the_same_is_done_in_another_and_undo_replays(
     opened: Opener, memory: Path, where: Path
 ) -> None:

@@ -120,6 +120,7 @@ async def test_what_a_person_changed_since_is_not_lost_to_a_journey(opened: Open
         assert await state_of(notebook) == AFTER
 
 
+@pytest.mark.slow
 async def test_after_a_lost_kernel_no_state_is_kept_and_the_revision_is_undone_by_replay(
     opened: Opener, memory: Path
 ) -> None:
@@ -156,6 +157,7 @@ async def test_an_agent_goes_before_a_cell_with_its_undo_tool(opened: Opener, me
             assert await state_of(notebook) == AFTER
 
 
+@pytest.mark.slow
 async def test_what_would_die_in_a_fork_that_stays_goes_back_by_replay(opened: Opener, memory: Path) -> None:
     connect = "import duckdb\nconnection = duckdb.connect(config={'threads': 3})\nconnection.execute('select 1')"
     async with opened(connect) as notebook:

@@ -170,6 +170,7 @@ async def test_a_person_is_shown_the_diff_before_it_is_written(where: Path, proj
     assert "small" in (project / "notes.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "arguments", "kind"),

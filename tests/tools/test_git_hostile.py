@@ -115,6 +115,7 @@ def spring(top: Path, trap: Trap) -> None:
         os.close(screen)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", spread(TRAPS, 6))
 async def test_no_program_a_repository_names_is_run(agent: MakeAgent, tmp_path: Path, name: str) -> None:
@@ -251,6 +252,7 @@ async def test_a_repository_that_points_elsewhere_is_refused(
     assert made(theirs, everything(other)) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["cellwright", "cellwright/work"])
 async def test_a_link_where_the_branch_goes_is_not_followed(agent: MakeAgent, tmp_path: Path, place: str) -> None:
     outside = tmp_path / "outside"
@@ -339,6 +341,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", spread(FORGERIES, 6))
 async def test_what_a_git_that_was_taken_over_delivers_is_refused(agent: MakeAgent, tmp_path: Path, name: str) -> None:

@@ -113,6 +113,7 @@ async def test_ignored_files_stay_out_whoever_says_so(agent: MakeAgent, tmp_path
 # ── commits ──
 
 
+@pytest.mark.slow
 async def test_a_commit_is_new_objects_and_one_branch_and_nothing_else(agent: MakeAgent, tmp_path: Path) -> None:
     top = changed(make_repository(tmp_path, FILES))
     write_files(top, {"keep.py": "x = 2\n"})
@@ -137,6 +138,7 @@ async def test_a_commit_is_new_objects_and_one_branch_and_nothing_else(agent: Ma
     assert git(top, "status", "--porcelain").split("\n")[0].strip().startswith("M")
 
 
+@pytest.mark.slow
 async def test_what_is_committed_is_what_plain_git_would_commit(agent: MakeAgent, tmp_path: Path) -> None:
     top = make_repository(tmp_path, {**FILES, "was_file": "f", "was_dir/x": "x", "run.sh": "#!/bin/sh\n"})
     odd = {"-dash": "1", "glob*[x]": "2", "new\nline": "3", "ümläut 'q\"": "4", "  spaces ": "5", ":(top)x": "6"}
@@ -185,6 +187,7 @@ async def test_a_commit_is_refused_when_the_person_committed_meanwhile(agent: Ma
     assert (await ada.error("git_commit", branch="x", message="m", state=state)).kind == "conflict"
 
 
+@pytest.mark.slow
 async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_is_asked(
     agent: MakeAgent, tmp_path: Path, where: Path
 ) -> None:
@@ -205,6 +208,7 @@ async def test_what_stands_against_a_commit_is_told_by_its_kind_before_anybody_i
         assert nothing.kind == "not-found"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("taken", ["cellwright/x", "cellwright", "cellwright/x/y"])
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -222,6 +226,7 @@ async def test_a_branch_that_is_there_is_never_touched(
     assert made(before, everything(top)) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     some(
@@ -284,6 +289,7 @@ async def test_a_detached_head_is_the_parent(agent: MakeAgent, tmp_path: Path) -
     assert git(top, "rev-parse", f"{await ada.commit()}^") == git(top, "rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 async def test_a_first_commit_has_no_parent(agent: MakeAgent, tmp_path: Path) -> None:
     top = make_repository(tmp_path, {})
     write_files(top, FILES)
@@ -294,6 +300,7 @@ async def test_a_first_commit_has_no_parent(agent: MakeAgent, tmp_path: Path) ->
     assert git(top, "ls-tree", "-r", "--name-only", commit).split() == sorted(FILES)
 
 
+@pytest.mark.slow
 async def test_a_linked_working_tree_works(agent: MakeAgent, tmp_path: Path) -> None:
     main = make_repository(tmp_path / "main", FILES)
     git(main, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
@@ -304,6 +311,7 @@ async def test_a_linked_working_tree_works(agent: MakeAgent, tmp_path: Path) -> 
     assert git(main, "rev-parse", "cellwright/work") == commit
 
 
+@pytest.mark.slow
 async def test_a_project_inside_a_repository_sees_and_commits_itself_alone(agent: MakeAgent, tmp_path: Path) -> None:
     files = {"root.txt": "r\n", ".gitignore": "*.tmp\n", "apps/one/a.txt": "1\n", "apps/two/b.txt": "2\n"}
     top = make_repository(tmp_path, files)
@@ -417,6 +425,7 @@ async def test_a_repository_that_cannot_be_used_says_why(
     assert words in (await agent(tmp_path / "p").error("git_status")).message
 
 
+@pytest.mark.slow
 async def test_an_unfinished_merge_is_the_person_s_to_end(agent: MakeAgent, tmp_path: Path) -> None:
     top = changed(make_repository(tmp_path, FILES))
     (top / ".git/MERGE_HEAD").write_text(git(top, "rev-parse", "HEAD") + "\n")
@@ -445,6 +454,7 @@ async def test_a_cage_without_control_groups_works_too(agent: MakeAgent, tmp_pat
 # ── policy and recovery ──
 
 
+@pytest.mark.slow
 async def test_the_person_is_shown_the_very_bytes_that_will_be_committed(agent: MakeAgent, tmp_path: Path) -> None:
     top = changed(make_repository(tmp_path, FILES))
     ada = agent(top)
@@ -459,6 +469,7 @@ async def test_the_person_is_shown_the_very_bytes_that_will_be_committed(agent: 
     assert not reading.changes
 
 
+@pytest.mark.slow
 async def test_a_commit_that_happened_before_a_crash_is_found(agent: MakeAgent, tmp_path: Path) -> None:
     top = changed(make_repository(tmp_path, FILES))
     ada = agent(top)

@@ -127,6 +127,7 @@ async def test_an_action_with_a_secret_spread_over_its_parts_is_denied(where: Pa
         ]
 
 
+@pytest.mark.slow
 async def test_a_permission_counts_only_for_the_action_that_was_judged(where: Path) -> None:
     wanted = ReadFile(path="a.csv")
     guards: list[Guard] = []

@@ -159,6 +159,7 @@ async def test_looking(opened: Opener, where: Path) -> None:
         assert isinstance(no_cell, ToolError)
 
 
+@pytest.mark.slow
 async def test_undo_takes_back_the_last_apply(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, "x = 1") as (notebook, driver, _):
         before = notebook.path.read_bytes()
@@ -169,6 +170,7 @@ async def test_undo_takes_back_the_last_apply(opened: Opener, where: Path) -> No
         assert nothing == ToolError(kind="not-found", message="There is nothing left to undo.")
 
 
+@pytest.mark.slow
 async def test_run_runs_what_is_named(opened: Opener, where: Path) -> None:
     async with at_work(opened, where, "x = 1", "y = 2") as (notebook, driver, _):
         done = await driver.call("run", {"cells": [notebook.document.cells[1].id]}, run="a")

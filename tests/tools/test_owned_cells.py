@@ -75,6 +75,7 @@ async def test_every_way_of_an_agent_to_change_anothers_cell_is_refused(opened: 
         assert len(editor.timeline.changes) == 1
 
 
+@pytest.mark.slow
 async def test_the_run_and_people_change_it_and_anybody_may_move_it(opened: Opener, tmp_path: Path) -> None:
     async with opened("total = 3") as notebook:
         editor = await NotebookEditor.open(notebook, tmp_path / "desk.json")
@@ -93,6 +94,7 @@ async def test_the_run_and_people_change_it_and_anybody_may_move_it(opened: Open
         assert [each.code for each in notebook.document.cells] == ["total = 3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("may_wait", "verdicts"), [(True, ["test_known"]), (False, ["test_known", "test_total"])])
 async def test_a_test_that_was_written_first_waits_for_what_it_reads_as_long_as_it_may(
     opened: Opener, tmp_path: Path, may_wait: bool, verdicts: list[str]

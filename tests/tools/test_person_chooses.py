@@ -83,6 +83,7 @@ async def waiting(
             yield notebook, editor, driver
 
 
+@pytest.mark.slow
 async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_accepted(
     opened: Opener, memory: Path, where: Path
 ) -> None:
@@ -106,6 +107,7 @@ async def test_nothing_is_kept_while_a_person_thinks_and_only_what_runs_can_be_a
         assert unknown.value.hint == "These wait: median, mean."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some(["mean", "median"], 1))
 async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_checks(
     opened: Opener, memory: Path, where: Path, name: str
@@ -137,6 +139,7 @@ async def test_what_a_person_accepts_is_made_in_the_notebook_even_against_its_ch
             await branches.drop(driver.inbox, "a", name, GRACE)
 
 
+@pytest.mark.slow
 async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
     opened: Opener, memory: Path, where: Path
 ) -> None:
@@ -162,6 +165,7 @@ async def test_what_is_dropped_one_by_one_leaves_everything_as_it_was(
             await branches.drop(driver.inbox, "a", None, ADA)
 
 
+@pytest.mark.slow
 async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, memory: Path, where: Path) -> None:
     async with waiting(opened, memory, where) as (notebook, _, driver):
         question = await asked(driver)
@@ -170,6 +174,7 @@ async def test_a_plain_answer_to_the_question_decides_as_well(opened: Opener, me
         assert len(codes(notebook.path)) == 2
 
 
+@pytest.mark.slow
 async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_and_the_agent_reads_why(
     opened: Opener, memory: Path, where: Path
 ) -> None:
@@ -186,6 +191,7 @@ async def test_what_does_not_fit_any_more_when_it_is_accepted_changes_nothing_an
         assert (await states(driver.journal.records))["median"] == ("accepted", "ada", False)
 
 
+@pytest.mark.slow
 async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, where: Path) -> None:
     bad = [{"name": name, "edits": [{"op": "create", "code": f"x = {name}"}]} for name in ("nothing", "nobody")]
     async with opened(ROWS) as notebook:
@@ -200,6 +206,7 @@ async def test_where_nothing_runs_nobody_is_asked(opened: Opener, memory: Path, 
             }
 
 
+@pytest.mark.slow
 async def test_where_nobody_can_be_asked_the_best_is_kept(opened: Opener, memory: Path, where: Path) -> None:
     async with opened(ROWS) as notebook:
         editor = await NotebookEditor.open(notebook, memory)

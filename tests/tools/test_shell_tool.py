@@ -68,6 +68,7 @@ async def test_arguments_are_not_read_by_a_shell(opened: Opener) -> None:
         assert told.text == "exit code 0\n$HOME; rm -rf * a  b\n"
 
 
+@pytest.mark.slow
 async def test_a_program_that_takes_too_long_ends_with_all_it_started(opened: Opener) -> None:
     async with opened("x = 1") as notebook:
         shell = tool_of(notebook)

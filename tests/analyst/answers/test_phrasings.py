@@ -150,6 +150,7 @@ def agree(found: list[Any], expected: list[Any]) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize(("words", "query"), every(SHOP, 8))
 def test_a_question_about_the_shop_gets_the_figure_that_sql_gives(
@@ -188,6 +189,7 @@ DECLINED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", every(DECLINED, 7))
 def test_what_cannot_be_answered_is_declined_with_a_reason_and_what_is_nearest(shop: Files, words: str) -> None:

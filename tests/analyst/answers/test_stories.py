@@ -40,6 +40,7 @@ def answer_to(files: Files, words: str) -> Asked:
     return asked
 
 
+@pytest.mark.slow
 def test_the_planted_segment_is_told_as_one(shop: Files) -> None:
     asked = answer_to(shop, WHY)
     assert asked.values["segment"]["labels"] == ("South", "Garden")
@@ -51,6 +52,7 @@ def test_the_planted_segment_is_told_as_one(shop: Files) -> None:
     assert "break rather than a season" in asked.told["findings"][2]["says"]
 
 
+@pytest.mark.slow
 def test_a_short_notebook_is_short_and_begins_with_the_answer(shop: Files) -> None:
     notebook = answer_to(shop, WHY).notebook
     cells = [*notebook.data, *notebook.answer]
@@ -62,6 +64,7 @@ def test_a_short_notebook_is_short_and_begins_with_the_answer(shop: Files) -> No
     assert max(len(cell.code.splitlines()) for cell in cells) <= 45
 
 
+@pytest.mark.slow
 def test_the_test_of_a_change_gives_the_figures_of_the_full_method(shop: Files) -> None:
     values = answer_to(shop, WHY).values
     spans = ("2024-07-01", "2024-09-30"), ("2025-07-01", "2025-09-30")

@@ -106,6 +106,7 @@ async def test_endless_names_of_columns_and_too_many_of_them_hurt_nobody(client:
         assert "columns" in told(raised.value)
 
 
+@pytest.mark.slow
 async def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(client: BrokerClient) -> None:
     options = {"host": "127.0.0.1", "user": "ann", "catalog": "c"}
     store_connection(client.launch.home, DataConnection(name="lake", kind="trino", options=options))

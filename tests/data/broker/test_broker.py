@@ -97,6 +97,7 @@ async def test_limits_cut_and_say_so(client: BrokerClient, shop: Shop) -> None:
     assert "Only the first 100 rows are here" in found.notices[0]
 
 
+@pytest.mark.slow
 async def test_a_query_that_reads_much_is_told_before_it_is_sent(client: BrokerClient, shop: Shop) -> None:
     price = Money(amount=Decimal(1_000_000), currency="EUR")
     store_connection(client.launch.home, shop.connection(ask_above_rows=1000, price_per_terabyte=price))
@@ -132,6 +133,7 @@ async def test_a_client_that_leaves_takes_its_statement_off_the_server(client: B
     assert await rows_of(client, "select 1") == [[1]]
 
 
+@pytest.mark.slow
 async def test_a_deadline_ends_a_statement_with_one_sentence(client: BrokerClient) -> None:
     with pytest.raises(Unavailable, match=r"took more than 0\.5 s"):
         await rows_of(client, ENDLESS, seconds=0.5, agreed_rows=10**12)
@@ -171,6 +173,7 @@ async def test_a_wrong_password_is_told_without_it(client: BrokerClient, shop: S
     assert (await client.try_connection("shop")).tables == 2
 
 
+@pytest.mark.slow
 async def test_a_host_that_is_not_there_is_told(client: BrokerClient, shop: Shop) -> None:
     connection = shop.connection("gone")
     store_connection(

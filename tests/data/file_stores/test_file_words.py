@@ -46,6 +46,7 @@ async def test_a_folder_is_listed_one_level_or_all_below(client: BrokerClient, s
         assert {entry.size for entry in every.entries} == {len(data) for data in FILES.values()}
 
 
+@pytest.mark.slow
 async def test_a_file_has_a_size_and_a_version_and_ranges_of_it_are_read(
     client: BrokerClient, server: FileServer
 ) -> None:

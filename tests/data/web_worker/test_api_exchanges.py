@@ -139,6 +139,7 @@ async def test_a_service_that_asks_to_wait_is_asked_again_and_the_audit_says_so(
     assert (heard.status, len(api.seen)) == (503, 7)
 
 
+@pytest.mark.slow
 async def test_a_change_is_never_sent_twice(client: BrokerClient, api: ApiServer) -> None:
     name_api(client.launch.home, api.url, methods="GET,POST")
     heard = await ask(client, "POST", "/always/busy", body=b"change")
@@ -157,12 +158,14 @@ async def test_bodies_go_through_in_pieces_of_both_kinds(client: BrokerClient, a
     assert api.bodies == [body, b"onetwo", b"three"]
 
 
+@pytest.mark.slow
 async def test_an_answer_that_was_compressed_all_the_same_is_refused(client: BrokerClient) -> None:
     heard = await ask(client, "GET", "/bomb")
     assert heard.status == 502
     assert "compressed" in heard.reason
 
 
+@pytest.mark.slow
 async def test_answers_and_bodies_have_their_limits(client: BrokerClient, api: ApiServer) -> None:
     name_api(client.launch.home, api.url, limits=QueryLimits(megabytes=1), methods="GET,POST")
     heard = await ask(client, "GET", "/large")
@@ -178,6 +181,7 @@ async def test_answers_and_bodies_have_their_limits(client: BrokerClient, api: A
     assert (heard.status, heard.reason) == (502, "A body may have 1 MB.")
 
 
+@pytest.mark.slow
 async def test_an_exchange_has_a_time_limit(client: BrokerClient, api: ApiServer) -> None:
     name_api(client.launch.home, api.url, limits=QueryLimits(seconds=0.5))
     heard = await ask(client, "GET", "/hold")
@@ -185,6 +189,7 @@ async def test_an_exchange_has_a_time_limit(client: BrokerClient, api: ApiServer
     assert await anyio.to_thread.run_sync(api.left.acquire, True, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/smuggle", "/headers", "/upgrade"])
 async def test_a_server_that_breaks_the_protocol_is_told_as_that(client: BrokerClient, path: str) -> None:
     heard = await ask(client, "GET", path)
@@ -226,6 +231,7 @@ async def test_of_a_change_whose_answer_nobody_heard_it_is_unknown_whether_it_wa
     assert (told.outcome, told.sent_bytes) == ("unknown", 4)
 
 
+@pytest.mark.slow
 async def test_a_client_that_says_nothing_does_not_keep_the_line_open(client: BrokerClient, api: ApiServer) -> None:
     name_api(client.launch.home, api.url, limits=QueryLimits(seconds=0.5))
     assert (await exchange(client, "crm", b"GET /peo")).status == 504
@@ -258,6 +264,7 @@ async def test_a_worker_with_an_old_secret_is_not_used_again(client: BrokerClien
     assert before.pid != after.pid
 
 
+@pytest.mark.slow
 async def test_a_worker_that_is_killed_leaves_a_line_and_the_next_request_works(
     client: BrokerClient, api: ApiServer
 ) -> None:

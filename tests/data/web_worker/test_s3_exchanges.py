@@ -69,6 +69,7 @@ def test_objects_are_listed_and_read_without_a_key(cell: Any) -> None:
     assert cell.list_objects_v2(Bucket="archive", Prefix="sales/", Delimiter="/")["KeyCount"] == 1
 
 
+@pytest.mark.slow
 def test_what_the_connection_does_not_name_is_refused(cell: Any, server: S3Server) -> None:
     assert status_of(cell.list_buckets) == 403
     assert status_of(cell.list_objects_v2, Bucket="other") == 403
@@ -80,6 +81,7 @@ def test_what_the_connection_does_not_name_is_refused(cell: Any, server: S3Serve
     assert server.owner().list_objects_v2(Bucket="lake")["KeyCount"] == 2
 
 
+@pytest.mark.slow
 def test_a_connection_that_may_write_takes_objects_whole_and_in_parts(
     cell: Any, client: BrokerClient, server: S3Server
 ) -> None:
@@ -122,6 +124,7 @@ def taken_away(server: S3Server, key: str) -> bytes:
     return body
 
 
+@pytest.mark.slow
 async def test_each_exchange_is_recorded_and_no_key_with_it(client: BrokerClient, server: S3Server) -> None:
     store_connection(client.launch.home, server.connection())
     await exchange(client, "lake", request_bytes("GET", "/lake/a.csv?X-Amz-Signature=abc"))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pyarrow as pa
+import pytest
 
 from cellwright.data.worker.postgres_columns import without_infinity
 
@@ -31,6 +32,7 @@ def test_moments_that_never_come_are_null_and_all_others_stay() -> None:
     assert told.column("day").null_count == 5
 
 
+@pytest.mark.slow
 def test_a_workers_first_result_with_moments_does_not_wait_for_pandas_to_load() -> None:
     said = subprocess.run([sys.executable, "-c", _LOADS], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"

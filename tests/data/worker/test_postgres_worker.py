@@ -116,6 +116,7 @@ def test_sums_and_averages_are_numbers_in_polars_pandas_and_duckdb(shop: DrivenW
     assert duckdb.execute("SELECT s * 2, a * 2, q * 2 FROM found").fetchall() == [(20, 5.0, 5.0)]
 
 
+@pytest.mark.slow
 def test_a_number_that_is_fractional_late_makes_all_of_them_floats(shop: DrivenWorker) -> None:
     many = "SELECT x::numeric AS n FROM generate_series(1, 500000) x UNION ALL SELECT 0.5"
     answered = shop.query(many)

@@ -31,6 +31,7 @@ def _clean(seed: int, count: int) -> dict[str, list[str | None]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(range(50), 6))
 def test_clean_data_raises_no_alarm(seed: int) -> None:
     table = profiled(_clean(seed, (30, 300, 2000)[seed % 3]))

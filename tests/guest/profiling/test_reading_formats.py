@@ -271,6 +271,7 @@ def repacked(path: Path, replaced: dict[str, bytes]) -> None:
             archive.writestr(name, content)
 
 
+@pytest.mark.slow
 def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     book, path = workbook(tmp_path, only=PLAIN)
     book.save(path)

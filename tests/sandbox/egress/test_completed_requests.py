@@ -238,6 +238,7 @@ async def test_a_presigned_address_names_its_connection_too(internet: World, oth
     assert other.wanted[0].key_id == "lake"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -299,6 +300,7 @@ async def test_a_long_answer_and_a_long_upload_pass_whole(internet: World, other
     assert other.bodies == [body]
 
 
+@pytest.mark.slow
 async def test_connections_that_are_only_kept_make_room_for_those_that_ask(internet: World, other: Completer) -> None:
     async with completing(internet, other, caps=EgressCaps(connections=2)) as client:
         kept = [await inside(client) for _ in range(2)]

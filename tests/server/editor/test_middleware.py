@@ -126,6 +126,7 @@ async def test_who_is_withdrawn_is_out_at_the_next_request(opened: Opener, edito
         assert (await visitor.client.get(f"{editor.origin}/?file={visitor.key}")).status_code == 401
 
 
+@pytest.mark.slow
 async def test_a_body_that_is_too_large_is_refused_before_it_is_read(opened: Opener, visit: Visits) -> None:
     async with opened("x = 1") as notebook:
         visitor = visit()
@@ -202,6 +203,7 @@ async def test_the_credential_does_not_reach_marimo_nor_its_kernel(opened: Opene
     assert all(held not in value.text for held in visitor.client.cookies.values())
 
 
+@pytest.mark.slow
 async def test_panels_are_answered_for_the_notebook_and_tell_nothing_of_the_host(
     opened: Opener, editor: Editor, visit: Visits
 ) -> None:

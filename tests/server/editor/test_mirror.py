@@ -139,6 +139,7 @@ async def test_what_an_agent_does_to_the_cells_is_told_in_order_and_not_said_bac
         assert notebook.document.cells[0].code == "x = 3"
 
 
+@pytest.mark.slow
 async def test_what_a_person_types_is_the_documents_at_once_even_while_a_cell_runs_and_is_not_run(
     opened: Opener, visit: Visits
 ) -> None:
@@ -258,6 +259,7 @@ async def test_saving_is_ours_and_goes_to_our_file_whatever_name_the_page_says(
             assert "somebody else" in notebook.path.read_text()
 
 
+@pytest.mark.slow
 async def test_a_reader_can_change_nothing_until_they_take_over(opened: Opener, visit: Visits) -> None:
     async with opened("x = 1") as notebook:
         ana, ben = visit("s_ana"), visit("s_ben")
@@ -287,6 +289,7 @@ async def test_a_reader_can_change_nothing_until_they_take_over(opened: Opener, 
         assert notebook.document.cells[0].code == "x = 3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["leaves", "closes"])
 async def test_neither_who_leaves_nor_an_editor_that_is_closed_ends_a_kernel(
     opened: Opener, visit: Visits, editor: Editor, how: str
@@ -307,6 +310,7 @@ async def test_neither_who_leaves_nor_an_editor_that_is_closed_ends_a_kernel(
         assert (await editor.address(notebook, person="ana")).startswith(editor.origin)
 
 
+@pytest.mark.slow
 async def test_a_kernel_that_dies_is_said_to_have_and_the_next_run_brings_everything_back(
     opened: Opener, visit: Visits
 ) -> None:
@@ -328,6 +332,7 @@ async def test_a_kernel_that_dies_is_said_to_have_and_the_next_run_brings_everyt
             await frames.until("variable-values", lambda data: data["variables"][0]["value"] == "2")
 
 
+@pytest.mark.slow
 async def test_a_restart_asked_for_in_the_editor_is_a_fresh_kernel_and_the_same_session(
     opened: Opener, visit: Visits
 ) -> None:
@@ -346,6 +351,7 @@ async def test_a_restart_asked_for_in_the_editor_is_a_fresh_kernel_and_the_same_
             assert (await frames.until("kernel-ready"))["last_executed_code"] == {}
 
 
+@pytest.mark.slow
 async def test_a_slider_moved_in_the_editor_moves_in_our_kernel_and_runs_what_depends_on_it(
     opened: Opener, visit: Visits
 ) -> None:

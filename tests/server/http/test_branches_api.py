@@ -122,6 +122,7 @@ async def decide(served: Served, branch: str, word: str, *, status: int = 200, *
     return await served.post(f"/runs/r/branches/{branch.replace('/', '%2F')}/{word}", {}, status=status, **more)
 
 
+@pytest.mark.slow
 async def test_a_branch_that_waits_is_accepted_once_and_the_views_say_by_whom(choosing: Choosing) -> None:
     served, journal = choosing
     assert await states(served) == [("median", "waits", ""), ("mean", "waits", ""), ("broken", "not-kept", "")]
@@ -144,6 +145,7 @@ async def test_a_branch_that_waits_is_accepted_once_and_the_views_say_by_whom(ch
     assert late["error"]["message"] == "median was dropped by ada already."
 
 
+@pytest.mark.slow
 async def test_dropping_the_last_that_waits_lets_the_run_go_on_also_when_two_do_it_at_once(choosing: Choosing) -> None:
     served, journal = choosing
     async with anyio.create_task_group() as people:
@@ -153,6 +155,7 @@ async def test_dropping_the_last_that_waits_lets_the_run_go_on_also_when_two_do_
     assert {state for _, state, _ in await states(served)} == {"dropped", "not-kept"}
 
 
+@pytest.mark.slow
 async def test_only_whoever_may_answer_decides_and_only_about_what_waits(choosing: Choosing) -> None:
     served, journal = choosing
     for scope in ("read", "steer"):

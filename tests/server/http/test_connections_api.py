@@ -97,6 +97,7 @@ async def test_tables_are_found_by_parts_of_their_names_and_of_their_columns(sho
     assert masked == ["email"]
 
 
+@pytest.mark.slow
 async def test_first_rows_are_shown_masked_and_recorded_as_whose_they_are(shop: Served) -> None:
     found = await shop.get("/connections/shop/rows?table=customers")
     assert [name for name, _ in found["columns"]] == ["id", "name", "email"]
@@ -197,6 +198,7 @@ async def test_a_table_is_profiled_as_files_are_and_masked_columns_stay_masked(s
     assert "ada@example.org" not in json.dumps(found)
 
 
+@pytest.mark.slow
 async def test_a_table_that_is_not_there_has_no_profile(shop: Served) -> None:
     answer = await shop.client.get("/api/v1/connections/shop/profile?table=nowhere")
     assert (answer.status_code, "no table 'nowhere'" in answer.text) == (404, True)

@@ -102,6 +102,7 @@ async def test_a_reader_who_does_not_read_slows_nobody_and_misses_nothing(served
         assert await sleeper.ids(last + 2_000) == [*range(1, last + 2_001)]
 
 
+@pytest.mark.slow
 async def test_many_followers_are_all_told_everything(served: Served) -> None:
     last, log = await ended(served, "many"), served.testbed.live.records.log
     heard = list[list[int]]()
@@ -179,6 +180,7 @@ async def test_a_last_event_id_that_is_no_number_is_refused(served: Served, last
 # ── the whole testbed ──
 
 
+@pytest.mark.slow
 async def test_a_follower_of_everything_is_told_how_it_stands_and_then_what_changes(served: Served) -> None:
     await ended(served, "before")
     live, log = served.testbed.live, served.testbed.live.records.log

@@ -232,6 +232,7 @@ async def first_line(stream: SocketStream) -> bytes:
     return said.split(b"\r\n")[0]
 
 
+@pytest.mark.slow
 async def test_an_address_nobody_knows_and_a_method_it_does_not_take_are_told_in_the_same_shape(
     server: OpenServer,
 ) -> None:

@@ -59,6 +59,7 @@ async def until_closed(stream: SocketStream) -> bytes:
             return said
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("said", [b"", b"G", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
 async def test_headers_that_never_end_are_hung_up_on_without_a_word(server: OpenServer, said: bytes) -> None:
@@ -87,6 +88,7 @@ async def test_bytes_that_trickle_in_earn_no_time(server: OpenServer) -> None:
             tasks.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 async def test_a_connection_that_was_answered_once_has_no_more_patience(server: OpenServer) -> None:
     head = f"GET /api/v1/health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
     async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
@@ -119,6 +121,7 @@ async def test_a_request_that_is_there_is_answered_however_long_that_takes(
     assert said.startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 async def test_the_editors_connection_hangs_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HeaderTimeoutProtocol, "head_seconds", HEAD_SECONDS)
     async with open_editor() as editor:

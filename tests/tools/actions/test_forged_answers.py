@@ -107,6 +107,7 @@ async def start(worker: ActionWorker) -> ProgramRun:
     return await worker.start("await look('a')", tools=TOOLS, limits=LIMITS, is_checked=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", every(FORGED, 3))
 async def test_a_wrong_answer_loses_the_worker_and_nothing_else(pool: KernelPool, tier: Tier, name: str) -> None:
     async with taken_over(pool, tier, _HEAD + FORGED[name]) as worker:

@@ -169,6 +169,7 @@ def slow_where_busy(names: Iterable[str]) -> list[Any]:
     return [pytest.param(name, marks=[pytest.mark.slow] if name in BUSY else []) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", slow_where_busy(BOMBS))
 async def test_a_bomb_harms_only_its_own_program(studio: Studio, name: str) -> None:

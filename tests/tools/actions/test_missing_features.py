@@ -44,6 +44,7 @@ MISSING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_checked", [False, True], ids=["unchecked", "checked"])
 @pytest.mark.parametrize("words", MISSING)
 async def test_a_missing_feature_is_named_with_what_to_write_instead(

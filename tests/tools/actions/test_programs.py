@@ -248,6 +248,7 @@ async def test_a_call_made_while_another_is_open_is_asked_together_with_it(worke
     assert answered == {0: "a", 1: "b"}
 
 
+@pytest.mark.slow
 @given(value=JSON)
 async def test_an_answer_arrives_in_the_program_as_it_was_given(worker: ActionWorker, value: Any) -> None:
     step = await Studio(worker).run("answer = await look('a')\nanswer", lambda _: value)

@@ -102,6 +102,7 @@ def test_a_name_with_a_way_in_it_is_refused(forger: Forger, name: bytes) -> None
         forger.deliver(forger.tree(("100644", name, forger.blob(b"x"))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode", ["100600", "100777", "104755", "120777", "040000", "0", "", "60000", "20000", "999999"]
 )
