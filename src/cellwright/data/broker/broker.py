@@ -1,37 +1,25 @@
-"""What a broker does for whoever asks: judge a statement, send it through a worker, record it, hand the result on.
-
-Three walls stand before a server: the statement as it is read, functions by the server's own word, and the settings of
-the session. Masks are part of the statement that is sent. A file goes to a cage instead of a worker.
-"""
+"""What a broker does for whoever asks: find the connection, and hand what is asked to those who speak with its kind."""
 
 from __future__ import annotations
 
-import re
-import sqlite3
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
 
-import anyio
 import anyio.to_thread
 
 from cellwright.data.broker.audit import StatementAudit
-from cellwright.data.broker.crash import AtBrokerCrash, BrokerCrash, carry_on
+from cellwright.data.broker.crash import AtBrokerCrash, carry_on
 from cellwright.data.broker.file_words import FileWords
-from cellwright.data.broker.function_verdicts import FunctionVerdicts
-from cellwright.data.broker.known_catalogues import KnownCatalogues
+from cellwright.data.broker.recording import uncut
+from cellwright.data.broker.sql_words import FileSource, SqlWords
 from cellwright.data.broker.web_workers import WebWorkers
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
-from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
-from cellwright.data.connections import DataConnection, QueryLimits, find_connection, require_way
-from cellwright.data.failure_words import failure_error, hint_after_failure
-from cellwright.data.lineage import columns_read
-from cellwright.data.masks import mask_statement
+from cellwright.data.catalogue import Catalogue
+from cellwright.data.connections import DataConnection, find_connection, require_way
+from cellwright.data.failure_words import failure_error
 from cellwright.data.messages import (
     CostlyQuery,
     FileEntry,
@@ -46,7 +34,6 @@ from cellwright.data.messages import (
     ReadSchema,
     RehearsedWrite,
     RehearseWrite,
-    ResultForm,
     RunQuery,
     SentStatement,
     StatFile,
@@ -54,40 +41,13 @@ from cellwright.data.messages import (
     TryConnection,
     WriteOutcome,
 )
-from cellwright.data.source_kinds import FILE_KINDS, SOURCE_TRAITS, WEB_KINDS, SourceWay, ways_of
-from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
-from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
-from cellwright.policy.money import Money
-from cellwright.remedies import remedy
-
-_GRACE_SECONDS: Final = 10.0
-"""Beyond a statement's own limit, for a worker to say that it was reached."""
-_CATALOGUE_SECONDS: Final = 300.0
-_TERABYTE: Final = 10**12
-_VOLATILE: Final = re.compile(
-    r"rand\w*|\w*uuid\w*|now\w*|clock_timestamp|timeofday|current_(?:timestamp|time|date|datetime)|localtime\w*|sysdate"
-    r"|getdate|utc_\w+|curdate|curtime|array_sample|array_shuffle|today|yesterday|unix_timestamp"
-)
-"""Functions by which a query asked again may differ."""
-
-
-class FileSource(Protocol):
-    """Databases that are files, read in a cage."""
-
-    async def query(
-        self, kind: str, path: Path, statement: str, parameters: Sequence[Any], limits: QueryLimits, form: ResultForm
-    ) -> QueryResult:
-        """Rows."""
-        ...
-
-    async def catalogue(self, kind: str, path: Path) -> Catalogue:
-        """What it shows."""
-        ...
+from cellwright.data.source_kinds import WEB_KINDS, SourceWay, ways_of
+from cellwright.errors import RefusedByPolicy
 
 
 @dataclass(slots=True, kw_only=True)
 class Broker:
-    """All that is asked of one state directory's connections."""
+    """All that is asked of one state directory's connections. Raises `UserError`, `RefusedByPolicy`, `Unavailable`."""
 
     home: Path
     workers: WorkerPool
@@ -95,112 +55,31 @@ class Broker:
     files: FileSource
     audit: StatementAudit
     at_crash: AtBrokerCrash = carry_on
-    _catalogues: KnownCatalogues = field(init=False)
-    _functions: FunctionVerdicts = field(init=False)
+    _sql: SqlWords = field(init=False)
     _files_of_connections: FileWords = field(init=False)
 
     def __post_init__(self) -> None:
-        self._catalogues = KnownCatalogues(self._read_catalogue)
-        self._functions = FunctionVerdicts(self._ask_functions)
+        self._sql = SqlWords(workers=self.workers, files=self.files, audit=self.audit, at_crash=self.at_crash)
         self._files_of_connections = FileWords(workers=self.workers, audit=self.audit)
 
     async def query(self, asked: RunQuery) -> QueryResult | CostlyQuery:
-        """The rows of a statement that only reads. Raises `UserError`, `RefusedByPolicy` or `Unavailable`."""
-        connection = await self._connection(asked.connection, "sql", asked.asker.project)
-        judged = await self._recording_refusal(asked, connection, self._judge(asked.statement, connection))
-        if judged.access == "write":
-            why = f"It changes data, and {connection.name!r} is read here."
-            await self._record_refusal(asked, why)
-            raise RefusedByPolicy(f"{why} A write is asked about first.", hint=remedy("ask_for_write"))
-        expected = await self._expected_cost(asked, judged, connection)
-        if expected is not None and expected.rows > max(connection.ask_above_rows, asked.agreed_rows):
-            await self._record(asked, judged, "costly", why=f"about {expected.rows:,} rows would be read")
-            return expected
-        limits = QueryLimits(
-            rows=asked.rows or connection.limits.rows,
-            megabytes=asked.megabytes or connection.limits.megabytes,
-            seconds=asked.seconds or connection.limits.seconds,
-        ).within(connection.limits)
-        return await self._send(asked, judged, connection, limits, price=expected.price if expected else "")
+        """The rows of a statement that only reads."""
+        return await self._sql.query(asked, await self._connection(asked.connection, "sql", asked.asker.project))
 
     async def schema(self, asked: ReadSchema) -> tuple[DataConnection, Catalogue]:
         """What the connection shows."""
         connection = await self._connection(asked.connection, "sql")
-        catalogue = await self._catalogues.find(connection, is_fresh=asked.fresh)
-        if asked.tables is None:
-            return connection, catalogue
-        found = [catalogue.table(name) for name in asked.tables]
-        tables = tuple(dict.fromkeys(table for table in found if table is not None))
-        return connection, replace(catalogue, tables=tables)
-
-    async def try_connection(self, asked: TryConnection) -> TriedConnection:
-        """Open it anew, and look what is there."""
-        began = time.monotonic()
-        connection = await self._connection(asked.connection)
-        if "files" in ways_of(connection.kind):
-            server, entries = await self._files_of_connections.count_root(connection)
-            shown = f"{server}, {entries:,} files and folders at its top"
-            return TriedConnection(server=shown, tables=None, seconds=round(time.monotonic() - began, 3))
-        if connection.kind in WEB_KINDS:
-            return await self._try_web(connection, began)
-        require_way(connection, "sql")
-        await self.workers.forget(connection.name)
-        catalogue = await self._catalogues.find(connection, is_fresh=True)
-        return TriedConnection(
-            server=catalogue.server, tables=len(catalogue.tables), seconds=round(time.monotonic() - began, 3)
-        )
-
-    async def _try_web(self, connection: DataConnection, began: float) -> TriedConnection:
-        try:
-            server = await self.web.try_connection(connection)
-        except WorkerFailed as failed:
-            raise failure_error(failed.failure, failed.why, failed.hint, connection, None, None) from None
-        return TriedConnection(server=server, tables=None, seconds=round(time.monotonic() - began, 3))
+        return connection, await self._sql.schema(asked, connection)
 
     async def rehearse(self, asked: RehearseWrite) -> RehearsedWrite:
         """What a write would change, by doing and undoing it."""
-        connection, judged = await self._judged_write(asked)
-        if await self._functions.doing_more(judged.functions, connection):
-            # What such a function does, nothing may undo: a person is asked before it runs, not after.
-            return RehearsedWrite(statement=judged.text, tables=judged.tables)
-        reply = await self._ask_writer(connection, {"kind": "rehearse", "statement": judged.text}, judged)
-        return RehearsedWrite(statement=judged.text, tables=judged.tables, rows=_count(reply.get("rows")))
+        return await self._sql.rehearse(asked, await self._connection(asked.connection, "sql", asked.asker.project))
 
     async def write(self, asked: MakeWrite) -> WriteOutcome:
-        """Make a change, once: recorded before it is sent, and never sent again under the same id."""
-        if (before := await self._run(self.audit.write, asked.id)) is not None:
-            return _outcome_of(before)
-        connection, judged = await self._judged_write(asked)
-        self.at_crash(BrokerCrash.WRITE_JUDGED)
-        begin = partial(
-            self.audit.begin, connection.name, "write", judged.text, asked.asker,
-            tables=judged.tables, write_id=asked.id,
-        )  # fmt: skip
-        try:
-            line = await self._run(begin)
-        except sqlite3.IntegrityError:
-            return WriteOutcome(outcome="unknown")
-        self.at_crash(BrokerCrash.WRITE_RECORDED)
-        began = time.monotonic()
-        try:
-            reply = await self._ask_writer(connection, {"kind": "write", "statement": judged.text}, judged)
-        except BaseException as problem:
-            is_known = isinstance(problem, CellwrightError) and not isinstance(problem, _Unsure)
-            with anyio.CancelScope(shield=True):
-                await self._run(partial(self.audit.end, line, "failed" if is_known else "unknown", why=_words(problem)))
-            if isinstance(problem, _Unsure):
-                return WriteOutcome(outcome="unknown")
-            raise
-        rows = _count(reply.get("rows"))
-        self._forget(connection.name)
-        self.at_crash(BrokerCrash.WRITE_MADE)
-        await self._run(partial(self.audit.end, line, "done", rows=rows, seconds=time.monotonic() - began))
-        self.at_crash(BrokerCrash.WRITE_ENDED)
-        return WriteOutcome(outcome="done", rows=rows)
-
-    async def statements(self, asked: ListStatements) -> list[SentStatement]:
-        """What was sent, the latest first."""
-        return await self._run(partial(self.audit.listed, asked))
+        """Make a change, once: never sent again under the same id."""
+        if (before := await self._sql.made_before(asked)) is not None:
+            return before
+        return await self._sql.write(asked, await self._connection(asked.connection, "sql", asked.asker.project))
 
     async def exchange(self, asked: OpenExchange) -> int:
         """A line to the connection's worker, on which one HTTP exchange is spoken. Raises as `query` does."""
@@ -215,7 +94,31 @@ class Broker:
         connection = await self._connection(asked.connection, "files", asked.asker.project)
         return await self._files_of_connections.answer(asked, connection)
 
-    # ── judging ──
+    async def statements(self, asked: ListStatements) -> list[SentStatement]:
+        """What was sent, the latest first."""
+        return await uncut(partial(self.audit.listed, asked))
+
+    async def try_connection(self, asked: TryConnection) -> TriedConnection:
+        """Open it anew, and look what is there."""
+        began = time.monotonic()
+        connection = await self._connection(asked.connection)
+        tables = None
+        if "files" in ways_of(connection.kind):
+            server, entries = await self._files_of_connections.count_root(connection)
+            server = f"{server}, {entries:,} files and folders at its top"
+        elif connection.kind in WEB_KINDS:
+            server = await self._try_web(connection)
+        else:
+            require_way(connection, "sql")
+            catalogue = await self._sql.try_connection(connection)
+            server, tables = catalogue.server, len(catalogue.tables)
+        return TriedConnection(server=server, tables=tables, seconds=round(time.monotonic() - began, 3))
+
+    async def _try_web(self, connection: DataConnection) -> str:
+        try:
+            return await self.web.try_connection(connection)
+        except WorkerFailed as failed:
+            raise failure_error(failed.failure, failed.why, failed.hint, connection, None, None) from None
 
     async def _connection(self, name: str, way: SourceWay | None = None, project: str = "") -> DataConnection:
         connection = await anyio.to_thread.run_sync(find_connection, self.home, name)
@@ -227,252 +130,3 @@ class Broker:
                 hint="Its `projects` say whose it is; a person can add this one.",
             )
         return connection
-
-    async def _judge(self, text: str, connection: DataConnection) -> SqlStatement | RefusedSql:
-        judged = await _read(text, connection)
-        if isinstance(judged, RefusedSql) or judged.access == "write":
-            return judged
-        if more := await self._functions.doing_more(judged.functions, connection):
-            names = ", ".join(more)
-            return RefusedSql(why=f"The server does not say that {names} only computes; a person can list it.")
-        if not connection.masked:
-            return judged
-        return await self._masked(judged, connection)
-
-    async def _masked(self, judged: SqlStatement, connection: DataConnection) -> SqlStatement | RefusedSql:
-        catalogue = await self._catalogues.find(connection)
-        mask = partial(mask_statement, functions=connection.functions)
-        return await anyio.to_thread.run_sync(mask, judged, connection.dialect, catalogue, connection.masked)
-
-    async def _ask_functions(self, connection: DataConnection, names: list[str]) -> set[str]:
-        reply = await self._ask(connection, {"kind": "functions", "names": names}, _CATALOGUE_SECONDS)
-        return {str(name) for name in reply.get("doing_more", ())}
-
-    async def _expected_cost(
-        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection
-    ) -> CostlyQuery | None:
-        """What the server expects; None: it does not say."""
-        if judged.is_plan or connection.kind in FILE_KINDS:
-            return None
-        message = {"kind": "estimate", "statement": judged.text, "parameters": list(asked.parameters)}
-        try:
-            reply = await self._ask(connection, message, _CATALOGUE_SECONDS)
-        except UserError:
-            # What cannot be planned cannot be run either: then the query itself says why.
-            return None
-        rows, size = _count(reply.get("rows")), _count(reply.get("bytes"))
-        return (
-            None
-            if rows is None
-            else CostlyQuery(rows=rows, bytes=size, price=_price(connection.price_per_terabyte, size))
-        )
-
-    async def _judged_write(self, asked: RehearseWrite | MakeWrite) -> tuple[DataConnection, SqlStatement]:
-        connection = await self._connection(asked.connection, "sql", asked.asker.project)
-        if connection.kind in FILE_KINDS:
-            raise RefusedByPolicy("A file is only read.", hint="Copy it, and change the copy in a notebook.")
-        judged = await _read(asked.statement, connection)
-        if isinstance(judged, SqlStatement) and judged.access == "read":
-            judged = RefusedSql(why="It changes nothing: ask for its rows instead.")
-        if isinstance(judged, SqlStatement) and connection.masked:
-            judged = await self._masked(judged, connection)
-        if isinstance(judged, RefusedSql):
-            await self._record_refusal(asked, judged.why)
-            raise UserError(f"The statement was not sent. {judged.why}", hint="Write one statement that can be read.")
-        return connection, judged
-
-    # ── sending ──
-
-    async def _send(
-        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits, *, price: str
-    ) -> QueryResult:
-        line = await self._begin(asked, judged, connection)
-        began, at = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
-        try:
-            result = await self._rows(asked, judged, connection, limits)
-        except BaseException as problem:
-            outcome = "failed" if isinstance(problem, CellwrightError) else "cancelled"
-            with anyio.CancelScope(shield=True):
-                seconds = time.monotonic() - began
-                await self._run(partial(self.audit.end, line, outcome, why=_words(problem), seconds=seconds))
-            raise
-        seconds = round(time.monotonic() - began, 3)
-        told = {"rows": result.rows, "bytes": result.bytes, "seconds": seconds, "price": price}
-        await self._run(partial(self.audit.end, line, "done", **told))
-        cut = [_cut_words(result.cut, limits)] if result.cut else []
-        return replace(
-            result,
-            notices=(*cut, *result.notices),
-            tables=judged.tables,
-            at=at,
-            seconds=seconds,
-            is_volatile=any(_VOLATILE.fullmatch(name) for name in judged.functions),
-        )
-
-    async def _rows(
-        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
-    ) -> QueryResult:
-        if connection.kind in FILE_KINDS:
-            return await self._rows_of_file(asked, judged, connection, limits)
-        message = {
-            "kind": "query",
-            "statement": judged.text,
-            "parameters": list(asked.parameters),
-            "form": asked.form,
-            "rows": limits.rows,
-            "bytes": limits.megabytes << 20,
-            "seconds": limits.seconds,
-        }
-        reply, descriptor = await self._ask_whole(connection, message, limits.seconds, judged)
-        return QueryResult(
-            rows=int(reply["rows"]),
-            bytes=int(reply["bytes"]),
-            cut=reply["cut"],
-            columns=tuple((str(name), str(type_)) for name, type_ in reply["columns"]),
-            sha256=str(reply["sha256"]),
-            descriptor=descriptor,
-        )
-
-    async def _rows_of_file(
-        self, asked: RunQuery, judged: SqlStatement, connection: DataConnection, limits: QueryLimits
-    ) -> QueryResult:
-        path = Path(connection.options["path"])
-        try:
-            return await self.files.query(connection.kind, path, judged.text, asked.parameters, limits, asked.form)
-        except UserError as problem:
-            hint = hint_after_failure(problem.message, problem.hint, judged, self._catalogues.known(connection))
-            raise UserError(problem.message, hint=hint) from None
-
-    def _forget(self, name: str) -> None:
-        """What was known of a database that was changed."""
-        self._catalogues.forget(name)
-        self._functions.forget(name)
-
-    async def _read_catalogue(self, connection: DataConnection) -> Catalogue:
-        if connection.kind in FILE_KINDS:
-            read = await self.files.catalogue(connection.kind, Path(connection.options["path"]))
-        else:
-            reply = await self._ask(connection, {"kind": "catalogue"}, _CATALOGUE_SECONDS)
-            read = CATALOGUE_JSON.validate_python(reply["catalogue"])
-        return replace(read, read_at=datetime.now(UTC).isoformat(timespec="seconds"))
-
-    async def _ask(self, connection: DataConnection, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        reply, _ = await self._ask_whole(connection, message, seconds, None)
-        return reply
-
-    async def _ask_whole(
-        self, connection: DataConnection, message: dict[str, Any], seconds: float, judged: SqlStatement | None
-    ) -> tuple[dict[str, Any], int]:
-        try:
-            async with self.workers.worker(connection) as worker:
-                reply, descriptor = await worker.ask(message, seconds + _GRACE_SECONDS)
-                if reply.get("kind") == "failed":
-                    raise WorkerFailed(reply)
-                return reply, descriptor
-        except WorkerFailed as failed:
-            if failed.failure == "gone":
-                # What ended this session ended the others, too, or will.
-                await self.workers.forget(connection.name)
-            known = self._catalogues.known(connection)
-            if failed.failure == "statement" and judged is not None:
-                # What is told of the tables may be out of date: whoever looks next reads them anew.
-                self._catalogues.forget(connection.name)
-            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, known) from None
-
-    async def _ask_writer(
-        self, connection: DataConnection, message: dict[str, Any], judged: SqlStatement
-    ) -> dict[str, Any]:
-        seconds, is_sent = connection.limits.seconds, False
-        try:
-            async with self.workers.worker(connection, "write") as worker:
-                is_sent = True
-                reply, _ = await worker.ask(message | {"seconds": seconds}, seconds + _GRACE_SECONDS)
-        except WorkerFailed as failed:
-            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None) from None
-        except CellwrightError as problem:
-            if is_sent and message["kind"] == "write":
-                raise _Unsure(problem.message, hint=problem.advice) from None
-            raise
-        if reply.get("kind") == "failed":
-            failed = WorkerFailed(reply)
-            if message["kind"] == "write" and failed.failure in {"gone", "other"}:
-                raise _Unsure(failed.why)
-            raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None)
-        return reply
-
-    # ── recording ──
-
-    async def _recording_refusal(self, asked: RunQuery, connection: DataConnection, judging: Any) -> SqlStatement:
-        judged = await judging
-        if isinstance(judged, RefusedSql):
-            await self._record_refusal(asked, judged.why)
-            dialect = SOURCE_TRAITS[connection.kind].dialect
-            raise UserError(f"The statement was not sent. {judged.why}", hint=f"Write one {dialect} query.")
-        return judged
-
-    async def _record_refusal(self, asked: RunQuery | RehearseWrite | MakeWrite, why: str) -> None:
-        access = "read" if isinstance(asked, RunQuery) else "write"
-        begin = partial(self.audit.begin, asked.connection, access, asked.statement[:100_000], asked.asker)
-        line = await self._run(begin)
-        await self._run(partial(self.audit.end, line, "refused", why=why))
-
-    async def _record(self, asked: RunQuery, judged: SqlStatement, outcome: str, *, why: str) -> None:
-        line = await self._run(
-            partial(self.audit.begin, asked.connection, "read", judged.text, asked.asker, tables=judged.tables)
-        )
-        await self._run(partial(self.audit.end, line, outcome, why=why))
-
-    async def _begin(self, asked: RunQuery, judged: SqlStatement, connection: DataConnection) -> int:
-        known = self._catalogues.known(connection)
-        columns = ()
-        if known is not None:
-            columns = await anyio.to_thread.run_sync(columns_read, judged, connection.dialect, known)
-        return await self._run(
-            partial(
-                self.audit.begin, connection.name, "read", judged.text, asked.asker,
-                tables=judged.tables, columns=columns,
-            )
-        )  # fmt: skip
-
-    async def _run(self, work: Any, *arguments: Any) -> Any:
-        """Blocking work, one at a time and never cut off."""
-        with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(partial(work, *arguments))
-
-
-async def _read(text: str, connection: DataConnection) -> SqlStatement | RefusedSql:
-    # In a thread: a long statement takes seconds to read, and others wait for an answer meanwhile.
-    return await anyio.to_thread.run_sync(read_statement, text, connection.dialect)
-
-
-class _Unsure(CellwrightError):
-    """A write was sent, and nobody knows what came of it."""
-
-
-def _outcome_of(before: SentStatement) -> WriteOutcome:
-    match before.outcome:
-        case "done":
-            return WriteOutcome(outcome="done", rows=before.rows)
-        case "failed":
-            raise UserError(f"This write failed before: {before.why}", hint="Ask for it anew.")
-        case _:
-            return WriteOutcome(outcome="unknown")
-
-
-def _words(problem: BaseException) -> str:
-    return problem.message[:500] if isinstance(problem, CellwrightError) else ""
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _cut_words(cut: str, limits: QueryLimits) -> str:
-    most = f"{limits.rows:,} rows" if cut == "rows" else f"{limits.megabytes:,} MB"
-    return f"Only the first {most} are here: that is the limit. Ask for less, or let the database sum up."
-
-
-def _price(per_terabyte: Money | None, size: int | None) -> str:
-    if per_terabyte is None or size is None:
-        return ""
-    return str(replace(per_terabyte, amount=round(per_terabyte.amount * size / _TERABYTE, 4)))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import anyio
-import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
 from cellwright.data.broker.audit import StatementAudit
+from cellwright.data.broker.recording import recorded
 from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed, close_descriptor
 from cellwright.data.connection_options import read_buckets
@@ -21,7 +19,7 @@ from cellwright.data.connections import DataConnection
 from cellwright.data.file_failures import file_failure
 from cellwright.data.file_paths import plain_path
 from cellwright.data.messages import Asker, FileEntry, FileList, FilePart, ListFiles, ReadFile, StatFile
-from cellwright.errors import CellwrightError, Unavailable, UserError
+from cellwright.errors import Unavailable, UserError
 
 Result = TypeVar("Result")
 _GRACE_SECONDS: Final = 10.0
@@ -99,19 +97,11 @@ class FileWords:
         connection: DataConnection,
         work: Callable[[DataConnection], Awaitable[Result]],
     ) -> Result:
-        line = await _run(partial(self.audit.begin, connection.name, "read", words, asker))
-        began = time.monotonic()
-        try:
+        begin = partial(self.audit.begin, connection.name, "read", words, asker)
+        async with recorded(self.audit, begin) as told:
             found = await work(connection)
-        except BaseException as problem:
-            outcome = "failed" if isinstance(problem, CellwrightError) else "cancelled"
-            why = problem.message[:500] if isinstance(problem, CellwrightError) else ""
-            seconds = time.monotonic() - began
-            await _run(partial(self.audit.end, line, outcome, why=why, seconds=seconds))
-            raise
-        told: dict[str, Any] = {"seconds": round(time.monotonic() - began, 3)}
-        told |= {"bytes": found.size} if isinstance(found, FilePart) else {}
-        await _run(partial(self.audit.end, line, "done", **told))
+            if isinstance(found, FilePart):
+                told["bytes"] = found.size
         return found
 
 
@@ -132,9 +122,3 @@ def _read_reply(reader: TypeAdapter[Result], reply: dict[str, Any]) -> Result:
     except ValidationError:
         close_descriptor(int(reply.get("descriptor", -1)))
         raise Unavailable("The worker answered what makes no sense.", hint="Try again.") from None
-
-
-async def _run(work: Callable[[], Any]) -> Any:
-    """Blocking work, never cut off."""
-    with anyio.CancelScope(shield=True):
-        return await anyio.to_thread.run_sync(work)

@@ -19,6 +19,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from cellwright.data.broker.audit import StatementAudit
+from cellwright.data.broker.recording import uncut
 from cellwright.data.broker.web_worker_process import WebWorkerProcess, start_web_worker
 from cellwright.data.broker.worker_pool import Access, FindSecret, session_fingerprint
 from cellwright.data.broker.worker_process import WorkerFailed
@@ -180,7 +181,7 @@ class WebWorkers:
                 exchange.access = "write" if message.get("access") == "write" else "read"
                 statement = str(message.get("statement", ""))[:4000]
                 begin = partial(self.audit.begin, exchange.connection, exchange.access, statement, exchange.asker)
-                exchange.line = await self._run(begin)
+                exchange.line = await uncut(begin)
                 await worker.tell({"kind": "recorded", "id": number})
             case "ended":
                 await self._ended(worker, number, exchange, message)
@@ -200,7 +201,7 @@ class WebWorkers:
             counted = {name: value if isinstance(value, int) else None for name, value in told.items()}
             seconds, why = float(message.get("seconds", 0)), str(message.get("why", ""))[:500]
             outcome = outcome if outcome in _OUTCOMES else "failed"
-            await self._run(partial(self.audit.end, exchange.line, outcome, seconds=seconds, why=why, **counted))
+            await uncut(partial(self.audit.end, exchange.line, outcome, seconds=seconds, why=why, **counted))
         if worker.is_lost and not worker.open:
             # Another has taken its place already.
             await worker.end()
@@ -214,7 +215,7 @@ class WebWorkers:
         if exchange.line is not None:
             outcome = "unknown" if exchange.access == "write" else "failed"
             why = "the process that spoke with the server ended"
-            await self._run(partial(self.audit.end, exchange.line, outcome, why=why))
+            await uncut(partial(self.audit.end, exchange.line, outcome, why=why))
 
     def _track(self, worker: WebWorkerProcess, exchange: _TrackedExchange) -> int:
         number = next(self._numbers)
@@ -229,7 +230,3 @@ class WebWorkers:
         if exchange is not None:
             exchange.busy.close()
         return exchange
-
-    async def _run(self, work: Any) -> Any:
-        with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(work)
