@@ -186,6 +186,7 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
         words=r"(?:[Ii]nstall|requires?) (?:the )?[`'\"]?(?P<about>[A-Za-z][\w.-]{1,100})[`'\"]?",
     ),
     _rule("missing-file", words=r"No such file or directory \(os error 2\): (?P<about>[^\n]{1,1000})"),
+    _rule("missing-file", words=r"expanded paths were empty"),
     _rule("missing-file", words=r"No files found that match the pattern \"(?P<about>[^\"\n]{1,1000})\""),
     _rule("missing-file", types=r"^(?:FileNotFoundError|NotADirectoryError|IsADirectoryError)$", about=_path),
     _rule(
