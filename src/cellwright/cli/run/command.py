@@ -69,7 +69,11 @@ def run(
     ] = None,
     connection: Annotated[
         list[str] | None,
-        typer.Option("--connection", metavar="NAME", help="A database it may read: see `cellwright data`. Repeatable."),
+        typer.Option(
+            "--connection",
+            metavar="NAME",
+            help="A database, store or API it may read: see `cellwright data`. Repeatable.",
+        ),
     ] = None,
     notebook: Annotated[
         Path | None,
