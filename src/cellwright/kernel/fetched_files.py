@@ -60,6 +60,8 @@ class StandIn:
     target: str
     """Below the folder that a cage has."""
     fetched: int = 0
+    tail_from: int | None = None
+    """Where what is here of its end begins; None: nothing is."""
     is_part: bool = False
     """It is a text of some of the other's lines."""
 
@@ -95,7 +97,7 @@ class FileFetch:
     async def ranges(self, file: StandIn, ranges: Sequence[tuple[int, int]]) -> None:
         """More of a file whose footer is here. Raises what the source raises."""
         for start, stop in ranges:
-            await self._copy(file, start, stop, start)
+            await self._copy(file, start, stop if file.tail_from is None else min(stop, file.tail_from), start)
 
     async def samples(self, files: Sequence[StandIn], until: float) -> list[StandIn]:
         """Texts by their beginnings and some pieces, others whole; those that could be fetched in time."""
@@ -128,6 +130,7 @@ class FileFetch:
             raise UserError("It is a broken or unfinished Parquet file.", hint="Look at who wrote it.")
         if length > len(tail):
             tail = await self._read(file, file.size - length, start) + tail
+        file.tail_from = file.size - len(tail)
         await anyio.to_thread.run_sync(self._write_sparse, file, tail)
 
     def _write_sparse(self, file: StandIn, tail: bytes) -> None:

@@ -128,7 +128,7 @@ class _Look:
             groups=groups,
         )
         profile = await self.cage.profile([self.mount], request)
-        told = [_whole(table, close, parquet, plans) for table in profile.tables]
+        told = _whole_tables(profile.tables, close, parquet, plans)
         places = {f"{_FOLDER}/{file.target}": file.remote.address for file in files}
         whole = replace(profile, tables=tuple(told), skipped=(*profile.skipped, *skipped))
         return with_paths(whole, lambda path: places.get(path, path))
@@ -164,34 +164,56 @@ class _Look:
         return close, groups
 
 
-def _whole(
-    table: TableProfile, close: Sequence[StandIn], parquet: Sequence[StandIn], plans: Mapping[str, ParquetPlan]
+def _whole_tables(
+    tables: Sequence[TableProfile],
+    close: Sequence[StandIn],
+    parquet: Sequence[StandIn],
+    plans: Mapping[str, ParquetPlan],
+) -> list[TableProfile]:
+    """The tables as all of their files are, of which a part was looked at: each file belongs to one of them."""
+    told, taken = list[TableProfile](), {path for table in tables for path in _paths(table)}
+    for table in tables:
+        mine = [file for file in close if _path(file) in _paths(table)]
+        if any(file.is_part for file in mine):
+            told.append(_estimated(table, mine))
+            continue
+        beside = [_path(file) for file in parquet if _path(file) not in taken and _is_alike(file, table, plans)]
+        taken.update(beside)
+        told.append(_with_files_beside(table, beside, parquet, plans) if beside else table)
+    return told
+
+
+def _estimated(table: TableProfile, mine: Sequence[StandIn]) -> TableProfile:
+    size, here = sum(file.size for file in mine), sum(file.fetched for file in mine)
+    rows = int(table.rows * size / max(1, here))
+    sampling = f"the beginnings and some pieces of {len(mine):,} files" if len(mine) > 1 else _PIECES
+    return replace(table, rows=rows, is_counted=False, sampling=sampling, bytes=size)
+
+
+def _is_alike(file: StandIn, table: TableProfile, plans: Mapping[str, ParquetPlan]) -> bool:
+    """Whether it is of the same folder and has the same columns."""
+    first, path = plans.get(_paths(table)[0]), _path(file)
+    is_there = PurePosixPath(path).parent == PurePosixPath(_paths(table)[0]).parent
+    return is_there and first is not None and path in plans and plans[path].columns == first.columns
+
+
+def _with_files_beside(
+    table: TableProfile, beside: Sequence[str], parquet: Sequence[StandIn], plans: Mapping[str, ParquetPlan]
 ) -> TableProfile:
-    """The table as all of its files are, of which a part was looked at."""
-    paths = table.files or (table.reading.path,)
-    mine = [file for file in close if f"{_FOLDER}/{file.target}" in paths]
-    if any(file.is_part for file in mine):
-        size, here = sum(file.size for file in mine), sum(file.fetched for file in mine)
-        rows = int(table.rows * size / max(1, here))
-        sampling = f"the beginnings and some pieces of {len(mine):,} files" if len(mine) > 1 else _PIECES
-        return replace(table, rows=rows, is_counted=False, sampling=sampling, bytes=size)
-    first = plans.get(paths[0])
-    if first is None:
-        return table
-    folder = PurePosixPath(paths[0]).parent
-    alike = [
-        file
-        for file in parquet
-        if (plan := plans.get(path := f"{_FOLDER}/{file.target}")) is not None
-        and plan.columns == first.columns
-        and PurePosixPath(path).parent == folder
-    ]
-    rows = sum(plans[f"{_FOLDER}/{file.target}"].rows for file in alike)
-    if len(alike) < 2 or rows == table.rows:
-        return table
-    sampling = f"{table.looked_at:,} of {rows:,} rows, from {len(mine):,} of {len(alike):,} files"
-    files = tuple(f"{_FOLDER}/{file.target}" for file in alike)
-    return replace(table, rows=rows, sampling=sampling, files=files, bytes=sum(file.size for file in alike))
+    whole = {*_paths(table), *beside}
+    files = tuple(_path(file) for file in parquet if _path(file) in whole)
+    rows = sum(plans[path].rows for path in files)
+    sampling = f"{table.looked_at:,} of {rows:,} rows, from {len(_paths(table)):,} of {len(files):,} files"
+    size = sum(file.size for file in parquet if _path(file) in whole)
+    return replace(table, rows=rows, sampling=sampling, files=files, bytes=size)
+
+
+def _paths(table: TableProfile) -> tuple[str, ...]:
+    return table.files or (table.reading.path,)
+
+
+def _path(file: StandIn) -> str:
+    return f"{_FOLDER}/{file.target}"
 
 
 def _stand_in(remote: RemotePath, entry: FileEntry) -> StandIn:
