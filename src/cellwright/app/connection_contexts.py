@@ -38,7 +38,8 @@ async def connection_contexts(
         contexts.append(ConnectionsContext(connections, databases))
     if remote and profiler is not None:
         files = FileProfiler(profiler=profiler, source=connections.files)
-        contexts.append(RemoteFilesContext(named=remote, profiler=files))
+        buckets = [each.name for each in known.values() if each.kind == "s3"]
+        contexts.append(RemoteFilesContext(named=remote, profiler=files, buckets=buckets))
     if apis := [api_brief(each, connections.api_documents.get(each.name)) for each in named if each.kind == "api"]:
         contexts.append(ApisContext(apis))
     return contexts
