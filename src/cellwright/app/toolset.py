@@ -18,6 +18,7 @@ from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
+from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -76,6 +77,11 @@ class ToolContext:
     def table_profiler(self) -> TableProfiler:
         """What reads tables of connections, likewise."""
         return TableProfiler(profiler=self.profiler, source=self.connections)
+
+    @property
+    def file_profiler(self) -> FileProfiler:
+        """What reads files of connections, likewise."""
+        return FileProfiler(profiler=self.profiler, source=self.connections.files)
 
 
 def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
