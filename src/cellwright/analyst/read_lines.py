@@ -55,7 +55,9 @@ def reading_line(reading: ReadOptions, table: TableProfile | None = None) -> str
     if is_remote(reading) and reading.format in ("sqlite", "duckdb"):
         store, inside = _remote_place(reading)
         copy = f"/tmp/{PurePosixPath(inside).name}"
-        return f"{store}.get_file({literal(inside)}, {literal(copy)}); {reading_line(replace(reading, path=copy), table)}"
+        return (
+            f"{store}.get_file({literal(inside)}, {literal(copy)}); {reading_line(replace(reading, path=copy), table)}"
+        )
     match reading.format:
         case "csv":
             return f"pd.read_csv({', '.join([path, *_csv_words(reading), *_place_words(reading), *values])})"

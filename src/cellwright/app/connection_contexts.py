@@ -36,7 +36,7 @@ async def connection_contexts(
 
 
 def named_files(names: Sequence[str], words: Sequence[str], home: Path) -> tuple[RemotePath, ...]:
-    """Files behind these connections: those of `words` (`NAME:path`); a server without a path is meant whole. Blocking."""
+    """Files behind these connections: those of `words` (`NAME:path`), and servers without a path whole. Blocking."""
     known = connections_at(home) if names else {}
     remote = [found for word in words if (found := read_remote_path(word, known)) is not None]
     seen = {each.connection for each in remote}

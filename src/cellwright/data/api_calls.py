@@ -142,7 +142,11 @@ class _PageReading:
 
     def take(self, page: _Page) -> bool:
         """One more; whether there may be another."""
-        self.pages, self.requests, self.bytes = self.pages + 1, self.requests + page.sent, self.bytes + len(page.content)
+        self.pages, self.requests, self.bytes = (
+            self.pages + 1,
+            self.requests + page.sent,
+            self.bytes + len(page.content),
+        )
         self.digest.update(page.content)
         value = _json(page.content)
         if value is None:

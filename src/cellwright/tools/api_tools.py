@@ -79,7 +79,7 @@ def _operation_tool(access: ApiAccess, connection: str, operation: ApiOperation,
         parameters=shape,
         run=run,
         validate=arguments.model_validate,
-        needs="query-connection",
+        comes_with="query",
         is_listed=is_listed,
         seconds=None,
     )

@@ -65,7 +65,11 @@ def run(
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", metavar="PATH", help="A file or folder it may read, here or behind a connection (NAME:path). Repeatable."),
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="A file or folder it may read, here or behind a connection (NAME:path). Repeatable.",
+        ),
     ] = None,
     connection: Annotated[
         list[str] | None,

@@ -119,7 +119,11 @@ class Analyst:
 
         async def work() -> DataOverview:
             await editor.sync()
-            needed = (*PACKAGES, *(("pyarrow",) if goal.connections else ()), *(("fsspec",) if workspace.remote else ()))
+            needed = (
+                *PACKAGES,
+                *(("pyarrow",) if goal.connections else ()),
+                *(("fsspec",) if workspace.remote else ()),
+            )
             if missing := await editor.notebook.provisioner.lacking(needed):
                 return DataOverview(problem=_without(missing, goal))
             return await read_data_overview(
