@@ -242,8 +242,8 @@ def _ask(line: socket.socket, asked: SendRequest) -> _Page:
         headers |= {"Content-Type": asked.content_type, "Content-Length": str(len(asked.body))}
     try:
         asking.request(asked.method, asked.target, body=asked.body or None, headers=headers)
-        answer = asking.getresponse()
-        content = answer.read(_MOST_BYTES + 1)
+        with asking.getresponse() as answer:
+            content = answer.read(_MOST_BYTES + 1)
     except (OSError, http.client.HTTPException) as error:
         raise Unavailable(f"The API did not answer: {type(error).__name__}.", hint="Try again.") from None
     finally:
