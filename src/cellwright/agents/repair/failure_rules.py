@@ -163,6 +163,7 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
     _rule("syntax", types=r"^(?:syntax|import-star|SyntaxError|IndentationError|TabError)$"),
     # Network, before anything else that could match the words of a long chain.
     _rule("connection-refused", words=r"connection '(?P<about>[a-z]\w{0,39})' is not approved for this notebook"),
+    _rule("refused", words=r"may only read the connection '(?P<about>[a-z]\w{0,39})'"),
     _rule("network-refused", words=r"host '(?P<about>[^'\s]{1,253})' is not approved for this notebook"),
     _rule("network-refused", words=r"50[24] host '(?P<about>[^'\s]{1,253})'"),
     _rule("flaky", words=r"\b(?:429|5\d\d)\b (?:Client|Server) Error|HTTP Error (?:429|5\d\d)"),

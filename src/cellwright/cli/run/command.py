@@ -65,7 +65,11 @@ def run(
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", metavar="PATH", help="A file or folder it may read. Repeatable; NAME=PATH renames."),
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="A file or folder it may read, here or behind a connection (NAME:path). Repeatable.",
+        ),
     ] = None,
     connection: Annotated[
         list[str] | None,
@@ -190,5 +194,6 @@ async def _read(typed: GoalRequest) -> Goal:
             has_data=_has_data,
             known_connections=(known := connections_at(Settings.read().home)),
             find_remote=partial(read_remote_path, connections=known),
+            apis=[name for name, each in known.items() if each.kind == "api"],
         )
     )

@@ -5,7 +5,7 @@ Starting a new one in a notebook of its own, inside the folder that is served.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,7 +15,7 @@ import anyio.to_thread
 from fastapi import Query
 
 from cellwright.analyst.data_search import project_files
-from cellwright.data.connections import connections_at
+from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
 from cellwright.journal.names import RunId, new_run_id
@@ -111,12 +111,16 @@ class RunStarter:
             return run
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str]) -> Goal:
-        known = connections_at(self._resources.settings.home) if asked.connections else ()
+        known = connections_at(self._resources.settings.home) if asked.connections else {}
         return goal_of_request(asked, self._resources.folder, person, taken, known)
 
 
 def goal_of_request(
-    asked: NewRun, folder: Path, person: str, taken: Collection[str], connections: Collection[str] = ()
+    asked: NewRun,
+    folder: Path,
+    person: str,
+    taken: Collection[str],
+    connections: Mapping[str, DataConnection],
 ) -> Goal:
     """The goal. Raises `UserError`, and `RefusedByPolicy` for paths that are not to be had. Blocking."""
     files = ProjectFiles(folder)
@@ -135,7 +139,13 @@ def goal_of_request(
             effort=asked.effort,
         )
         return read_goal(
-            typed, person=person, here=files.root, taken=taken, has_data=_has_data, known_connections=connections
+            typed,
+            person=person,
+            here=files.root,
+            taken=taken,
+            has_data=_has_data,
+            known_connections=connections,
+            apis=[name for name, each in connections.items() if each.kind == "api"],
         )
     except OSError as problem:
         raise UserError(f"A path cannot be used: {problem.strerror}.", hint="Give one inside the folder.") from problem
