@@ -26,10 +26,10 @@ from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavaila
 from cellwright.framing import pack_json, receive_json
 from cellwright.runs.plan.plan import Plan, Task
 from cellwright.server import connect
-from cellwright.server.daemon.connection import as_json, read_error
+from cellwright.server.daemon.connection import as_json
 from cellwright.server.daemon.launch import daemon_at
 from cellwright.server.daemon.run_message import StartRunBody
-from cellwright.server.http.errors import REPORT_HEADER
+from cellwright.server.http.errors import REPORT_HEADER, read_error
 from cellwright.server.http.problems import error_response
 from cellwright.server.http.uvicorn_server import EmbeddedServer, LocalProtocol, run_server
 from tests.server.a_daemon import STEPS

@@ -17,6 +17,32 @@ def main(system: str = sys.platform) -> NoReturn:
         # Not by `render`: what it loads is not needed for one sentence.
         sys.stderr.write(f"error: {refusal.message}\n")
         sys.exit(2)
+    match sys.argv[1:]:
+        case ["mcp"]:
+            _serve_mcp_at_once("")
+        case ["mcp", "--folder", folder]:
+            _serve_mcp_at_once(folder)
+        case _:
+            pass
     from cellwright.cli.main import main as run_commands
 
     run_commands()
+
+
+def _serve_mcp_at_once(folder: str) -> None:
+    """End as `cellwright mcp` does if a daemon is there and no key is to be handed over; else it is a command as any."""
+    import os
+
+    from cellwright.cli.mcp_pump import has_keys, pump
+    from cellwright.errors import CellwrightError
+    from cellwright.settings import Settings
+
+    settings = Settings.read()
+    if has_keys(settings):
+        return
+    try:
+        if pump(settings, os.path.abspath(folder)):
+            sys.exit(0)
+    except CellwrightError as problem:
+        sys.stderr.write(f"error: {problem.message}\nhint: {problem.hint}\n")
+        sys.exit(1)

@@ -14,8 +14,9 @@ from cellwright.cli.notebook_options import NotebookChoice
 from cellwright.cli.render import console
 from cellwright.errors import CellwrightError, Unavailable
 from cellwright.remedies import Hint, parse_remedy
-from cellwright.server.daemon.connection import DaemonConnection, as_json, find_daemon, read_error
+from cellwright.server.daemon.connection import DaemonConnection, as_json, find_daemon
 from cellwright.server.daemon.launch import DaemonLaunch
+from cellwright.server.http.errors import read_error
 from cellwright.settings import Settings
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.remedies import ARGUMENTS, KINDS, Remedy, remedy
-from cellwright.server.daemon.connection import read_error
+from cellwright.server.http.errors import read_error
 from cellwright.server.http.page_remedies import IN_A_TERMINAL, PAGE, page_hint
 from cellwright.server.http.problems import error_response
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
 from http.client import BadStatusLine, HTTPConnection, HTTPException
@@ -16,13 +16,12 @@ from packaging.version import InvalidVersion, Version
 from pydantic_core import PydanticSerializationError
 
 from cellwright.background import BackgroundProcess, find, find_or_start, has_ended
-from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
+from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.framing import BadFrame, peer_uid
-from cellwright.remedies import parse_remedy
 from cellwright.server.daemon.launch import DaemonLaunch, background_start, daemon_at
 from cellwright.server.daemon.messages import MAX_REQUEST, PERSON_HEADER, DaemonVersion, StopDaemonBody, other_version
 from cellwright.server.http.addresses import API
-from cellwright.server.http.errors import REPORT_HEADER, Conflict, ResourceNotFound
+from cellwright.server.http.errors import REPORT_HEADER, read_error
 from cellwright.server.http.schemas.model import RequestModel
 from cellwright.settings import Settings
 
@@ -35,15 +34,6 @@ _END_TIMEOUT_SECONDS: Final = 120
 _MAX_REPLACEMENTS: Final = 3
 """As many daemons of other versions are replaced; then two installations are fighting over it."""
 _MAX_ANSWER: Final = 8 << 20
-_ERRORS: Final[Mapping[str, type[CellwrightError]]] = {
-    "not_found": ResourceNotFound,
-    "conflict": Conflict,
-    "not_admitted": RefusedByPolicy,
-    "refused": RefusedByPolicy,
-    "unavailable": Unavailable,
-    "defect": Defect,
-}
-"""By the kind of a problem; every other is a mistake in what was asked."""
 OnNote = Callable[[str], None]
 
 
@@ -216,17 +206,3 @@ def as_json(body: RequestModel | dict[str, Any] | None) -> bytes | None:
     if len(data) > MAX_REQUEST:
         raise UserError(f"The request has {len(data):,} bytes.", hint="Put long texts in a file and name it.")
     return data
-
-
-def read_error(data: bytes, report_id: str) -> CellwrightError:
-    """What went wrong in the daemon, as it was raised there."""
-    error: CellwrightError = Defect("The daemon answered with no reason.")
-    with suppress(ValueError):
-        match json.loads(data):
-            case {"error": {"kind": str(kind), "message": str(message), "hint": str(hint), **more}}:
-                error = _ERRORS.get(kind, UserError)(message, hint=parse_remedy(more.get("remedy")) or hint)
-            case _:
-                pass
-    if isinstance(error, Defect) and report_id:
-        error.report_id = report_id
-    return error

@@ -31,6 +31,7 @@ from cellwright.server.http.addresses import WebOptions
 from cellwright.server.http.uvicorn_server import EmbeddedServer, run_server, server_config
 
 if TYPE_CHECKING:
+    from cellwright.app.live_notebooks import LiveNotebooks
     from cellwright.server.daemon.web_server import WebServer
 
 logger = logging.getLogger(__name__)
@@ -98,7 +99,9 @@ class Daemon:
         self._tasks = anyio.create_task_group()
         self._web: WebServer | None = None
         self._opening_web = anyio.Lock()
-        self._web_over = anyio.Event()
+        self._opened: LiveNotebooks | None = None
+        self._opening_notebooks = anyio.Lock()
+        self._over = anyio.Event()
 
     async def serve(self, app: ASGIApp, process: BackgroundProcess, on_ready: OnReady) -> None:
         """Until it is time to end; then nobody finds it, and what was asked is answered."""
@@ -123,7 +126,7 @@ class Daemon:
             # Nothing is awaited from the decision on: nobody is let in and then not answered.
             process.file("sock").unlink(missing_ok=True)
             self._server.refuse_requests()
-            self._web_over.set()
+            self._over.set()
             tasks.cancel_scope.deadline = anyio.current_time() + _ANSWER_TIMEOUT_SECONDS
 
         if problem is not None:
@@ -138,7 +141,7 @@ class Daemon:
             runs_at_work=await self._executor.at_work(),
             connections=self._connections,
             idle_seconds=None if math.isinf(self._idle_seconds) else self._idle_seconds,
-            web=self._web.addresses.origin if self._web is not None else "",
+            web=self.web_origin,
         )
 
     def start_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -164,15 +167,42 @@ class Daemon:
                 raise UserError("The control room has closed.", hint=remedy("open_web"))
             return WebAddress(origin=server.addresses.origin, url=server.url(), folder=str(server.folder))
 
+    @property
+    def web_origin(self) -> str:
+        """Where its web server is; empty: not open."""
+        return self._web.addresses.origin if self._web is not None else ""
+
+    async def wait_until_over(self) -> None:
+        """Until it is time to end: whoever would go on for ever ends then."""
+        await self._over.wait()
+
+    async def live_notebooks(self) -> LiveNotebooks:
+        """Where people and their programs open notebooks: one place, so that a file has one kernel."""
+        async with self._opening_notebooks:
+            if self._opened is None:
+                self._opened = await self._tasks.start(self._hold_notebooks)
+            return self._opened
+
+    async def _hold_notebooks(self, *, task_status: TaskStatus[LiveNotebooks]) -> None:
+        from cellwright.app.live_notebooks import open_live_notebooks
+
+        executor = self._executor
+        notebooks = open_live_notebooks(self._start.settings, of_runs=lambda: executor.notebooks, pool=executor.pool)
+        async with notebooks as opened:
+            with executor.yielding_to(opened.release):
+                task_status.started(opened)
+                await self._over.wait()
+
     async def _hold_web(self, options: WebOptions, *, task_status: TaskStatus[None]) -> None:
         # The server and everything behind it: half a second that only a daemon with a web server pays.
         await anyio.to_thread.run_sync(importlib.import_module, "cellwright.server.daemon.web_server")
         from cellwright.server.daemon.web_server import open_web_server
 
         try:
-            async with open_web_server(self._executor, self._start.settings, options) as self._web:
+            opened = await self.live_notebooks()
+            async with open_web_server(self._executor, self._start.settings, options, opened) as self._web:
                 task_status.started()
-                await self._web_over.wait()
+                await self._over.wait()
         except Exception:
             if self._web is None:
                 raise

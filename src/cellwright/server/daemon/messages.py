@@ -10,11 +10,17 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from cellwright.errors import Unavailable
 from cellwright.remedies import remedy
 from cellwright.sandbox.spec import FilesMode, Tier
-from cellwright.server.http.addresses import WebOptions
+from cellwright.server.http.addresses import API, WebOptions
 from cellwright.server.http.schemas.model import RequestModel
 
 PERSON_HEADER: Final = "cellwright-person"
 """Who sits at the terminal, percent-encoded; absent: whoever the system says the process belongs to."""
+FOLDER_HEADER: Final = "cellwright-folder"
+"""Where `cellwright mcp` was started, percent-encoded: what its tools work in."""
+VERSION_HEADER: Final = "cellwright-version"
+"""Of whoever asks."""
+MCP_PATH: Final = f"{API}/mcp"
+"""Lines of MCP both ways, for as long as the client lasts."""
 MAX_REQUEST: Final = 1 << 20
 """A goal with its plan; data travels by path."""
 

@@ -16,9 +16,10 @@ import anyio
 import anyio.to_thread
 from fastapi import FastAPI
 
-from cellwright.app.live_notebooks import open_live_notebooks
+from cellwright.app.live_notebooks import LiveNotebooks
 from cellwright.errors import Unavailable, UserError
 from cellwright.policy.masking.masker import Masker
+from cellwright.server.daemon.launch import package_version
 from cellwright.server.editor import Editor, open_editor
 from cellwright.server.executor import RunExecutor
 from cellwright.server.http.addresses import Addresses, WebOptions, check_web_options, tls_files
@@ -33,6 +34,7 @@ from cellwright.server.http.uvicorn_server import (
     server_config,
     serving,
 )
+from cellwright.server.mcp.door import open_mcp_door
 from cellwright.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -59,7 +61,9 @@ class WebServer:
 
 
 @asynccontextmanager
-async def open_web_server(live: RunExecutor, settings: Settings, options: WebOptions) -> AsyncGenerator[WebServer]:
+async def open_web_server(
+    live: RunExecutor, settings: Settings, options: WebOptions, opened: LiveNotebooks
+) -> AsyncGenerator[WebServer]:
     """Listen, until the block ends; then whoever is being answered still is, for seconds.
 
     Raises `UserError` for options that cannot be granted: a port that is taken, a folder that is none, TLS files.
@@ -71,8 +75,6 @@ async def open_web_server(live: RunExecutor, settings: Settings, options: WebOpt
     tokens, presence = TokenStore(settings.ready_home()), ActiveRequests()
     async with AsyncExitStack() as stack:
         listener = stack.enter_context(await anyio.to_thread.run_sync(listen_at, options.host, options.port))
-        opened = await stack.enter_async_context(open_live_notebooks(settings, of_runs=lambda: live.notebooks))
-        stack.enter_context(live.yielding_to(opened.release))
         port = listener.getsockname()[1]
         addresses = Addresses.of(options, port)
         editor, problem = await _open_editor(stack, options, addresses, port, tls)
@@ -88,7 +90,8 @@ async def open_web_server(live: RunExecutor, settings: Settings, options: WebOpt
             editor_problem=problem,
             opened=opened,
         )
-        app = web_application(resources, tokens, addresses, presence=presence)
+        mcp = await stack.enter_async_context(open_mcp_door(resources, addresses.origin, package_version()))
+        app = web_application(resources, tokens, addresses, presence=presence, mcp=mcp)
         await stack.enter_async_context(_expire_tokens(tokens, presence, editor))
         await stack.enter_async_context(
             serve_http(app, listener, presence, tls=tls, is_proxied=bool(options.public_origin))

@@ -18,6 +18,8 @@ from cellwright.remedies import remedy
 
 API: Final = "/api/v1"
 """Below this path are all routes of the API."""
+MCP: Final = "/mcp"
+"""Where programs that speak MCP find it."""
 FIRST_PORT: Final = 8300
 LOOPBACK: Final = "127.0.0.1"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}

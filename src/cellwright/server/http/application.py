@@ -1,12 +1,14 @@
-"""The web application: every router behind all middleware."""
+"""The API with every router, and the web application: the same behind all middleware, with the page."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
-from cellwright.server.http.addresses import API, Addresses
+from cellwright.server.http.addresses import API, MCP, Addresses
 from cellwright.server.http.auth.middleware import (
     API_VERSION,
     BodyLimitMiddleware,
@@ -27,6 +29,7 @@ from cellwright.server.http.routes import (
     findings,
     health,
     models,
+    news,
     notebooks,
     onboarding,
     questions,
@@ -48,6 +51,7 @@ _ROUTERS: Final = (
     changes.branches_router,
     events.router,
     events.notebook_router,
+    news.router,
     artifacts.router,
     questions.router,
     notebooks.router,
@@ -65,16 +69,8 @@ _ROUTERS: Final = (
 """Everything behind /api/v1."""
 
 
-def web_application(
-    resources: ApiResources,
-    tokens: TokenStore,
-    addresses: Addresses,
-    *,
-    presence: ActiveRequests | None = None,
-    limits: RequestLimits | None = None,
-) -> FastAPI:
-    """The API, its document and the page. `presence` knows who is connected."""
-    limits, presence = limits or RequestLimits(), presence or ActiveRequests()
+def api_application(resources: ApiResources) -> FastAPI:
+    """The API alone: it asks nobody for a token, but takes for the caller whoever `CALLER` in the scope says."""
     app = FastAPI(
         title="Cellwright",
         summary="Watch, steer and trust runs.",
@@ -84,18 +80,32 @@ def web_application(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.resources, app.state.tokens = resources, tokens
+    app.state.resources = resources
     for router in _ROUTERS:
         app.include_router(router, prefix=API, responses=RESPONSES)
+    add_error_handlers(app, resources.mask)
+    return app
+
+
+def web_application(
+    resources: ApiResources,
+    tokens: TokenStore,
+    addresses: Addresses,
+    *,
+    presence: ActiveRequests | None = None,
+    limits: RequestLimits | None = None,
+    mcp: ASGIApp | None = None,
+) -> FastAPI:
+    """The API, its document and the page. `presence` knows who is connected, `mcp` answers at `/mcp`."""
+    limits, presence = limits or RequestLimits(), presence or ActiveRequests()
+    app = api_application(resources)
+    app.state.tokens = tokens
+    if mcp is not None:
+        app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     app.include_router(page_routes(), include_in_schema=False)
-
-    def mask(text: str) -> str:
-        return resources.masker.mask(text).text
-
-    add_error_handlers(app, mask)
     # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, limits=limits)
     app.add_middleware(TokenMiddleware, tokens=tokens, presence=presence, limits=limits)
     app.add_middleware(OriginMiddleware, addresses=addresses)
-    app.add_middleware(ResponseMiddleware, mask=mask, editor_origin=addresses.editor_origin)
+    app.add_middleware(ResponseMiddleware, mask=resources.mask, editor_origin=addresses.editor_origin)
     return app

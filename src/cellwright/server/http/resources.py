@@ -99,6 +99,10 @@ class ApiResources:
         """Of the journal."""
         return self.live.records
 
+    def mask(self, text: str) -> str:
+        """The text without secrets."""
+        return self.masker.mask(text).text
+
 
 async def _resources(request: Request) -> ApiResources:
     return request.app.state.resources

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.remedies import remedy
-from cellwright.server.http.addresses import API, Addresses
+from cellwright.server.http.addresses import API, MCP, Addresses
 from cellwright.server.http.auth.dependencies import CALLER
 from cellwright.server.http.auth.tokens import ActiveRequests, ApiCaller, TokenStore
 from cellwright.server.http.errors import NotAdmitted, RequestTimedOut, TooLarge, TooMany
@@ -235,14 +235,17 @@ class TokenMiddleware:
 
 
 class BodyLimitMiddleware:
-    """How large a request is and how slowly it may come."""
+    """How large a request is and how slowly it may come; all but the one at `endless`, whose body goes on."""
 
-    def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
+    def __init__(self, app: ASGIApp, limits: RequestLimits, endless: str = "") -> None:
         self._app = app
         self._limits = limits
+        self._endless = endless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `TooLarge`; reading its body raises that or `RequestTimedOut`."""
+        if self._endless and scope["path"] == self._endless:
+            return await self._app(scope, receive, send)
         is_file = scope["method"] == "PUT" and scope["path"].startswith(FILES)
         most = self._limits.file_bytes if is_file else self._limits.body_bytes
         length = _single_header(Headers(scope=scope), "content-length")
@@ -279,7 +282,7 @@ def page_csp(editor_origin: str) -> str:
 
 
 def _is_api(path: str) -> bool:
-    return path == "/api" or path.startswith("/api/")
+    return path in {"/api", MCP} or path.startswith("/api/")
 
 
 def _single_header(headers: Headers, name: str) -> str:

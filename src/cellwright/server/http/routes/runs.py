@@ -5,6 +5,7 @@ Starting a new one in a notebook of its own, inside the folder that is served.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Collection, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from cellwright.analyst.data_search import project_files
 from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.files import split_name
 from cellwright.errors import UserError
-from cellwright.journal.names import RunId, new_run_id
+from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.notebook.files import read
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
@@ -104,11 +105,22 @@ class RunStarter:
     async def start(self, asked: NewRun, *, person: str) -> RunId:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
         async with self._starting:
+            chosen = None if asked.key is None else self._run_of(asked.key, person)
+            if chosen is not None and await self._is_known(chosen):
+                return chosen
             taken = await active_notebooks(self._resources.records) | self._promised
             goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken)
-            run = await self._resources.live.start(goal, run=new_run_id())
+            run = await self._resources.live.start(goal, run=chosen or new_run_id())
             self._promised.add(goal.notebook)
             return run
+
+    async def _is_known(self, run: RunId) -> bool:
+        return any(status.run == run for status in await self._resources.records.runs())
+
+    def _run_of(self, key: str, person: str) -> RunId:
+        """The name of the run with this key: the same for the same person and folder."""
+        meant = "\0".join((str(self._resources.folder), person, key))
+        return run_id(hashlib.sha256(meant.encode()).hexdigest()[:16])
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str]) -> Goal:
         known = connections_at(self._resources.settings.home) if asked.connections else {}

@@ -243,6 +243,8 @@ class NewRun(RequestModel):
     """Who looks it over before it is handed over: code alone, a reviewer too, or one who wrote tests first."""
     depth: AnalysisDepth = "answer"
     """Without a model: the answer in a short notebook, or `full`, every column and test in a long one."""
+    key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    """Asked again with the same key, the run that the first one began is meant."""
 
 
 class RunName(ResponseModel):

@@ -1,0 +1,170 @@
+"""The server as the protocol has it: tools, resources and prompts of one API, for each caller what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from starlette.types import ASGIApp
+
+from cellwright.errors import CellwrightError
+from cellwright.server.http.auth.tokens import ApiCaller
+from cellwright.server.mcp.api_calls import ApiCalls
+from cellwright.server.mcp.following import follow_run
+from cellwright.server.mcp.person_questions import PersonAtClient
+from cellwright.server.mcp.prompts import PROMPTS, prompt_words
+from cellwright.server.mcp.resources import TYPES, read_resource
+from cellwright.server.mcp.tool_texts import TOOLS, ToolText
+from cellwright.server.mcp.tools import CALLS, ToolReply, check_arguments, report_uri
+
+OBSERVATION: Final = "cellwright/observation"
+"""Under this name of `_meta` is what came of a call, for programs."""
+_INSTRUCTIONS: Final = (
+    "Cellwright turns goals into checked marimo notebooks. start_run begins a run, follow_run tells how it goes; "
+    "every tool names its run or its notebook. What a run asks, only a person answers."
+)
+_SHOWN_RUNS: Final = 20
+_Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpHost:
+    """What stands behind the protocol."""
+
+    api: ASGIApp
+    """`http.application.api_application`."""
+    caller_of: Callable[[_Context], ApiCaller]
+    """Who sent a request."""
+    may_answer: Callable[[ApiCaller], bool]
+    """Whether the person at this caller's client may answer what runs ask."""
+    control_room: Callable[[], str]
+    """Where a person answers else."""
+    version: str
+
+    def calls(self, context: _Context) -> ApiCalls:
+        """The API as whoever sent this has it."""
+        return ApiCalls(app=self.api, caller=replace(self.caller_of(context), interface="mcp"))
+
+    def person(self, context: _Context) -> PersonAtClient:
+        """Whoever sits at the client."""
+        api = self.calls(context)
+        answerer = replace(api.caller, scope="approve", interface="mcp-elicitation")
+        return PersonAtClient(context=context, api=api.by(answerer) if self.may_answer(api.caller) else None)
+
+
+def mcp_server(host: McpHost) -> Server[Any]:
+    """One for every connection to this API."""
+
+    async def list_tools(_: _Context, __: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_tool(each) for each in TOOLS])
+
+    async def call_tool(
+        context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        try:
+            reply = await _call(host, context, params)
+        except CellwrightError as problem:
+            text = f"{problem.message} {problem.hint}".strip()
+            return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+        if isinstance(reply, types.InputRequiredResult):
+            return reply
+        return types.CallToolResult(content=[types.TextContent(text=reply.text)], _meta={OBSERVATION: reply.data})
+
+    async def list_resources(context: _Context, _: object) -> types.ListResourcesResult:
+        found = await host.calls(context).get("/runs", limit=_SHOWN_RUNS)
+        over = [each for each in found["runs"] if each["standing"] not in {"queued", "running", "waiting"}]
+        return types.ListResourcesResult(resources=[_report(each) for each in over])
+
+    async def list_templates(_: _Context, __: object) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[_template(name) for name in TYPES])
+
+    async def read(context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        with _as_protocol_error():
+            found = await read_resource(host.calls(context), params.uri)
+        content = types.TextResourceContents(uri=params.uri, mime_type=found.media_type, text=found.text)
+        return types.ReadResourceResult(contents=[content])
+
+    async def list_prompts(_: _Context, __: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=each.name,
+                    title=each.says,
+                    arguments=[types.PromptArgument(name=each.takes, description=each.about, required=True)],
+                )
+                for each in PROMPTS
+            ]
+        )
+
+    async def get_prompt(_: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        with _as_protocol_error():
+            words = prompt_words(params.name, params.arguments or {})
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=words))])
+
+    return Server(
+        "cellwright",
+        version=host.version,
+        title="Cellwright",
+        instructions=_INSTRUCTIONS,
+        get_tool_input_schema={each.name: each.schema for each in TOOLS}.get,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+async def _call(
+    host: McpHost, context: _Context, params: types.CallToolRequestParams
+) -> ToolReply | types.InputRequiredResult:
+    arguments: Mapping[str, Any] = params.arguments or {}
+    check_arguments(params.name, arguments)
+    api = host.calls(context)
+    if params.name != follow_run.__name__:
+        return await CALLS[params.name](api, arguments)
+    return await follow_run(api, arguments, host.person(context), params.input_responses or {}, host.control_room())
+
+
+class _as_protocol_error:
+    """What went wrong inside the block, for a client that asked for no tool."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if isinstance(problem, CellwrightError):
+            raise MCPError(types.INVALID_PARAMS, f"{problem.message} {problem.hint}".strip()) from problem
+
+
+def _tool(text: ToolText) -> types.Tool:
+    return types.Tool(
+        name=text.name,
+        title=text.title,
+        description=text.says,
+        input_schema=text.schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=not text.changes,
+            destructive_hint=False,
+            idempotent_hint=text.is_repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _report(run: Any) -> types.Resource:
+    return types.Resource(
+        uri=report_uri(run["run"]), name=f"report of {run['run']}", title=run["goal"][:100], mime_type=TYPES["report"]
+    )
+
+
+def _template(what: str) -> types.ResourceTemplate:
+    return types.ResourceTemplate(
+        uri_template=f"cellwright://runs/{{run}}/{what}", name=f"a run's {what}", mime_type=TYPES[what]
+    )
