@@ -30,8 +30,8 @@ def main(system: str = sys.platform) -> NoReturn:
 
 
 def _serve_mcp_at_once(folder: str) -> None:
-    """End as `cellwright mcp` does if a daemon is there and no key is to be handed over; else it is a command as any."""
-    import os
+    """End as `cellwright mcp` does, if a daemon is there and no key is to be handed over; else return."""
+    from pathlib import Path
 
     from cellwright.cli.mcp_pump import has_keys, pump
     from cellwright.errors import CellwrightError
@@ -41,7 +41,7 @@ def _serve_mcp_at_once(folder: str) -> None:
     if has_keys(settings):
         return
     try:
-        if pump(settings, os.path.abspath(folder)):
+        if pump(settings, str(Path(folder).resolve())):
             sys.exit(0)
     except CellwrightError as problem:
         sys.stderr.write(f"error: {problem.message}\nhint: {problem.hint}\n")

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from cellwright.cli.journal_options import JsonOption
 from cellwright.cli.mcp_pump import pump
 from cellwright.cli.render import console
-from cellwright.errors import Unavailable
+from cellwright.errors import Unavailable, UserError
 from cellwright.settings import Settings
 
 app = typer.Typer(help="Runs and notebooks as tools for other agents.", invoke_without_command=True)
@@ -32,6 +33,33 @@ def mcp(
     _start_daemon(settings)
     if not pump(settings, where):
         raise Unavailable("The daemon ended at once.", hint="See its log, daemon.log in the state directory.")
+
+
+@app.command()
+def install(
+    client: Annotated[
+        str, typer.Argument(metavar="CLIENT", help="claude-code, codex, opencode, vscode, cursor or zed.")
+    ],
+    is_printed: Annotated[bool, typer.Option("--print", help="Only show what would stand in its settings.")] = False,
+    is_removed: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put this server into the settings of a client; everything else in them stays as it is."""
+    from cellwright.cli.mcp_clients import CLIENTS, change_settings, entry_for, shown_entry
+
+    if (known := CLIENTS.get(client)) is None:
+        raise UserError(f"There is no client {client!r}.", hint=f"Known: {', '.join(CLIENTS)}.")
+    settings = Settings.read()
+    entry, path = entry_for(known, settings), known.place(settings)
+    if is_printed and not as_json:
+        console.note(f"For {path}:")
+        console.line(shown_entry(known, entry).rstrip())
+        return
+    is_changed = False if is_printed else change_settings(known, path, None if is_removed else entry)
+    done = "taken out of" if is_removed else "in"
+    words = f"Cellwright is {done} the settings of {client}, {path}." if is_changed else f"{path} needed no change."
+    view = {"client": client, "path": str(path), "section": known.section, "entry": entry, "is_changed": is_changed}
+    console.result(view, as_json, words)
 
 
 def _start_daemon(settings: Settings) -> None:

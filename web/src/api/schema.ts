@@ -774,6 +774,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/news": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What happened in a run, in words; waits for something to happen */
+        get: operations["read_news"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/pause": {
         parameters: {
             query?: never;
@@ -836,6 +853,23 @@ export interface paths {
         put?: never;
         /** Take back the last undo */
         post: operations["redo_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a run found, as markdown */
+        get: operations["read_report"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2518,6 +2552,8 @@ export interface components {
              * @default false
              */
             is_private: boolean;
+            /** Key */
+            key?: string | null;
             /**
              * Models
              * @default []
@@ -3161,6 +3197,22 @@ export interface components {
          * @description A run.
          */
         RunName: {
+            /** Run */
+            run: string;
+        };
+        /**
+         * RunNews
+         * @description What happened in a run, in words.
+         */
+        RunNews: {
+            /** Is Over */
+            is_over: boolean;
+            /** Last */
+            last: number;
+            /** Lines */
+            lines: string[];
+            /** Questions */
+            questions: components["schemas"]["AskedQuestion"][];
             /** Run */
             run: string;
         };
@@ -5943,6 +5995,52 @@ export interface operations {
             };
         };
     };
+    read_news: {
+        parameters: {
+            query?: {
+                /** @description Only events with a higher number. */
+                after?: number;
+                /** @description How long to wait for news if there is none. */
+                wait_seconds?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunNews"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     pause_run: {
         parameters: {
             query?: never;
@@ -6111,6 +6209,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    read_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Markdown */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
+                    "text/plain": string;
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["ProblemAnswer"];
                 };
             };
         };
