@@ -32,7 +32,7 @@ def read_commented(text: str) -> Any:
             plain.append(found[0])
         elif (found := _SPACE.match(text, at)) is not None and found[0]:
             plain.append(" ")
-        elif text[at] == "," and text[_SPACE.match(text, at + 1).end() :][:1] in {"}", "]"}:  # pyrefly: ignore
+        elif text[at] == "," and text[_after_space(text, at + 1) :][:1] in {"}", "]"}:
             at += 1
             continue
         else:

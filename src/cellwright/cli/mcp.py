@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +27,7 @@ def mcp(
     """Speak MCP over standard input and output; a daemon is started if none runs. Clients start this, not people."""
     if context.invoked_subcommand is not None:
         return
-    settings, where = Settings.read(), os.path.abspath(folder)
+    settings, where = Settings.read(), str(Path(folder).resolve())
     if pump(settings, where):
         return
     _start_daemon(settings)

@@ -163,7 +163,7 @@ def _changed_toml(client: McpClient, text: str, entry: dict[str, Any] | None) ->
     elif section is None:
         # Only the entry gets a head of its own.
         document[client.section] = tomlkit.table(is_super_table=True)
-        document[client.section][NAME] = entry  # pyrefly: ignore
+        document[client.section][NAME] = entry
     else:
         section[NAME] = entry
     return tomlkit.dumps(document)

@@ -1,4 +1,4 @@
-"""The bytes of `cellwright mcp`: from standard input to the daemon and back. Loads next to nothing: clients wait for it.
+"""The bytes of `cellwright mcp`: from standard input to the daemon and back. Loads little: clients wait for it.
 
 One HTTP request whose body is what the client says, line by line, and whose answer is what it is told.
 """

@@ -28,6 +28,7 @@ from cellwright.server.http.auth.middleware import RequestLimits
 from cellwright.server.http.auth.tokens import ActiveRequests, Scope, TokenStore
 from cellwright.server.http.resources import ApiResources, EditorLinks
 from cellwright.server.http.uvicorn_server import listen_at
+from cellwright.server.mcp.door import open_mcp_door
 from cellwright.settings import Settings
 from tests.server.a_daemon import TinyRuns, tiny_opener
 
@@ -138,7 +139,8 @@ async def serve(
         stack.enter_context(live.yielding_to(opened.release))
         listener = stack.enter_context(listen_at("127.0.0.1", 0))
         addresses = Addresses.of(WebOptions(folder=str(folder)), listener.getsockname()[1])
-        app = web_application(testbed, tokens, addresses, presence=presence, limits=limits)
+        mcp = await stack.enter_async_context(open_mcp_door(testbed, addresses.origin, "1.0"))
+        app = web_application(testbed, tokens, addresses, presence=presence, limits=limits, mcp=mcp)
         await stack.enter_async_context(serve_http(app, listener, presence))
         client = plain_client(addresses.origin)
         served = Served(client=await stack.enter_async_context(client), tokens=tokens, testbed=testbed)

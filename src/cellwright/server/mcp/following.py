@@ -39,6 +39,7 @@ async def follow_run(
             if person.context.protocol_version >= STATELESS:
                 return person.request(question)
             await _ask_while_open(api, person, question)
+            seconds = 0.0
         elif news["questions"] and (lines or person.notes):
             break
     return await _reply(api, lines, person.notes, news, control_room)

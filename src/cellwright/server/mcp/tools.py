@@ -78,12 +78,13 @@ async def list_runs(api: ApiCalls, arguments: Arguments) -> ToolReply:
 
 async def list_notebooks(api: ApiCalls, arguments: Arguments) -> ToolReply:
     """Those that are open, and those in the folder."""
-    found = await api.get("/notebooks")
+    found = await _notebooks(api)
     lines = [
         f"{each['path']}  {each['cells']} cells{', open' if each['is_live'] else ''}  (id {each['id']})"
-        for each in found["notebooks"]
+        for each in found
     ]
-    return ToolReply(text="\n".join(lines) or "There are no notebooks in the folder.", data=found)
+    text = "\n".join(lines) or "There are no notebooks in the folder."
+    return ToolReply(text=text, data={"notebooks": found})
 
 
 async def look(api: ApiCalls, arguments: Arguments) -> ToolReply:
@@ -132,10 +133,16 @@ def _segment(text: object, what: str) -> str:
     return text
 
 
+async def _notebooks(api: ApiCalls) -> list[Any]:
+    """Those of the folder: what somebody has open elsewhere is not this client's."""
+    found = (await api.get("/notebooks"))["notebooks"]
+    return [each for each in found if not each["path"].startswith("/")]
+
+
 async def _notebook(api: ApiCalls, arguments: Arguments) -> Any:
     """The one of this path, or else of this id. Raises `ResourceNotFound`."""
     said = str(arguments["notebook"])
-    found = (await api.get("/notebooks"))["notebooks"]
+    found = await _notebooks(api)
     for name in ("path", "id"):
         for each in found:
             if each[name] == said.removeprefix("./"):
