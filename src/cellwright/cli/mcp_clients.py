@@ -97,8 +97,8 @@ CLIENTS: Final = {
 
 def entry_for(client: McpClient, settings: Settings) -> dict[str, Any]:
     """What stands in its settings."""
-    # A program with a window does not have the PATH of a terminal.
-    found = shutil.which(sys.argv[0]) or shutil.which(NAME)
+    # By its whole path: a program with a window does not have the PATH of a terminal.
+    found = shutil.which(Path(sys.executable).with_name(NAME)) or shutil.which(NAME)
     if found is None:
         raise UserError("The command `cellwright` was not found.", hint="Call this as it was installed.")
     home = settings.environment.get("CELLWRIGHT_HOME")
@@ -160,7 +160,8 @@ def _changed_toml(client: McpClient, text: str, entry: dict[str, Any] | None) ->
         del section[NAME]
         if not section:
             del document[client.section]
-    elif section is None:
+        return tomlkit.dumps(document).rstrip("\n") + "\n"
+    if section is None:
         # Only the entry gets a head of its own.
         document[client.section] = tomlkit.table(is_super_table=True)
         document[client.section][NAME] = entry
