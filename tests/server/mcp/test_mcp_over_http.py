@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ import httpx2
 import mcp_types as types
 import pytest
 from mcp import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 
 from cellwright.journal.flow import Flow, Workflow
@@ -30,7 +31,6 @@ from tests.server.http.a_served_folder import SECONDS, Served, ready_settings, s
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
-Elicit = Callable[[Any, types.ElicitRequestParams], Awaitable[types.ElicitResult]]
 
 
 async def body(flow: Flow, what: Any) -> str:
@@ -54,9 +54,9 @@ class Answering:
     content: dict[str, Any] | None = None
     seen: list[types.ElicitRequestFormParams] = field(default_factory=list[types.ElicitRequestFormParams])
 
-    async def __call__(self, _: Any, asked: types.ElicitRequestParams) -> types.ElicitResult:
-        assert isinstance(asked, types.ElicitRequestFormParams)
-        self.seen.append(asked)
+    async def __call__(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert isinstance(params, types.ElicitRequestFormParams)
+        self.seen.append(params)
         return types.ElicitResult(action=self.action, content=self.content)
 
 
@@ -72,7 +72,7 @@ class McpTestbed:
         return f"{str(self.served.client.base_url).rstrip('/')}/mcp"
 
     @asynccontextmanager
-    async def client(self, era: str, scope: Scope, person: Elicit | None = None) -> AsyncGenerator[Client]:
+    async def client(self, era: str, scope: Scope, person: ElicitationFnT | None = None) -> AsyncGenerator[Client]:
         """Somebody with a token of this scope."""
         async with httpx2.AsyncClient(headers=self.served.bearing(scope), timeout=SECONDS, trust_env=False) as http:
             transport = streamable_http_client(self.url, http_client=http)
@@ -208,7 +208,7 @@ async def test_whoever_may_only_steer_is_asked_nothing_and_cannot_answer(room: M
 async def test_an_answer_given_elsewhere_ends_the_form(room: McpTestbed) -> None:
     run, is_shown = await room.asking("approval"), anyio.Event()
 
-    async def never(_: Any, __: Any) -> types.ElicitResult:
+    async def never(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         is_shown.set()
         await anyio.sleep_forever()
         raise AssertionError

@@ -117,7 +117,7 @@ async def test_the_first_client_starts_a_daemon_and_a_goal_is_reached_without_a_
         async with a_client(home, folder, "auto") as client:
             run, after, lines = observed(await client.call_tool("start_run", goal))["run"], 0, list[str]()
 
-            async def hear(_: float, __: float | None, message: str | None) -> None:
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
                 lines.append(message or "")
 
             while True:
