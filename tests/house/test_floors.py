@@ -69,6 +69,9 @@ BROKEN = {
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
         "cellwright/models/client/gateway_client.py": "from starlette.requests import Request\n",
     },
+    "mcp only in server/mcp/": {
+        "cellwright/server/http/resources.py": "import mcp_types\n",
+    },
     "typer and rich only in cli/": {
         "cellwright/server/__init__.py": "from rich.console import Console\n",
     },

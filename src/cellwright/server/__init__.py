@@ -6,8 +6,8 @@ Above:  cli.   Below: app, settings, telemetry, runs, journal, background.
 Never:  what a run does (runs), API keys (models' gateway has them), reading and steering runs: that is the journal's.
 
 `daemon/` is the process and its client, `http/` the API (`routes/`, `schemas/`, `auth/`, `sse`), `editor/` marimo's
-editor on an origin of its own, `mcp/` tools for other agents, `executor` what all of them call. An interface loads only what it takes to speak with
-the daemon.
+editor on an origin of its own, `mcp/` tools for other agents, `executor` what all of them call. An interface
+loads only what it takes to speak with the daemon.
 """
 
 from __future__ import annotations

@@ -110,11 +110,8 @@ class McpLines:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(end)
-            await serve_stdio(resources, self._control_room, own.version, scope, receive, send)
+            await serve_stdio(resources, lambda: self._daemon.web_origin, own.version, scope, receive, send)
             tasks.cancel_scope.cancel()
-
-    def _control_room(self) -> str:
-        return self._daemon.web_origin or "`cellwright serve` opens it"
 
 
 class LocalCallerMiddleware:

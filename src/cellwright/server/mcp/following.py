@@ -77,6 +77,9 @@ async def _reply(api: ApiCalls, lines: list[str], notes: list[str], news: Any, c
     for question in questions:
         parts += [f"The run asks a person ({question['id']}):", clipped(question["what"], _REPORT)]
     if questions:
-        parts.append(f"Only a person can answer: with `cellwright inbox`, or in the control room ({control_room}).")
+        where = (
+            f"in the control room at {control_room}" if control_room else "in the page that `cellwright serve` opens"
+        )
+        parts.append(f"Only a person can answer: with `cellwright inbox`, or {where}.")
     parts.append(f"The run {run} goes on. Call follow_run again with after={news['last']}.")
     return ToolReply(text="\n".join(parts), data=data)

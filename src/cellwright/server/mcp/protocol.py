@@ -43,7 +43,7 @@ class McpHost:
     may_answer: Callable[[ApiCaller], bool]
     """Whether the person at this caller's client may answer what runs ask."""
     control_room: Callable[[], str]
-    """Where a person answers else."""
+    """Where a person answers else; empty: it is not open."""
     version: str
 
     def calls(self, context: _Context) -> ApiCalls:
