@@ -77,9 +77,7 @@ async def _reply(api: ApiCalls, lines: list[str], notes: list[str], news: Any, c
     for question in questions:
         parts += [f"The run asks a person ({question['id']}):", clipped(question["what"], _REPORT)]
     if questions:
-        where = (
-            f"in the control room at {control_room}" if control_room else "in the page that `cellwright serve` opens"
-        )
+        where = f"in the control room at {control_room}" if control_room else "in the page of `cellwright serve`"
         parts.append(f"Only a person can answer: with `cellwright inbox`, or {where}.")
     parts.append(f"The run {run} goes on. Call follow_run again with after={news['last']}.")
     return ToolReply(text="\n".join(parts), data=data)
