@@ -27,6 +27,7 @@ from cellwright.notebook.atomic_write import write_new
 from cellwright.notebook.files import SaveConflict
 from cellwright.notebook.render import render
 from cellwright.settings import Settings
+from cellwright.tools.notebook.editor import NotebookEditor
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,9 @@ class _LiveNotebook:
     notebook: OpenNotebook
     used_at: float
     watchers: int = 0
+    editor: NotebookEditor | None = None
+    """Through which programs change it, once one has."""
+    opening_editor: anyio.Lock = field(default_factory=anyio.Lock)
     closing: anyio.Event = field(default_factory=anyio.Event)
     is_gone: anyio.Event = field(default_factory=anyio.Event)
 
@@ -108,6 +112,22 @@ class LiveNotebooks:
         if (live := self._live.get(id)) is not None:
             live.use()
         return self.all().get(id)
+
+    async def editor(self, id: str) -> NotebookEditor | None:
+        """Through which a program changes a person's own open notebook; None: no such notebook is open.
+
+        It remembers what was changed for as long as the notebook is open.
+        """
+        live = self._live.get(id)
+        if live is None or live.closing.is_set():
+            return None
+        live.use()
+        async with live.opening_editor:
+            if live.editor is None:
+                stored = self.settings.ready_home() / "notebooks" / f"{id}.json"
+                await anyio.to_thread.run_sync(_forget, stored)
+                live.editor = await NotebookEditor.open(live.notebook, stored)
+            return live.editor
 
     @contextmanager
     def watching(self, id: str) -> Generator[None]:
@@ -200,6 +220,12 @@ async def open_live_notebooks(
             with anyio.move_on_after(_CLOSE_TIMEOUT_SECONDS, shield=True):
                 await notebooks.close_all()
             tasks.cancel_scope.cancel()
+
+
+def _forget(stored: Path) -> None:
+    """Of another kernel's time: there is no way back to it."""
+    stored.parent.mkdir(mode=0o700, exist_ok=True)
+    stored.unlink(missing_ok=True)
 
 
 def notebook_id(path: Path) -> str:

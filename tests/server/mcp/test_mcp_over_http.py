@@ -111,6 +111,7 @@ async def test_both_eras_list_the_same_tools_resources_and_prompts(room: McpTest
         tools = (await client.list_tools()).tools
         assert [each.name for each in tools] == [
             "start_run", "follow_run", "say_to_run", "stop_run", "list_runs", "list_notebooks", "look", "run_cells",
+            "apply", "undo",
         ]  # fmt: skip
         assert all(each.output_schema is None for each in tools)
         assert [each.name for each in tools if each.annotations and each.annotations.read_only_hint] == [

@@ -57,7 +57,7 @@ async def test_a_run_is_started_in_the_clients_folder_and_its_question_answered_
 ) -> None:
     person = Answering(action="accept", content={"answer": "yes"})
     async with a_client(up.home, up.folder / "project", era, person) as client:
-        assert len((await client.list_tools()).tools) == 8
+        assert len((await client.list_tools()).tools) == 10
         run = await started(client, ASK)
         told = observed(await client.call_tool("follow_run", {"run": run}))
     assert told["is_over"]
@@ -102,6 +102,10 @@ async def test_two_clients_with_notebooks_of_one_name_do_not_mix(up: DaemonTestb
                 assert f"-> {41 - number}" not in text_of(seen)
                 listed = observed(await client.call_tool("list_notebooks", {}))["notebooks"]
                 assert [(each["path"], each["is_live"]) for each in listed] == [("sums.py", True)]
+                made = {"notebook": "sums.py", "edits": [{"op": "create", "code": f"{number} + x", "name": "more"}]}
+                assert f"-> {2 * number}" in text_of(await client.call_tool("apply", made))
+                undone = await client.call_tool("undo", {"notebook": "sums.py"})
+                assert len(observed(undone)["changes"]) == 1
         other = observed(await theirs.call_tool("list_notebooks", {}))["notebooks"][0]["id"]
         refused = await ours.call_tool("look", {"notebook": other})
         assert refused.is_error

@@ -331,6 +331,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/notebooks/{id}/edits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Change cells, run what that affects, and save */
+        post: operations["edit_notebook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/notebooks/{id}/events": {
         parameters: {
             query?: never;
@@ -376,6 +393,23 @@ export interface paths {
         put?: never;
         /** Run cells and what depends on them */
         post: operations["run_cells"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notebooks/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take back the last edits that were made here */
+        post: operations["undo_edits"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1879,12 +1913,46 @@ export interface components {
             task: string;
         };
         /**
+         * Edited
+         * @description What became of the cells.
+         */
+        Edited: {
+            /** Changes */
+            changes: string[];
+            /** News */
+            news: string;
+            ran: components["schemas"]["Ran"];
+        };
+        /**
          * EditorAddress
          * @description Where the editor is for whoever asked; it opens once.
          */
         EditorAddress: {
             /** Url */
             url: string;
+        };
+        /**
+         * EditsBody
+         * @description Edits, all of which are made or none.
+         */
+        EditsBody: {
+            /** Edits */
+            edits: {
+                [key: string]: unknown;
+            }[];
+            /** Key */
+            key?: string | null;
+            /**
+             * Run
+             * @default affected
+             * @enum {string}
+             */
+            run: "affected" | "none";
+            /**
+             * Wait Seconds
+             * @default 0
+             */
+            wait_seconds: number;
         };
         /**
          * FileEntry
@@ -3792,6 +3860,17 @@ export interface components {
             step?: number | null;
         };
         /**
+         * UndoEditsBody
+         * @description How long it may take.
+         */
+        UndoEditsBody: {
+            /**
+             * Wait Seconds
+             * @default 0
+             */
+            wait_seconds: number;
+        };
+        /**
          * UndoneShape
          * @description What was taken back.
          */
@@ -4854,6 +4933,50 @@ export interface operations {
             };
         };
     };
+    edit_notebook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditsBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Edited"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     follow_notebook: {
         parameters: {
             query?: never;
@@ -4956,6 +5079,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ran"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    undo_edits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UndoEditsBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Edited"];
                 };
             };
             /** @description Something this needs is not there now */

@@ -51,6 +51,34 @@ _NOTEBOOK: Final[Schema] = {
     "type": "string",
     "description": "The notebook's path in the folder, or its id, as list_notebooks gave it.",
 }
+_KEY: Final = "Any text of yours: another call with the same key does nothing twice."
+_CELL: Final[Schema] = {"type": "string", "description": "A cell's id or name."}
+_EDITS: Final[Schema] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 200,
+    "description": 'For example [{"op": "create", "code": "x = 1", "name": "load"}, '
+    '{"op": "edit", "cell": "Hbol", "base_version": 1, "code": "x = 2"}]. A new cell goes to the end unless it '
+    "says `after`, `before` or `at`.",
+    "items": {
+        "type": "object",
+        "properties": {
+            "op": {"enum": ["create", "edit", "delete", "move", "rename", "configure"]},
+            "cell": _CELL,
+            "base_version": {
+                "type": "integer",
+                "description": "The cell's version, as look showed it.",
+            },
+            "code": {"type": "string"},
+            "name": {"type": "string"},
+            "after": _CELL,
+            "before": _CELL,
+            "at": {"enum": ["start", "end"]},
+            "config": {"type": "object"},
+        },
+        "required": ["op"],
+    },
+}
 
 TOOLS: Final = (
     ToolText(
@@ -135,6 +163,26 @@ TOOLS: Final = (
                 "description": "Names or ids of cells; `stale`: those that are out of date.",
             },
         },
+        needs=("notebook",),
+        changes=True,
+        is_repeatable=False,
+    ),
+    ToolText(
+        name="apply",
+        title="Edit cells",
+        says="Edit cells of a notebook, run what that affects in its sandbox, and save; all edits are made or none. An "
+        "edit of a cell names the version that `look` showed and is refused if somebody changed it since. Waits up to "
+        "25 seconds; what takes longer goes on.",
+        takes={"notebook": _NOTEBOOK, "edits": _EDITS, "key": {"type": "string", "description": _KEY}},
+        needs=("notebook", "edits"),
+        changes=True,
+        is_repeatable=False,
+    ),
+    ToolText(
+        name="undo",
+        title="Undo edits",
+        says="Take back the last apply to a notebook; cells that somebody changed since stay as they are.",
+        takes={"notebook": _NOTEBOOK},
         needs=("notebook",),
         changes=True,
         is_repeatable=False,

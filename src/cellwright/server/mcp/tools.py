@@ -95,25 +95,33 @@ async def look(api: ApiCalls, arguments: Arguments) -> ToolReply:
 
 async def run_cells(api: ApiCalls, arguments: Arguments) -> ToolReply:
     """Run some, and how they stand then."""
-    line = await _notebook(api, arguments)
-    id = line["id"] if line["is_live"] else (await api.post("/notebooks", {"path": line["path"]}))["id"]
+    id = await _open(api, arguments)
     before = await api.get(f"/notebooks/{id}")
     cells = arguments.get("cells", "stale")
     if isinstance(cells, list):
         by_name = {cell["name"]: cell["id"] for cell in before["cells"] if cell["name"] != "_"}
         cells = [by_name.get(cell, cell) for cell in cells]
     ran = await api.post(f"/notebooks/{id}/run", {"cells": cells, "wait_seconds": _WAIT_SECONDS})
-    after = await api.get(f"/notebooks/{id}")
-    meant = {outcome["cell"] for outcome in ran["cells"]}
-    shown = {**after, "cells": [cell for cell in after["cells"] if cell["id"] in meant]}
-    words = [ran["problem"]] if ran["problem"] else []
-    words += ["Cells still run; call look to see how they stand."] if ran["is_running"] else []
-    words += [] if meant or words else ["Nothing was out of date, so nothing ran."]
-    return ToolReply(text="\n".join([*words, _notebook_text(shown)]), data=ran)
+    words = [] if ran["cells"] or ran["is_running"] else ["Nothing was out of date, so nothing ran."]
+    return ToolReply(text=await _ran_text(api, id, words, ran), data=ran)
+
+
+async def apply(api: ApiCalls, arguments: Arguments) -> ToolReply:
+    """Change cells, run what that affects."""
+    id = await _open(api, arguments)
+    body = {"edits": arguments["edits"], "key": arguments.get("key"), "wait_seconds": _WAIT_SECONDS}
+    return await _edited(api, id, await api.post(f"/notebooks/{id}/edits", body))
+
+
+async def undo(api: ApiCalls, arguments: Arguments) -> ToolReply:
+    """Take back the last such change."""
+    id = await _open(api, arguments)
+    return await _edited(api, id, await api.post(f"/notebooks/{id}/undo", {"wait_seconds": _WAIT_SECONDS}))
 
 
 CALLS: Final[Mapping[str, Callable[[ApiCalls, Arguments], Awaitable[ToolReply]]]] = {
-    each.__name__: each for each in (start_run, say_to_run, stop_run, list_runs, list_notebooks, look, run_cells)
+    each.__name__: each
+    for each in (start_run, say_to_run, stop_run, list_runs, list_notebooks, look, run_cells, apply, undo)
 }
 """All but `follow_run`, which may have to ask a person."""
 
@@ -150,13 +158,34 @@ async def _notebook(api: ApiCalls, arguments: Arguments) -> Any:
     raise ResourceNotFound(f"No notebook {said[:200]!r}.", hint="list_notebooks shows them.")
 
 
+async def _open(api: ApiCalls, arguments: Arguments) -> str:
+    """The id of the notebook, open from now on."""
+    line = await _notebook(api, arguments)
+    return line["id"] if line["is_live"] else (await api.post("/notebooks", {"path": line["path"]}))["id"]
+
+
+async def _edited(api: ApiCalls, id: str, edited: Any) -> ToolReply:
+    words = [*edited["changes"], *filter(None, [edited["news"]])]
+    return ToolReply(text=await _ran_text(api, id, words, edited["ran"]), data=edited)
+
+
+async def _ran_text(api: ApiCalls, id: str, words: list[str], ran: Any) -> str:
+    """What is to be said, and how the cells stand that ran."""
+    after, meant = await api.get(f"/notebooks/{id}"), {outcome["cell"] for outcome in ran["cells"]}
+    shown = {**after, "cells": [cell for cell in after["cells"] if cell["id"] in meant]}
+    words = [*words, *filter(None, [ran["problem"]])]
+    words += ["Cells still run; call look to see how they stand."] if ran["is_running"] else []
+    return "\n".join([*words, _notebook_text(shown)])
+
+
 def _notebook_text(notebook: Any) -> str:
     return clipped("\n\n".join([f"# {notebook['path']}", *map(_cell_text, notebook["cells"])]), _ALL)
 
 
 def _cell_text(cell: Any) -> str:
     name = "" if cell["name"] == "_" else f" {cell['name']}"
-    parts = [f"## cell {cell['id']}{name}: {cell['status']}{', out of date' if cell['is_stale'] else ''}"]
+    stale = ", out of date" if cell["is_stale"] else ""
+    parts = [f"## cell {cell['id']}{name}, version {cell['version']}: {cell['status']}{stale}"]
     parts.append(clipped(cell["code"], _CODE))
     if cell["output"] is not None and cell["output"]["text"]:
         parts.append(f"-> {clipped(cell['output']['text'], _SHOWN)}")
