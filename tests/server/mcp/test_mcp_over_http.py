@@ -232,7 +232,10 @@ async def test_what_a_tool_does_not_take_never_reaches_the_api(room: McpTestbed)
         for name, arguments, says in (
             ("start_run", {"goal": "why?", "approve": "all"}, "start_run takes no 'approve'."),
             ("follow_run", {"run": "../questions"}, "'../questions' is no run."),
+            ("follow_run", {"run": "none", "after": {"x": 1}}, "query.after"),
+            ("follow_run", {"run": "none"}, "No run 'none'."),
             ("look", {"notebook": "../../etc/passwd"}, "No notebook"),
+            ("apply", {"notebook": "x.py"}, "apply needs 'edits'."),
             ("answer", {}, "There is no tool 'answer'."),
         ):
             refused = await client.call_tool(name, arguments)

@@ -22,7 +22,7 @@ async def follow_run(
     api: ApiCalls, arguments: Arguments, person: PersonAtClient, responses: types.InputResponses, control_room: str
 ) -> ToolReply | types.InputRequiredResult:
     """What happened, or what the client is to ask its person first."""
-    run, last = run_named(arguments), int(arguments.get("after", 0))
+    run, last = run_named(arguments), arguments.get("after", 0)
     lines, until, seconds = list[str](), anyio.current_time() + _WAIT_SECONDS, 0.0
     if responses:
         await person.take_responses(responses, (await _news(api, run, last, 0))["questions"])
@@ -45,7 +45,7 @@ async def follow_run(
     return await _reply(api, lines, person.notes, news, control_room)
 
 
-async def _news(api: ApiCalls, run: str, after: int, seconds: float) -> Any:
+async def _news(api: ApiCalls, run: str, after: object, seconds: float) -> Any:
     return await api.get(f"/runs/{run}/news", after=after, wait_seconds=max(0.0, min(_WAIT_SECONDS, seconds)))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 
 from cellwright.errors import CellwrightError
 from cellwright.server.mcp.api_calls import ApiCalls
@@ -56,9 +57,13 @@ class PersonAtClient:
     async def ask(self, question: Question) -> None:
         """Ask and wait, where the client can be asked in the middle of a call."""
         self.asked.add(question["id"])
-        said = await self.context.session.elicit_form(
-            question["what"], form_of(question), related_request_id=self.context.request_id
-        )
+        try:
+            said = await self.context.session.elicit_form(
+                question["what"], form_of(question), related_request_id=self.context.request_id
+            )
+        except MCPError as problem:
+            self.notes.append(f"The client could not ask {question['id']}, which stays open: {problem.message}")
+            return
         await self._take(question, said.action, said.content or {})
 
     async def take_responses(self, responses: types.InputResponses, questions: list[Question]) -> None:

@@ -100,7 +100,7 @@ async def run_cells(api: ApiCalls, arguments: Arguments) -> ToolReply:
     cells = arguments.get("cells", "stale")
     if isinstance(cells, list):
         by_name = {cell["name"]: cell["id"] for cell in before["cells"] if cell["name"] != "_"}
-        cells = [by_name.get(cell, cell) for cell in cells]
+        cells = [by_name.get(str(cell), cell) for cell in cells]
     ran = await api.post(f"/notebooks/{id}/run", {"cells": cells, "wait_seconds": _WAIT_SECONDS})
     words = [] if ran["cells"] or ran["is_running"] else ["Nothing was out of date, so nothing ran."]
     return ToolReply(text=await _ran_text(api, id, words, ran), data=ran)
