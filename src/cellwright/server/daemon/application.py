@@ -112,6 +112,7 @@ class McpLines:
             tasks.start_soon(end)
             await serve_stdio(resources, lambda: self._daemon.web_origin, own.version, scope, receive, send)
             tasks.cancel_scope.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class LocalCallerMiddleware:

@@ -16,7 +16,7 @@ _MOST_BYTES: Final = 4 << 20
 
 
 async def serve_lines(server: Server[Any], receive: Receive, send: Send) -> None:
-    """Until the client ends."""
+    """Until the client ends; whoever called this ends the answer."""
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-ndjson")]})
@@ -28,7 +28,6 @@ async def serve_lines(server: Server[Any], receive: Receive, send: Send) -> None
         async with to_client:
             await server.run(from_client, to_client, server.create_initialization_options())
         tasks.cancel_scope.deadline = anyio.current_time() + 1
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _read(receive: Receive, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
