@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -56,18 +57,16 @@ class McpHost:
         answerer = replace(api.caller, scope="approve", interface="mcp-elicitation")
         return PersonAtClient(context=context, api=api.by(answerer) if self.may_answer(api.caller) else None)
 
-
-def mcp_server(host: McpHost) -> Server[Any]:
-    """One for every connection to this API."""
-
-    async def list_tools(_: _Context, __: object) -> types.ListToolsResult:
+    async def list_tools(self, _: _Context, __: object) -> types.ListToolsResult:
+        """Every tool, whoever asks: what a caller may not do is told when they try."""
         return types.ListToolsResult(tools=[_tool(each) for each in TOOLS])
 
     async def call_tool(
-        context: _Context, params: types.CallToolRequestParams
+        self, context: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
+        """What came of it; what went wrong is a result too, for the model to read."""
         try:
-            reply = await _call(host, context, params)
+            reply = await self._call(context, params)
         except CellwrightError as problem:
             text = f"{problem.message} {problem.hint}".strip()
             return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
@@ -75,21 +74,26 @@ def mcp_server(host: McpHost) -> Server[Any]:
             return reply
         return types.CallToolResult(content=[types.TextContent(text=reply.text)], _meta={OBSERVATION: reply.data})
 
-    async def list_resources(context: _Context, _: object) -> types.ListResourcesResult:
-        found = await host.calls(context).get("/runs", limit=_SHOWN_RUNS)
+    async def list_resources(self, context: _Context, _: object) -> types.ListResourcesResult:
+        """The reports of runs that are over, the newest first."""
+        with _as_protocol_error():
+            found = await self.calls(context).get("/runs", limit=_SHOWN_RUNS)
         over = [each for each in found["runs"] if each["standing"] not in {"queued", "running", "waiting"}]
         return types.ListResourcesResult(resources=[_report(each) for each in over])
 
-    async def list_templates(_: _Context, __: object) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, _: _Context, __: object) -> types.ListResourceTemplatesResult:
+        """Where the files of any run are."""
         return types.ListResourceTemplatesResult(resource_templates=[_template(name) for name in TYPES])
 
-    async def read(context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read(self, context: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """One of them."""
         with _as_protocol_error():
-            found = await read_resource(host.calls(context), params.uri)
+            found = await read_resource(self.calls(context), params.uri)
         content = types.TextResourceContents(uri=params.uri, mime_type=found.media_type, text=found.text)
         return types.ReadResourceResult(contents=[content])
 
-    async def list_prompts(_: _Context, __: object) -> types.ListPromptsResult:
+    async def list_prompts(self, _: _Context, __: object) -> types.ListPromptsResult:
+        """What a person can pick."""
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -101,46 +105,48 @@ def mcp_server(host: McpHost) -> Server[Any]:
             ]
         )
 
-    async def get_prompt(_: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(self, _: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """The words of one."""
         with _as_protocol_error():
             words = prompt_words(params.name, params.arguments or {})
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=words))])
 
+    async def _call(
+        self, context: _Context, params: types.CallToolRequestParams
+    ) -> ToolReply | types.InputRequiredResult:
+        arguments: Mapping[str, Any] = params.arguments or {}
+        check_arguments(params.name, arguments)
+        api = self.calls(context)
+        if params.name != follow_run.__name__:
+            return await CALLS[params.name](api, arguments)
+        return await follow_run(api, arguments, self.person(context), params.input_responses or {}, self.control_room())
+
+
+def mcp_server(host: McpHost) -> Server[Any]:
+    """One for every connection to this API."""
     return Server(
         "cellwright",
         version=host.version,
         title="Cellwright",
         instructions=_INSTRUCTIONS,
         get_tool_input_schema={each.name: each.schema for each in TOOLS}.get,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        on_list_tools=host.list_tools,
+        on_call_tool=host.call_tool,
+        on_list_resources=host.list_resources,
+        on_list_resource_templates=host.list_templates,
+        on_read_resource=host.read,
+        on_list_prompts=host.list_prompts,
+        on_get_prompt=host.get_prompt,
     )
 
 
-async def _call(
-    host: McpHost, context: _Context, params: types.CallToolRequestParams
-) -> ToolReply | types.InputRequiredResult:
-    arguments: Mapping[str, Any] = params.arguments or {}
-    check_arguments(params.name, arguments)
-    api = host.calls(context)
-    if params.name != follow_run.__name__:
-        return await CALLS[params.name](api, arguments)
-    return await follow_run(api, arguments, host.person(context), params.input_responses or {}, host.control_room())
-
-
-class _as_protocol_error:
-    """What went wrong inside the block, for a client that asked for no tool."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
-        if isinstance(problem, CellwrightError):
-            raise MCPError(types.INVALID_PARAMS, f"{problem.message} {problem.hint}".strip()) from problem
+@contextmanager
+def _as_protocol_error() -> Generator[None]:
+    """What goes wrong inside the block, for a client that called no tool."""
+    try:
+        yield
+    except CellwrightError as problem:
+        raise MCPError(types.INVALID_PARAMS, f"{problem.message} {problem.hint}".strip()) from problem
 
 
 def _tool(text: ToolText) -> types.Tool:
