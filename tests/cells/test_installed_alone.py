@@ -10,7 +10,6 @@ import fsspec
 import pytest
 from uv import find_uv_bin
 
-pytestmark = pytest.mark.slow
 CELLS = Path(__file__).parents[2] / "cells"
 SECONDS = 300
 OPENED = """
