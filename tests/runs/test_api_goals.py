@@ -78,4 +78,5 @@ async def test_where_nobody_is_asked_nothing_is_changed_and_the_agent_is_told(
         await factory.deliver(goal_of(factory, "never"))
         told = factory.prompts()
     assert api.heard == ["GET /v1/birds"]
-    assert "send" in told[2]
+    refused = told[2].rpartition("Refused: ")[2]
+    assert "query-connection" in refused[:400], refused[:400]
