@@ -29,7 +29,7 @@ FILE_KINDS: Final = frozenset[SourceKind]({"sqlite", "duckdb"})
 URL_KINDS: Final = frozenset[SourceKind]({"api", "http", "webdav"})
 """What is found by its `url`."""
 UNTRIED_KINDS: Final = frozenset[SourceKind](
-    {"snowflake", "bigquery", "databricks", "trino", "redshift", "gcs", "azure", "smb"}
+    {"snowflake", "bigquery", "databricks", "trino", "redshift", "gcs", "azure"}
 )
 """Written against their documentation, and never tried against the service."""
 

@@ -20,8 +20,17 @@ from cellwright.data.file_stores.http_folder import links_inside
 from cellwright.data.messages import ListFiles, ListStatements, ReadFile, StatFile
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.secrets import keep_secret
-from tests.data.file_stores.servers import CANARY, FileServer, s3_server, sftp_server, write_files
+from tests.data.file_stores.servers import (
+    CANARY,
+    FileServer,
+    s3_server,
+    sftp_server,
+    smb_server,
+    web_server,
+    write_files,
+)
 from tests.data.shop import broker_client
+from tests.data.worker.tls import tls_files
 
 
 @pytest.fixture
@@ -192,3 +201,47 @@ def test_links_of_an_index_page_that_lead_elsewhere_are_passed_by() -> None:
 def workers_of(client: BrokerClient) -> list[psutil.Process]:
     pid = running_pid(broker_at(client.launch.home))
     return [each for each in psutil.Process(pid).children() if "cellwright.data.worker" in each.cmdline()]
+
+
+@pytest.mark.slow
+async def test_a_share_gives_nothing_outside_of_it_and_one_that_is_missing_is_told(
+    client: BrokerClient, folder: Path, tmp_path: Path
+) -> None:
+    with smb_server(folder, tmp_path / "samba") as smb:
+        add(client, smb.connection(), smb.secret)
+        assert [entry.path for entry in (await client.files(ListFiles(connection="lake"))).entries] == [
+            "readme.txt",
+            "sales",
+        ]
+        for path in ("way-out", "../outside.txt", "sales/../../outside.txt"):
+            with pytest.raises(UserError, match=r"There is no|is no path here"):
+                await client.read(ReadFile(connection="lake", path=path, length=3))
+        add(client, smb.connection("inner", path="sales"), smb.secret)
+        assert [entry.path for entry in (await client.files(ListFiles(connection="inner"))).entries] == [
+            "2024-01.csv",
+            "2024-02.csv",
+            "deep",
+        ]
+        for name, options in (("share", {"share": "nowhere"}), ("place", {"path": "nowhere"})):
+            add(client, smb.connection(name, **options), smb.secret)
+            with pytest.raises(CellwrightError, match=r"does not give the share '.*nowhere'"):
+                await client.try_connection(name)
+
+
+@pytest.mark.slow
+async def test_a_web_folder_with_an_authority_of_its_own_is_trusted_by_tls_ca_alone(
+    client: BrokerClient, folder: Path, tmp_path: Path
+) -> None:
+    files = tls_files(tmp_path)
+    with web_server(folder, files) as web:
+        add(client, web.connection("trusted", tls_ca=str(files.authority)), web.secret)
+        found = await client.stat(StatFile(connection="trusted", path="readme.txt"))
+        assert found.size == len(b"hello")
+        add(client, web.connection("unknown"), web.secret)
+        with pytest.raises(CellwrightError, match=r"agree on TLS|certificate"):
+            await client.stat(StatFile(connection="unknown", path="readme.txt"))
+        # It is for `localhost`, and for no other name.
+        other = web.options["url"].replace("localhost", "127.0.0.1")
+        add(client, web.connection("other", url=other, tls_ca=str(files.authority)), web.secret)
+        with pytest.raises(CellwrightError, match=r"agree on TLS|certificate"):
+            await client.stat(StatFile(connection="other", path="readme.txt"))

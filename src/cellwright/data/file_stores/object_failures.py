@@ -12,8 +12,9 @@ from obstore import exceptions
 from cellwright.data.worker.source import SourceFailed
 
 _WRONG_KEY: Final = re.compile(
-    r"InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken|AuthenticationFailed|401"
+    r"InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken|AuthenticationFailed|AuthorizationFailure|401"
 )
+_FORBIDDEN: Final = re.compile(r"status code: 403\b")
 _NO_BUCKET: Final = re.compile(r"NoSuchBucket|ContainerNotFound")
 _NO_HOST: Final = re.compile(
     r"dns error|error trying to connect|Connection refused|tcp connect|timed out|connect", re.I
@@ -45,8 +46,11 @@ def _refused(path: str, text: str) -> SourceFailed:
 
 def _other(text: str) -> SourceFailed:
     told = _told(text)
-    if _WRONG_KEY.search(text):
-        return SourceFailed("login", told)
+    if _NO_BUCKET.search(text):
+        return SourceFailed("login", "There is no bucket or container of this name.", hint="Look at its name.")
+    # A list is refused in words of its own, which tell the status only.
+    if _WRONG_KEY.search(text) or _FORBIDDEN.search(text):
+        return SourceFailed("login", "The server refuses this key: it is another's, or may not list this.")
     if _TLS.search(text) and "http://" not in text:
         return SourceFailed("tls", told)
     return SourceFailed("host" if _NO_HOST.search(text) else "other", told)

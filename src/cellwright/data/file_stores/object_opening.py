@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import obstore.store
+from obstore.exceptions import BaseError
 
 from cellwright.data.connection_options import DEFAULT_REGION, read_buckets
 from cellwright.data.file_stores.http_folder import HttpFolder
@@ -21,6 +22,15 @@ _RETRY: Final = {"max_retries": 2, "retry_timeout": timedelta(seconds=30)}
 
 def open_objects(kind: SourceKind, login: SourceLogin) -> FileStore:
     """The store. Nothing is asked yet. Raises `SourceFailed`."""
+    try:
+        return _open(kind, login)
+    except BaseError:
+        # Its words may have parts of the secret.
+        why = "it is no key of an account and no shared access signature" if kind == "azure" else "it is no key file"
+        raise SourceFailed("login", f"The secret cannot be used: {why}.") from None
+
+
+def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
     options, client = login.options, _client(login)
     match kind:
         case "s3":

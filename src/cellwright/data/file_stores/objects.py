@@ -104,4 +104,6 @@ def _entry(bucket: str, meta: Any) -> FileEntry:
 
 
 def _version(meta: Any) -> str:
-    return meta.get("e_tag") or f"{meta['last_modified'].isoformat()}-{meta['size']}"
+    # Azure's lists have it without the quotes that its answers have.
+    tag = (meta.get("e_tag") or "").removeprefix("W/").strip('"')
+    return tag or f"{meta['last_modified'].isoformat()}-{meta['size']}"
