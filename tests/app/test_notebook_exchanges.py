@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from cellwright.app.notebook_connections import open_notebook_connections
-from cellwright.app.notebook_exchanges import open_notebook_exchanges
+from cellwright.app.notebook_exchanges import exchange_egress, open_notebook_exchanges
 from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import Network, NetworkPolicy, open_network_access
 from cellwright.app.verification import verify_notebook
 from cellwright.data.broker_client import BrokerClient
+from cellwright.data.connections import store_connection
 from cellwright.data.messages import ListStatements
 from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
@@ -266,6 +267,20 @@ async def test_an_api_is_asked_by_a_notebooks_own_leave_and_changed_only_by_leav
     assert api.heard[before:] == ["GET /v1/birds", "POST /v1/notes"]
 
 
+@pytest.mark.slow
+async def test_an_api_that_wants_no_secret_is_asked_with_or_without_the_stand_in(
+    client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
+) -> None:
+    store_connection(client.launch.home, api.connection("public"))
+    before = (len(api.heard), len(api.strangers))
+    async with opening(client, pool, tmp_path / "project") as notebook:
+        for path, headers in (("/open/a", "HEADERS"), ("/open/b", "{}")):
+            code = CLIENTS["requests"].replace("headers=HEADERS", f"headers={headers}")
+            assert await told(notebook, asking(api.url(path), code, "public")) == "wren"
+    assert api.heard[before[0] :] == ["GET /open/a", "GET /open/b"]
+    assert len(api.strangers) == before[1]
+
+
 # ── objects ──
 
 LIBRARIES = {
@@ -376,6 +391,28 @@ async def test_a_proof_asks_anew_names_each_answer_and_changes_nothing(
     assert not isinstance(refused, Verified)
     assert "A proof changes nothing" in str(refused.reasons)
     assert "POST /v1/notes" not in api.heard[before:]
+
+
+@pytest.mark.slow
+async def test_a_proof_names_so_many_answers_and_counts_the_others(
+    client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
+) -> None:
+    name_api(client.launch.home, api.connection())
+    notebook = write(tmp_path / "project" / "notebook.py", "pass")
+    connecting = open_notebook_connections(client, notebook=notebook, project=tmp_path, is_cached=False)
+    code = "import requests\nfor n in '12344':\n    requests.get(URL + n, headers=HEADERS).raise_for_status()"
+    async with connecting as connections:
+        exchanges = await open_notebook_exchanges(connections, project=tmp_path, is_proof=True)
+        assert exchanges is not None
+        exchanges.most_named = 3
+        egress = await exchange_egress(exchanges)
+        async with open_notebook(notebook, pool=pool, egress=egress, connections=connections) as opened:
+            # Twice the same: each answer is named once.
+            for _ in range(2):
+                assert await told(opened, asking(api.url("/v1/birds?"), code)) == ""
+    assert [each.path for each in exchanges.exchanged.values()] == [f"/v1/birds?{number}" for number in "123"]
+    assert all(each.at for each in exchanges.exchanged.values())
+    assert exchanges.unnamed == 4
 
 
 # ── in a run ──

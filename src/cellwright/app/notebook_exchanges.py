@@ -21,7 +21,7 @@ import anyio.to_thread
 
 from cellwright.app.exchange_cache import AnswerRecording
 from cellwright.app.notebook_connections import NOT_APPROVED, NotebookConnections
-from cellwright.data.connection_options import DEFAULT_REGION, READ_METHODS, read_address, read_buckets
+from cellwright.data.connection_options import DEFAULT_REGION, READ_METHODS, WebAddress, read_address, read_buckets
 from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.messages import OpenExchange
 from cellwright.data.source_kinds import WEB_KINDS
@@ -84,10 +84,11 @@ class NotebookExchanges:
 
     def egress_options(self) -> dict[str, Any]:
         """For an `Egress` of this notebook. Blocking: where there are APIs, it makes an authority for the cage."""
+        hosts = {_address(each).host for each in self._known.all if each.kind == "api"}
         return {
             "completed": self.find,
             "objects": self.open_object,
-            "authority": CageAuthority() if any(each.kind == "api" for each in self._known.all) else None,
+            "authority": CageAuthority(hosts) if hosts else None,
             "variables": self.variables,
         }
 
@@ -273,8 +274,12 @@ def _read_usable(home: Path, project: Path, known: _UsableConnections) -> _Usabl
 
 
 def _leads_to(connection: DataConnection, target: Target) -> bool:
-    address = read_address(connection.options["url"], tls=connection.options.get("tls", ""))
+    address = _address(connection)
     return (address.host, address.port) == (target.host, target.port)
+
+
+def _address(connection: DataConnection) -> WebAddress:
+    return read_address(connection.options["url"], tls=connection.options.get("tls", ""))
 
 
 def _buckets(connection: DataConnection) -> str:

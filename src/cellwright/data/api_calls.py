@@ -29,7 +29,7 @@ _SECONDS: Final = 120.0
 _OK: Final = range(200, 300)
 _SHOWN: Final = 500
 _REFUSED: Final = 403
-_WHY_REFUSED: Final = "The connection says which methods and paths are allowed, and has to have its secret."
+_WHY_REFUSED: Final = "The connection says which methods and paths are allowed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

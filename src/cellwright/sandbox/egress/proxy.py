@@ -287,7 +287,7 @@ class Egress:
 
     async def _open(self, proxied: ProxiedRequest) -> bool:
         """Attend to what a client says inside its TLS connection, request by request."""
-        if self._authority is None:
+        if self._authority is None or proxied.host not in self._authority.hosts:
             raise RequestRejected(
                 403, f"TLS of host {proxied.host!r} cannot be opened until the notebook is opened anew"
             )
