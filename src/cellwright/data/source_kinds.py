@@ -87,8 +87,8 @@ SOURCE_TRAITS: Final[Mapping[SourceKind, SourceTraits]] = MappingProxyType(
             needed=("buckets", "access_key_id"), known=("endpoint", "region", "methods", *_TLS), extra="objects"
         ),
         "api": SourceTraits(needed=("url",), known=("header", "form", "methods", "paths", "openapi", *_TLS)),
-        "http": SourceTraits(needed=("url",), known=("user", *_TLS), extra="objects"),
-        "webdav": SourceTraits(needed=("url",), known=("user", *_TLS), extra="objects"),
+        "http": SourceTraits(needed=("url",), known=("user", *_TLS)),
+        "webdav": SourceTraits(needed=("url",), known=("user", *_TLS)),
         "sftp": SourceTraits(needed=("host", "user"), known=("port", "path", "host_key"), port=22, extra="sftp"),
         "smb": SourceTraits(needed=("host", "share", "user"), known=("port", "path", "domain"), port=445, extra="smb"),
         "gcs": SourceTraits(needed=("bucket",), known=("prefix",), extra="objects"),

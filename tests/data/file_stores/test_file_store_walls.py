@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
 import os
+import threading
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import anyio
 import anyio.abc
@@ -180,6 +184,70 @@ async def test_whoever_leaves_cancels_and_a_deadline_ends_it(client: BrokerClien
             await client.files(ListFiles(connection="short"))
         server.cancel_scope.cancel()
     await listener.aclose()
+
+
+class _Sending(http.server.BaseHTTPRequestHandler):
+    """Sends whoever asks for `away/…` to another server, round and round for `round`, and for `moved/…` to `here/…`."""
+
+    protocol_version = "HTTP/1.1"
+    elsewhere: int
+    heard: list[tuple[str, str, str | None]]
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+    def _answer(self) -> None:
+        self.heard.append((self.command, self.path, self.headers.get("Authorization")))
+        place = {"away": f"http://127.0.0.1:{self.elsewhere}/data/here/a.txt", "round": "/data/round", "up": "/other/a"}
+        first = self.path.removeprefix("/data/").partition("/")[0]
+        location = place.get(first) or (self.path.replace("moved", "here") if first == "moved" else "")
+        self.send_response(302 if location else 200)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Length", "0" if location else "5")
+        self.send_header("ETag", '"one"')
+        self.end_headers()
+        if not location and self.command == "GET":
+            self.wfile.write(b"hello")
+
+    do_GET = do_HEAD = do_PROPFIND = _answer
+
+
+@contextmanager
+def sending(elsewhere: int = 0) -> Generator[tuple[int, list[tuple[str, str, str | None]]]]:
+    heard: list[tuple[str, str, str | None]] = []
+    handler = type("_SendingElsewhere", (_Sending,), {"elsewhere": elsewhere, "heard": heard})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1], heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("kind", ["http", pytest.param("webdav", marks=pytest.mark.slow)])
+async def test_a_redirect_is_followed_below_the_address_and_nowhere_else(
+    client: BrokerClient, kind: Literal["http", "webdav"]
+) -> None:
+    with sending() as (other, heard_elsewhere), sending(other) as (port, heard):
+        options = {"url": f"http://127.0.0.1:{port}/data", "user": "reader"}
+        add(client, DataConnection(name="web", kind=kind, options=options), CANARY)
+        for path in ("away/a.txt", "round", "up/a.txt"):
+            for asked in (
+                client.read(ReadFile(connection="web", path=path, length=5)),
+                client.stat(StatFile(connection="web", path=path)),
+                client.files(ListFiles(connection="web", path=path)),
+            ):
+                with pytest.raises(Unavailable, match="sends us"):
+                    await asked
+        part = await client.read(ReadFile(connection="web", path="moved/a.txt", length=5))
+        with os.fdopen(part.descriptor, "rb") as file:
+            assert file.read() == b"hello"
+    assert heard_elsewhere == []
+    assert len(heard) < 40
+    assert {path.split("/")[1] for _, path, _ in heard} == {"data"}
 
 
 def test_links_of_an_index_page_that_lead_elsewhere_are_passed_by() -> None:

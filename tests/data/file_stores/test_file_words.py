@@ -55,6 +55,10 @@ async def test_a_file_has_a_size_and_a_version_and_ranges_of_it_are_read(
     found = await client.stat(StatFile(connection="lake", path=path))
     assert (found.path, found.size, found.is_folder) == (path, len(data), False)
     assert found.version and found.modified
+    if server.kind != "http":
+        # What a list says of a file is what it is read by.
+        listed = (await client.files(ListFiles(connection="lake", path=path.rpartition("/")[0]))).entries
+        assert [(entry.path, entry.version) for entry in listed] == [(path, found.version)]
     part = await client.read(ReadFile(connection="lake", path=path, start=1000, length=500, version=found.version))
     assert (part.size, part.version, part.sha256) == (500, found.version, sha256(data[1000:1500]).hexdigest())
     assert content(part) == data[1000:1500]

@@ -126,7 +126,8 @@ class ApiRules:
                 found = self._with_secret(value)
                 if isinstance(found, RefusedRequest):
                     return found
-                kept.append((name, found))
+                if found:
+                    kept.append((name, found))
             elif name in _OVERRIDES:
                 return RefusedRequest(why=f"the header {name} is not allowed here")
             elif name in _CREDENTIALS:
@@ -140,13 +141,16 @@ class ApiRules:
         return tuple(kept)
 
     def _with_secret(self, value: str) -> str | RefusedRequest:
-        """The header's value with the secret, if it is the stand-in, in the connection's form or alone."""
+        """The header's value with the secret, if it is the stand-in, in the connection's form or alone.
+
+        Empty where there is no secret: an API that wants none gets no such header.
+        """
         is_basic = self.form == BASIC_FORM
         wanted = f"Basic {self.stand_in}" if is_basic else self.form.replace("{secret}", self.stand_in)
         if value.strip() not in {self.stand_in, wanted} and not (is_basic and _is_stand_in(value, self.stand_in)):
             return RefusedRequest(why=f"the header {self.header} says something else than {wanted!r}")
         if not self.secret:
-            return RefusedRequest(why=f"no secret of {self.name} is kept")
+            return ""
         if is_basic:
             return f"Basic {base64.b64encode(self.secret.encode()).decode()}"
         return self.form.replace("{secret}", self.secret)

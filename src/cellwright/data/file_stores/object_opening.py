@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
@@ -11,7 +10,6 @@ import obstore.store
 from obstore.exceptions import BaseError
 
 from cellwright.data.connection_options import DEFAULT_REGION, read_buckets
-from cellwright.data.file_stores.http_folder import HttpFolder
 from cellwright.data.file_stores.objects import ObjectFiles
 from cellwright.data.file_stores.store import CONNECT_SECONDS, FileStore, joined
 from cellwright.data.source_kinds import SourceKind
@@ -46,10 +44,6 @@ def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
             return ObjectFiles("Google Cloud Storage", {"": store})
         case "azure":
             return ObjectFiles("Azure Blob Storage", {"": _azure(login, client)})
-        case "http" | "webdav":
-            url = options["url"].rstrip("/") + "/"
-            store = obstore.store.HTTPStore.from_url(url, client_options=client, retry_config=cast("Any", _RETRY))
-            return ObjectFiles("WebDAV", {"": store}) if kind == "webdav" else HttpFolder(store, url)
         case _:
             raise SourceFailed("other", f"{kind} has no objects.")
 
@@ -100,12 +94,4 @@ def _client(login: SourceLogin) -> Any:
     }
     if authority := login.options.get("tls_ca"):
         client["root_certificate"] = Path(authority).read_bytes()
-    if login.secret and "url" in login.options:
-        client["default_headers"] = {"Authorization": _authorization(login)}
     return client
-
-
-def _authorization(login: SourceLogin) -> str:
-    if user := login.options.get("user"):
-        return f"Basic {base64.b64encode(f'{user}:{login.secret}'.encode()).decode()}"
-    return f"Bearer {login.secret}"
