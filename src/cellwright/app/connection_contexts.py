@@ -26,7 +26,8 @@ async def connection_contexts(
     known = await anyio.to_thread.run_sync(connections_at, home) if connections.named else {}
     named = [known[name] for name in connections.named if name in known]
     databases = [each.name for each in named if each.kind in SQL_KINDS]
-    remote = [found for word in words if (found := read_remote_path(word, known)) is not None]
+    still_there = [word for word in words if word.partition(":")[0] in known]
+    remote = [found for word in still_there if (found := read_remote_path(word, known)) is not None]
     seen = {each.connection for each in remote}
     remote += [
         RemotePath(connection=each.name, path="")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from cellwright.data.source_kinds import URL_KINDS, SourceKind
+from cellwright.data.source_kinds import URL_KINDS, SourceKind, a_connection
 from cellwright.errors import UserError
 
 API_METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
@@ -158,7 +158,7 @@ def check_options(kind: SourceKind, options: Mapping[str, str]) -> None:
 def _check_tls(kind: SourceKind, tls: str) -> None:
     if tls not in {"", "off", "verify"}:
         raise UserError(
-            f"An {kind} connection checks certificates, or has no TLS.", hint="tls is verify, or off for http://."
+            f"{a_connection(kind)} checks certificates, or has no TLS.", hint="tls is verify, or off for http://."
         )
 
 

@@ -29,7 +29,10 @@ def store_failed(path: str) -> Generator[None]:
         yield
     except (exceptions.NotFoundError, FileNotFoundError) as problem:
         if _NO_BUCKET.search(str(problem)):
-            raise SourceFailed("login", f"There is no bucket for {path[:200]!r}.", hint="Look at its name.") from None
+            bucket = path.partition("/")[0]
+            raise SourceFailed(
+                "statement", f"There is no bucket {bucket[:100]!r} there.", hint="Look at its name, and at the address."
+            ) from None
         raise FileNotFoundError from None
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as problem:
         raise _refused(path, str(problem)) from None

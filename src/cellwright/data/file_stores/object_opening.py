@@ -46,6 +46,8 @@ def open_objects(kind: SourceKind, login: SourceLogin) -> FileStore:
 
 def _s3(login: SourceLogin, client: Any) -> FileStore:
     options, places = login.options, read_buckets(login.options["buckets"])
+    if not login.secret:
+        raise SourceFailed("login", "no secret access key is kept.")
     config: Any = {
         "access_key_id": options["access_key_id"],
         "secret_access_key": login.secret,
@@ -89,7 +91,11 @@ def _client(login: SourceLogin) -> Any:
         "user_agent": "cellwright",
     }
     if authority := login.options.get("tls_ca"):
-        client["root_certificate"] = Path(authority).read_bytes()
+        try:
+            client["root_certificate"] = Path(authority).read_bytes()
+        except OSError as problem:
+            why = f"The file of `tls_ca` cannot be read: {problem.strerror}."
+            raise SourceFailed("tls", why, hint="Give the whole path of a PEM file that is there.") from None
     if login.secret and "url" in login.options:
         client["default_headers"] = {"Authorization": _authorization(login)}
     return client
