@@ -69,7 +69,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "stop_daemon": lambda given: f"`cellwright serve stop{' --kill' if given['how'] == 'kill' else ''}` ends it.",
     "add_connection": "`cellwright data connect {name} --kind KIND` adds one; `--help` says what it takes.",
     "give_options": _options,
-    "set_connection_secret": "`cellwright data connect {name}` asks for the secret again; --stdin reads it from a pipe.",
+    "set_connection_secret": "`cellwright data connect {name}` asks for the secret again, `--stdin` reads it.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
     "ask_for_write": "`cellwright data query --write` shows what it would do, and asks.",
     "stop_broker": "`cellwright data stop` ends it.",

@@ -88,7 +88,9 @@ class ApiRules:
         target = read_target(request.target)
         if isinstance(target, RefusedRequest):
             return target
-        why = self.why_not(request.method, target.path) or ("_method" in dict(target.query) and "_method is not allowed here")
+        why = self.why_not(request.method, target.path) or (
+            "_method" in dict(target.query) and "_method is not allowed here"
+        )
         if why:
             return RefusedRequest(why=why)
         # Also where a server's access log would have it: a path or a query is no place for a secret.

@@ -39,7 +39,9 @@ async def connection_files(
     caller: Reader,
     resources: Resources,
     name: ConnectionName,
-    path: Annotated[str, Query(max_length=4_096, description="A folder, or a file; empty: where the connection begins.")] = "",
+    path: Annotated[
+        str, Query(max_length=4_096, description="A folder, or a file; empty: where the connection begins.")
+    ] = "",
     search: Annotated[str, Query(max_length=500, description="Parts of names.")] = "",
 ) -> StoredListing:
     """Files and folders of a bucket or file server, one level of them."""
@@ -47,9 +49,7 @@ async def connection_files(
     plain = plain_path(path)
     entry, listed = await _look(broker_of(resources), name, plain, Asker(person=caller.person))
     if entry is not None:
-        return StoredListing(
-            path=plain, is_folder=False, entries=[_entry(entry)], total=1, fitting=1, is_cut=False
-        )
+        return StoredListing(path=plain, is_folder=False, entries=[_entry(entry)], total=1, fitting=1, is_cut=False)
     return await anyio.to_thread.run_sync(_listing, plain, listed, search)
 
 

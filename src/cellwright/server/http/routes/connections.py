@@ -1,4 +1,4 @@
-"""`/connections`: databases, file servers and APIs by name, what they have, and what was sent to them; secrets go in and never come out."""
+"""`/connections`: databases, files and APIs by name, and what was sent to them; secrets go in and never come out."""
 
 from __future__ import annotations
 

@@ -125,9 +125,7 @@ class RunStarter:
         await check_remote_paths(client, list(remote.values()), Asker(person=person, project=str(folder)))
         return remote
 
-    def _goal(
-        self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]
-    ) -> Goal:
+    def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
         known = connections_at(self._resources.settings.home) if asked.connections else ()
         return goal_of_request(asked, self._resources.folder, person, taken, known, remote)
 
