@@ -16,6 +16,7 @@ export { Python } from "./python";
 export { ReportFrame } from "./report-frame";
 export { Loading, Spinner } from "./spinner";
 export { homeAndEnd } from "./row-keys";
+export { SnippetCard } from "./snippet";
 export { Sql } from "./sql";
 export { sqlLines } from "./sql-lines";
 export { RunStatements } from "./run-statements";
