@@ -278,7 +278,7 @@ def _changed(known: DataConnection | None, name: str, kind: str, given: dict[str
         return replace(known, options={**known.options, **given})
     if known is not None:
         raise UserError(
-            f"{name!r} is a {known.kind} connection already: it leads to {known.place}.",
+            f"There is a connection {name!r} already, of the kind {known.kind}: it leads to {known.place}.",
             hint=f"Choose another name, or take that one away first: `cellwright data forget {name}`.",
         )
     return DataConnection(name=name, kind=cast("SourceKind", kind), options=given)

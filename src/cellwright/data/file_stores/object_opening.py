@@ -91,14 +91,22 @@ def _client(login: SourceLogin) -> Any:
         "user_agent": "cellwright",
     }
     if authority := login.options.get("tls_ca"):
-        try:
-            client["root_certificate"] = Path(authority).read_bytes()
-        except OSError as problem:
-            why = f"The file of `tls_ca` cannot be read: {problem.strerror}."
-            raise SourceFailed("tls", why, hint="Give the whole path of a PEM file that is there.") from None
+        client["root_certificate"] = _certificates(Path(authority))
     if login.secret and "url" in login.options:
         client["default_headers"] = {"Authorization": _authorization(login)}
     return client
+
+
+def _certificates(file: Path) -> bytes:
+    try:
+        content = file.read_bytes()
+        why = "" if b"-----BEGIN CERTIFICATE-----" in content else "there is no certificate in it"
+    except OSError as problem:
+        content, why = b"", problem.strerror or "it cannot be opened"
+    if why:
+        hint = "Give the whole path of a PEM file that is there."
+        raise SourceFailed("tls", f"the file of `tls_ca` cannot be used: {why}.", hint=hint)
+    return content
 
 
 def _authorization(login: SourceLogin) -> str:
