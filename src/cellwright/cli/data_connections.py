@@ -263,7 +263,10 @@ def _with_whole_paths(given: dict[str, str]) -> dict[str, str]:
     if "tls_ca" in whole:
         whole["tls_ca"] = str(Path(whole["tls_ca"]).expanduser().absolute())
     if (document := whole.get("openapi", "")).startswith("file:"):
-        whole["openapi"] = f"file:{Path(document.removeprefix('file:')).expanduser().absolute()}"
+        file = Path(document.removeprefix("file:")).expanduser().absolute()
+        if not file.is_file():
+            raise UserError(f"There is no file {str(file)!r}.", hint="Name the OpenAPI document as file:PATH.")
+        whole["openapi"] = f"file:{file}"
     return whole
 
 

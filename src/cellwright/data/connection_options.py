@@ -152,6 +152,7 @@ def check_options(kind: SourceKind, options: Mapping[str, str]) -> None:
         read_methods(options, API_METHODS)
         read_paths(options)
         _check_secret_header(options)
+        _check_document(options.get("openapi", ""))
     _check_stores(kind, options)
 
 
@@ -170,6 +171,14 @@ def _check_secret_header(options: Mapping[str, str]) -> None:
         raise UserError(
             f"{form[:80]!r} does not say where the secret belongs.",
             hint="Write 'Bearer {secret}', '{secret}', or Basic for a secret that is user:password.",
+        )
+
+
+def _check_document(where: str) -> None:
+    if where and not where.startswith(("/", "file:/")):
+        raise UserError(
+            f"{where[:80]!r} is no place of an OpenAPI document.",
+            hint="Write /path/on/the/api.json, or file:/whole/path of a file on this machine.",
         )
 
 

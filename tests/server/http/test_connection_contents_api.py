@@ -42,9 +42,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Generator[FileServer]:
 
 
 @pytest.fixture(scope="module")
-async def served(
-    tmp_path_factory: pytest.TempPathFactory, template: Path, store: FileServer
-) -> AsyncGenerator[Served]:
+async def served(tmp_path_factory: pytest.TempPathFactory, template: Path, store: FileServer) -> AsyncGenerator[Served]:
     folder = tmp_path_factory.mktemp("contents")
     (folder / "birds.json").write_text(json.dumps(DOCUMENT))
     async with tiny_runs(folder, template) as (settings, runs), serve(folder / "folder", settings, runs) as opened:

@@ -54,7 +54,8 @@ def _by_answer(path: str, text: str) -> SourceFailed | None:
         why = f"There is no bucket {bucket[:100]!r} there." if bucket else "There is no such bucket or container there."
         return SourceFailed("statement", why, hint="Look at its name, and at the address of the server.")
     if status and status not in {"403", "404"}:
-        return SourceFailed("other", " ".join(filter(None, ("The server answers", status, code))) + ".")
+        why = " ".join(filter(None, ("The server answers", status, code))) + "."
+        return SourceFailed("other", why, hint="Is the address right, and is it a server of this kind?")
     return None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import obstore.store
+from obstore.exceptions import BaseError
 
 from cellwright.data.connection_options import DEFAULT_REGION, read_buckets
 from cellwright.data.file_stores.http_folder import HttpFolder
@@ -16,11 +17,23 @@ from cellwright.data.file_stores.store import CONNECT_SECONDS, FileStore, joined
 from cellwright.data.source_kinds import SourceKind
 from cellwright.data.worker.source import SourceFailed, SourceLogin
 
+_UNREADABLE: Final[dict[SourceKind, str]] = {
+    "gcs": "that is not the key of a service account, which is a JSON object with `private_key` in it.",
+    "azure": "that is neither an account key nor a shared access signature.",
+}
 _RETRY: Final = {"max_retries": 2, "retry_timeout": timedelta(seconds=30)}
 
 
 def open_objects(kind: SourceKind, login: SourceLogin) -> FileStore:
     """The store. Nothing is asked yet. Raises `SourceFailed`."""
+    try:
+        return _open(kind, login)
+    except BaseError:
+        # What it says may have parts of the key in it.
+        raise SourceFailed("login", _UNREADABLE.get(kind, "the library does not take its settings.")) from None
+
+
+def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
     options, client = login.options, _client(login)
     match kind:
         case "s3":
