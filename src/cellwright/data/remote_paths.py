@@ -59,8 +59,8 @@ def read_remote_path(word: str, connections: Mapping[str, DataConnection]) -> Re
     connection = connections[found[1]]
     if connection.kind not in STORE_KINDS:
         raise UserError(
-            f"{found[1]!r} is a {connection.kind} connection: it has no files.",
-            hint="A database is named as a connection of the work, not as data.",
+            f"{found[1]!r} is of the kind {connection.kind}: it has no files.",
+            hint="Name it as a connection of the work, not as data.",
         )
     return RemotePath(connection=found[1], path=plain_path(found[2]))
 
