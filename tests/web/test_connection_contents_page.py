@@ -67,7 +67,7 @@ async def test_a_file_server_is_added_by_its_host_key_and_its_files_are_looked_i
         await page.get_by_label("Host", exact=True).fill(drop.options["host"])
         await page.get_by_label("Port").fill(drop.options["port"])
         await page.get_by_role("textbox", name="User", exact=True).fill("reader")
-        await page.get_by_label("Folder", exact=False).first.fill(drop.options["path"])
+        await page.get_by_label("Folder optional").fill(drop.options["path"])
         await expect(page.get_by_label("Masked columns")).to_have_count(0)
         await expect(page.get_by_text("Let agents ask to change data")).to_have_count(0)
         await page.get_by_label("Password or private key").fill("not-the-secret")
@@ -120,7 +120,7 @@ async def test_an_api_shows_what_it_can_be_asked_and_how_a_cell_asks_it(
     async with room.person(chromium, at="/connections/-add") as page:
         await page.get_by_label("Name in notebooks").fill("crm")
         await page.get_by_label("Kind").select_option(label="HTTP API")
-        await page.get_by_label("Address").fill(crm.url("/v1"))
+        await page.get_by_label("Address", exact=True).fill(crm.url("/v1"))
         await page.get_by_label("Key or token").fill("wrong")
         await page.get_by_label("File of the certificate authority").fill(str(crm.authority))
         await save(page)
@@ -168,8 +168,8 @@ async def test_data_behind_a_connection_is_picked_or_typed_and_a_wrong_word_is_t
 
         await page.get_by_role("button", name="From a connection…").click()
         picker = page.get_by_role("dialog")
-        await picker.get_by_role("button", name="▸lake-bucket").click()
-        await picker.get_by_role("button", name="▸sales").click()
+        await picker.get_by_role("button", name="lake-bucket", exact=True).click()
+        await picker.get_by_role("button", name="sales", exact=True).click()
         await picker.get_by_role("button", name=re.compile("2024-01.csv")).click()
         await picker.get_by_role("button", name="Done").click()
         await expect(page.get_by_text("lake:lake-bucket/sales/2024-01.csv", exact=True)).to_be_visible()
@@ -193,8 +193,8 @@ async def test_on_a_phone_no_file_and_no_operation_runs_off_the_page(
             "/": "What do you want to know?",
             "/connections": "drop",
             "/connections/drop": "readme.txt",
-            "/connections/drop/files/sales%2F": "2024-01.csv",
-            "/connections/drop/files/sales%2F2024-01.csv": "pandas.read_csv",
+            "/connections/drop/folders/sales": "2024-01.csv",
+            "/connections/drop/files/sales/2024-01.csv": "pandas.read_csv",
             "/connections/drop/statements": "Listed sales",
             "/connections/drop/change": "Change drop",
             "/connections/crm": "What is allowed",

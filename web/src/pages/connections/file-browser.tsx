@@ -14,11 +14,14 @@ export function FileBrowser({ connection, place }: { connection: DataConnection;
   const { name } = connection;
   const { folder, file } = splitPlace(place);
   const [search, setSearch] = useState("");
-  const found = useFetched<StoredListing>(
-    `/connections/${name}/files?path=${encodeURIComponent(folder)}&search=${encodeURIComponent(search)}`,
-  );
+  const base = `/connections/${name}/files?path=${encodeURIComponent(folder)}`;
+  const whole = useFetched<StoredListing>(base);
+  // Each look at a server is recorded: what is here already is searched here.
+  const isCut = whole.value !== null && whole.value.entries.length < whole.value.total;
+  const searched = useFetched<StoredListing>(isCut && search !== "" ? `${base}&search=${encodeURIComponent(search)}` : null);
   useEffect(() => setSearch(""), [folder]);
-  const listing = found.value;
+  const found = isCut && search !== "" ? searched : whole;
+  const listing = found.value === null || isCut ? found.value : fitting(found.value, search);
   const entry = listing?.entries.find((each) => each.path === file) ?? null;
   return (
     <div className={css.browser} data-picked={file !== null}>
@@ -101,6 +104,12 @@ export function sizeWords(entry: StoredEntry): string {
   const size = entry.bytes === null ? "" : bytes(entry.bytes);
   const age = entry.is_folder || entry.modified === "" ? "" : dateTime(Date.parse(entry.modified));
   return [size, age].filter((each) => each !== "").join(" · ");
+}
+
+function fitting(listing: StoredListing, search: string): StoredListing {
+  const parts = search.toLowerCase().split(/\s+/);
+  const entries = listing.entries.filter(({ name }) => parts.every((part) => name.toLowerCase().includes(part)));
+  return { ...listing, entries, fitting: entries.length };
 }
 
 function foundWords(listing: StoredListing, search: string): string {

@@ -34,13 +34,13 @@ export function OptionField({ kind, option, isNeeded = false, value, onType }: O
   const isDatabase = kind.ways.includes("sql");
   const modes = isDatabase ? DATABASE_TLS : WEB_TLS;
   return (
-    <label className={css.field} data-wide={WIDE.includes(option) || (option === "path" && isDatabase)}>
-      <span>
+    <div className={css.field} data-wide={WIDE.includes(option) || (option === "path" && isDatabase)}>
+      <label htmlFor={`${id}-box`}>
         {title}
         {!isNeeded && <small> optional</small>}
-      </span>
+      </label>
       {option === "tls" ? (
-        <select value={modes.some(([mode]) => mode === value) ? value : ""} onChange={({ target }) => onType(target.value)}>
+        <select id={`${id}-box`} value={modes.some(([mode]) => mode === value) ? value : ""} onChange={({ target }) => onType(target.value)}>
           {modes.map(([id, title]) => (
             <option key={id} value={id}>
               {title}
@@ -49,6 +49,7 @@ export function OptionField({ kind, option, isNeeded = false, value, onType }: O
         </select>
       ) : (
         <input
+          id={`${id}-box`}
           value={value}
           required={isNeeded}
           placeholder={example}
@@ -61,7 +62,7 @@ export function OptionField({ kind, option, isNeeded = false, value, onType }: O
         />
       )}
       {help !== undefined && <small id={id}>{help}</small>}
-    </label>
+    </div>
   );
 }
 

@@ -37,7 +37,7 @@ export default function ConnectionsPage() {
               key={name}
               connection={connection}
               view={view === "statements" ? "statements" : contentOf(connection)}
-              place={view === contentOf(connection) ? place : ""}
+              place={view === "folders" ? `${place}/` : view === contentOf(connection) ? place : ""}
               onChanged={found.refresh}
             />
           );

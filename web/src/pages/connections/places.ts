@@ -21,7 +21,11 @@ export function tablePlace(name: string, table: string): string {
 
 /** A folder's path ends with a slash here, a file's does not; the topmost folder's is empty. */
 export function filePlace(name: string, path: string): string {
-  return path === "" ? connectionPlace(name) : `/connections/${name}/files/${encodeURIComponent(path)}`;
+  if (path === "") return connectionPlace(name);
+  const isFolder = path.endsWith("/");
+  const parts = path.replace(/\/$/, "").split("/").map(encodeURIComponent);
+  // A slash at the end of an address means nothing to whoever reads it.
+  return `/connections/${name}/${isFolder ? "folders" : "files"}/${parts.join("/")}`;
 }
 
 /** The folder that a place is in or is, without its slash, and the file that it is, if it is one. */

@@ -64,7 +64,7 @@ answer = requests.${method}(
     timeout=60,
 )
 answer.json()`;
-  return { title: "In a notebook", code };
+  return { title: operation === null ? "In a notebook" : `${operation.method} ${operation.path} in a notebook`, code };
 }
 
 /** As Python writes it. */
