@@ -27,4 +27,4 @@ export { Tabs, panelProps, type Tab } from "./tabs";
 export { Toasts, tell, tellProblem } from "./toast";
 export { useFetched } from "./fetched";
 export { redoneWords, undoneWords } from "./undo-words";
-export { amounts, bytes, clock, cost, dateTime, dollars, elapsed, thousands } from "./words";
+export { ageOf, amounts, bytes, clock, cost, dateTime, dollars, elapsed, thousands } from "./words";

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { Link } from "wouter";
 
 import type { DataConnection, StoredEntry, StoredListing } from "../../api/types";
-import { Button, Empty, Loading, ProblemBanner, SnippetCard, bytes, dateTime, thousands, useFetched } from "../../parts";
+import { Button, Empty, Loading, ProblemBanner, SnippetCard, ageOf, bytes, thousands, useFetched } from "../../parts";
 import { FileView } from "./file-view";
 import { filePlace, splitPlace, stepsTo } from "./places";
 import { SearchBox } from "./search-box";
@@ -102,7 +102,7 @@ function Entry({ name, entry, isPicked }: { name: string; entry: StoredEntry; is
 /** How large and how old; "" for what the server does not say. */
 export function sizeWords(entry: StoredEntry): string {
   const size = entry.bytes === null ? "" : bytes(entry.bytes);
-  const age = entry.is_folder || entry.modified === "" ? "" : dateTime(Date.parse(entry.modified));
+  const age = entry.is_folder || entry.modified === "" ? "" : ageOf(Date.parse(entry.modified), Date.now());
   return [size, age].filter((each) => each !== "").join(" · ");
 }
 

@@ -1,7 +1,7 @@
 import { useState } from "react";
 
 import type { DataConnection, FileProfile, ProfiledColumn, StoredEntry, TableProfile } from "../../api/types";
-import { Button, Card, Loading, ProblemBanner, SnippetCard, Table, bytes, dateTime, thousands, useFetched } from "../../parts";
+import { Button, Card, Loading, ProblemBanner, SnippetCard, Table, ageOf, bytes, thousands, useFetched } from "../../parts";
 import { fileSnippets } from "./snippets";
 import css from "./connections.module.css";
 
@@ -16,7 +16,7 @@ export interface FileViewProps {
 export function FileView({ connection, path, entry }: FileViewProps) {
   const facts = [
     entry === null || entry.bytes === null ? "" : bytes(entry.bytes),
-    entry === null || entry.modified === "" ? "" : `changed ${dateTime(Date.parse(entry.modified))}`,
+    entry === null || entry.modified === "" ? "" : `changed ${ageOf(Date.parse(entry.modified), Date.now())}`,
     `as data of a goal: ${connection.name}:${path}`,
   ];
   return (
@@ -70,7 +70,8 @@ function TableProfileView({ path, table }: { path: string; table: TableProfile }
       <p className={css.note}>
         {isNamed && <b>{table.table}: </b>}
         {rows}, {table.columns.length} {table.columns.length === 1 ? "column" : "columns"}
-        {table.sampling !== "" && `; looked at ${table.sampling}`}.{table.facts.length > 0 && ` ${table.facts.join(" ")}`}
+        {table.sampling !== "" && `; looked at ${table.sampling}`}
+        {table.facts.map((fact) => ` · ${fact}`).join("")}
       </p>
       <Table
         caption={`Columns of ${table.table}`}
