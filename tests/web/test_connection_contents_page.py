@@ -142,7 +142,9 @@ async def test_an_api_shows_what_it_can_be_asked_and_how_a_cell_asks_it(
         await expect(operations.get_by_text("3 operations")).to_be_visible()
         await expect(operations.get_by_text("not allowed")).to_have_count(2)
         await operations.locator("summary").filter(has_text="All birds.").click()
-        await expect(operations.get_by_role("table", name="Arguments of GET /v1/birds")).to_contain_text("small | large")
+        await expect(operations.get_by_role("table", name="Arguments of GET /v1/birds")).to_contain_text(
+            "small | large"
+        )
         await expect(operations.locator("pre")).to_contain_text(f'"{crm.url("/v1/birds")}"')
         found["with a document"] = await violations(page)
         await page.get_by_role("tab", name="Requests").click()

@@ -260,7 +260,7 @@ def _pair(word: str) -> tuple[str, str]:
 def _with_whole_paths(given: dict[str, str]) -> dict[str, str]:
     """Files of this machine as the broker finds them, wherever it was started."""
     whole = dict(given)
-    if "tls_ca" in whole:
+    if whole.get("tls_ca"):
         whole["tls_ca"] = str(Path(whole["tls_ca"]).expanduser().absolute())
     if (document := whole.get("openapi", "")).startswith("file:"):
         file = Path(document.removeprefix("file:")).expanduser().absolute()
@@ -278,7 +278,8 @@ def _changed(known: DataConnection | None, name: str, kind: str, given: dict[str
             f"No connection is called {name!r} yet.", hint=f"Say --kind, one of: {', '.join(SOURCE_KINDS)}."
         )
     if known is not None and (not kind or kind == known.kind):
-        return replace(known, options={**known.options, **given})
+        # What is given as nothing is taken away.
+        return replace(known, options={key: value for key, value in {**known.options, **given}.items() if value})
     if known is not None:
         raise UserError(
             f"There is a connection {name!r} already, of the kind {known.kind}: it leads to {known.place}.",
