@@ -120,7 +120,7 @@ async def test_first_rows_are_shown_masked_and_recorded_as_whose_they_are(shop: 
         last_at=sent["at"],
     )  # fmt: skip
     [uncounted] = (await shop.get("/connections?is_counted=false"))["connections"]
-    assert uncounted == line | {"statements": 0, "rows_read": 0, "last_at": ""}
+    assert uncounted == line | {"statements": 0, "rows_read": 0, "bytes_read": 0, "last_at": ""}
     assert (await shop.get("/statements?run=of-somebody-else"))["statements"] == []
     gone = await shop.get("/connections/shop/rows?table=nothing", status=404)
     assert gone["error"]["message"] == "'shop' has no table 'nothing'."
