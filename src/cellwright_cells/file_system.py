@@ -175,8 +175,51 @@ class ConnectionFileSystem(AbstractFileSystem):
 
     pipe_file = put_file = cp_file = rm_file = _rm = mkdir = makedirs = rmdir = touch = mv = _refuse
 
+    def __truediv__(self, path: str) -> ConnectionPath:
+        """A file or folder of it, for programs that take paths."""
+        return ConnectionPath(self, self._strip_protocol(path))
+
     def __repr__(self) -> str:
         return f'files("{self.connection}")'
+
+
+class ConnectionPath(os.PathLike[str]):
+    """A file or folder of a connection in the place of a `pathlib.Path`, as far as reading goes.
+
+    Libraries that know fsspec take its address for it; others take what `open` gives.
+    """
+
+    def __init__(self, files: ConnectionFileSystem, path: str) -> None:
+        self.files = files
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its folders."""
+        return self.path.rpartition("/")[2]
+
+    def open(self, mode: str = "r", **options: Any) -> Any:
+        """The file, for reading; `encoding` and `errors` as Python's own has them."""
+        return self.files.open(self.path, mode, **options)
+
+    def read_bytes(self) -> bytes:
+        """All of it."""
+        return self.files.cat_file(self.path)
+
+    def __truediv__(self, below: str) -> ConnectionPath:
+        return ConnectionPath(self.files, f"{self.path}/{below}".strip("/"))
+
+    def __fspath__(self) -> str:
+        return self.files.unstrip_protocol(self.path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConnectionPath) and os.fspath(self) == os.fspath(other)
+
+    def __hash__(self) -> int:
+        return hash(os.fspath(self))
+
+    def __repr__(self) -> str:
+        return f"{self.files!r} / {self.path!r}"
 
 
 def file_system(name: str, *, fresh: bool) -> ConnectionFileSystem:

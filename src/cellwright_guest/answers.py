@@ -140,7 +140,8 @@ def _number_doubt(value: Any, spec: str, after: str) -> Doubt:
     if math.isinf(number):
         return "infinite"
     most = 1.0 if spec.endswith("%") else 100.0 if after.lstrip(" \u202f\xa0").startswith("%") else math.inf
-    return "no share" if math.isfinite(most) and not 0 <= number <= most else ""
+    # A change may well be below nothing.
+    return "no share" if math.isfinite(most) and abs(number) > most else ""
 
 
 def run_tests(asked: RunTests, names: dict[str, Any], *, seconds_each: float = _TEST_SECONDS) -> NotebookTests:

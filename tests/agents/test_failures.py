@@ -41,6 +41,7 @@ LINES: list[tuple[str, FailureKind, tuple[str, ...]]] = [
     ("open('sale.csv')", "missing-file", ("sale.csv",)),
     ("pd.read_csv('data/sale.csv')", "missing-file", ("data/sale.csv",)),
     ("import polars as _p\n_p.read_csv('sale.csv')", "missing-file", ("sale.csv",)),
+    ("import polars as _p\n_p.read_parquet('sales/*.parquet')", "missing-file", ()),
     ("df['price']", "missing-column", ("price",)),
     ("df[['price', 'q']]", "missing-column", ("price", "q")),
     ("df.query('price > 1')", "missing-column", ("price",)),

@@ -105,14 +105,13 @@ async def test_a_join_whose_readings_differ_is_settled_by_asking_or_by_telling_b
         assert differing.question() == snapshot(
             """\
 The question can be read in several ways, and the answer depends on it:
-- known customers: Orders of unknown customers are left out. → 20.0
-- all orders: Orders of unknown customers count, too. → 25.0
+- known customers: Orders of unknown customers are left out. → 20
+- all orders: Orders of unknown customers count, too. → 25
 Which do you mean?\
 """
         )
         assert differing.plainest() == snapshot(
-            "20.0 (Orders of unknown customers are left out). "
-            "Read otherwise: Orders of unknown customers count, too: 25.0."
+            "20 (Orders of unknown customers are left out). Read otherwise: Orders of unknown customers count, too: 25."
         )
 
 
@@ -205,8 +204,8 @@ async def test_an_agent_compares_readings_in_one_call_and_the_notebook_stays_as_
             [
                 "They differ: only known customers gives 20.0; only all orders gives 25.0. "
                 "Nobody can be asked: take 'known customers', since it is the plainest. "
-                "The delivery says by itself: 20.0 (Orders of unknown customers are left out). "
-                "Read otherwise: Orders of unknown customers count, too: 25.0.",
+                "The delivery says by itself: 20 (Orders of unknown customers are left out). "
+                "Read otherwise: Orders of unknown customers count, too: 25.",
                 "- known customers: 20.0",
                 "- all orders: 25.0",
             ]
@@ -224,7 +223,7 @@ async def test_a_person_is_asked_with_the_values_and_the_answer_comes_back(opene
             while not (pending := await driver.journal.records.questions.pending()):
                 await news.wait()
                 news = driver.journal.log.growth.next()
-        assert "all orders: Orders of unknown customers count, too. → 25.0" in pending[0].question.text
+        assert "all orders: Orders of unknown customers count, too. → 25" in pending[0].question.text
         await driver.journal.answer(pending[0].id, {"choice": "all orders"}, by="ada")
         [done] = await driver.results("r")
         assert isinstance(done, Done)

@@ -58,9 +58,7 @@ async def test_with_nobody_to_ask_the_answer_must_name_every_reading(
     async with opened(DATA) as notebook, open_driver(testbed, where, notebook=notebook) as driver:
         report = await driver.work(an_assignment("The mean order?", role="coder", is_attended=False))
         assert report.outcome == "finished"
-        told = (
-            "20.0 (Orders of unknown customers are left out). Read otherwise: Orders of unknown customers count: 25.0"
-        )
+        told = "20 (Orders of unknown customers are left out). Read otherwise: Orders of unknown customers count: 25"
         assert told in driver.sent_text(3)
 
 

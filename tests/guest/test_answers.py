@@ -24,6 +24,7 @@ NAMES: dict[str, Any] = {
     "missing": None,
     "blank": "",
     "share": 130.0,
+    "fall": -12.5,
     "part": 0.25,
     "money": Decimal("12.30"),
     "_private": 1,
@@ -82,10 +83,10 @@ def test_a_value_that_runs_on_or_is_endless_is_refused_in_time() -> None:
 
 
 def test_what_a_careful_reader_would_stop_at_is_told() -> None:
-    text = "{nan} {inf} {missing} {blank} {none} {share:.0f} % {part:.0%} {share:.0%} {mean}"
+    text = "{nan} {inf} {missing} {blank} {none} {share:.0f} % {part:.0%} {share:.0%} {mean} {fall:.1f} %"
     told = fill(FillText(request=1, text=text), NAMES)
     assert [each.doubt for each in told.fields] == snapshot(
-        ["NaN", "infinite", "missing", "empty", "no rows", "no share", "", "no share", ""]
+        ["NaN", "infinite", "missing", "empty", "no rows", "no share", "", "no share", "", ""]
     )
 
 

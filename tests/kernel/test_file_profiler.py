@@ -26,6 +26,8 @@ from tests.data.shop import broker_client
 
 ROWS = 40_000
 FILES_OF_ONE_SHAPE = 30
+SHARES = [f"{letter}{other}PL" for letter in "AIMX" for other in "ABCD"]
+"""Names of one shape that no number tells apart."""
 
 
 def parquet(number: int) -> bytes:
@@ -47,6 +49,7 @@ def csv() -> bytes:
 @pytest.fixture(scope="module")
 def server() -> Generator[FileServer]:
     files = {f"sales/part-{number:04}.parquet": parquet(number) for number in range(FILES_OF_ONE_SHAPE)}
+    files |= {f"shares/{name}.parquet": parquet(number) for number, name in enumerate(SHARES)}
     small = {"small.csv": b"a,b\n1,2\n3,4\n", "notes/readme.md": b"# notes", "large.csv": csv()}
     with s3_server({**files, **small}, "lake") as server:
         yield server
@@ -92,6 +95,17 @@ async def test_many_parquet_files_are_one_table_of_which_footers_and_some_row_gr
     ]
     part, whole = fetched(profile)
     assert part < whole / 3
+
+
+async def test_each_file_of_one_shape_is_counted_once_and_no_byte_is_fetched_twice(
+    settings: Settings, pool: KernelPool
+) -> None:
+    profile = await looked(settings, pool, "lake:lake/shares")
+    told = [path for table in profile.tables for path in table.files or (table.reading.path,)]
+    assert sorted(told) == sorted(f"cellwright://lake/lake/shares/{name}.parquet" for name in SHARES)
+    assert sum(table.rows for table in profile.tables) == ROWS * len(SHARES)
+    part, whole = fetched(profile)
+    assert part <= whole
 
 
 @pytest.mark.slow

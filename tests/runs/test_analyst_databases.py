@@ -17,7 +17,8 @@ from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.connections import QueryLimits
 from cellwright.data.messages import ListStatements
-from cellwright.runs.execute.analyst_tables import connection_variables, connections_code, too_large, without_large
+from cellwright.runs.execute.analyst_tables import too_large, without_large
+from cellwright.runs.execute.connection_cell import ConnectionNames
 from tests.analyst.profiles import a_category, a_measure, a_table
 from tests.data.company import build_company
 from tests.data.shop import Shop, name_connection, new_shop, shop_server
@@ -134,9 +135,9 @@ def test_a_table_is_counted_then_read_with_the_columns_that_are_needed() -> None
 
 
 def test_databases_are_asked_through_one_cell_and_no_name_is_taken_twice() -> None:
-    names = connection_variables(["shop", "crm"], {"shop", "other"})
-    assert names == {"shop": "shop_2", "crm": "crm"}
-    assert connections_code(names, has_import=False).splitlines()[1:] == [
+    names = ConnectionNames.of(["shop", "crm"], (), {"shop", "other"}, single=())
+    assert names.databases == {"shop": "shop_2", "crm": "crm"}
+    assert names.code(has_import=False).splitlines()[1:] == [
         "import cellwright_cells as cellwright",
         "",
         'shop_2 = cellwright.connection("shop")',

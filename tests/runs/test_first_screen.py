@@ -71,6 +71,17 @@ What else was found:
     assert rest_of_answer(replace(delivered(), headline="")) == ANSWER
 
 
+def test_nothing_is_told_before_the_sentence_it_rests_on() -> None:
+    long = "Software shares did worse: in the 25 months in which private employment fell, between August 2007 and "
+    long += "February 2010, Microsoft and Google returned -0.24 % a month on average, and the three others 1.50 %, "
+    answer = (
+        f"{long}a gap of 1.74 points a month, as the table below shows in full. It is not distinguishable from chance."
+    )
+    told = told_by_answer(answer, "Shares")
+    assert (told.headline, told.findings) == ("Software shares did worse.", ())
+    assert rest_of_answer(delivered(answer)) == answer
+
+
 @pytest.mark.parametrize(
     ("answer", "headline", "rest"),
     [

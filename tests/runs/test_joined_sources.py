@@ -112,7 +112,7 @@ async def test_a_question_that_joins_a_database_a_bucket_and_an_api_is_answered_
         delivery = await factory.deliver(goal)
         assert (delivery.why, delivery.status, delivery.answer) == ("", "done", f"It is {RIGHT}.")
         prompt = factory.prompts()[0]
-        for told in ("sold", "cellwright.files", "price", api.url(), "cellwright-secret:crm"):
+        for told in ("sold", "cellwright.files", "s3://BUCKET", "price", api.url(), "cellwright-secret:crm"):
             assert told in prompt
         everything = "\n".join([*factory.prompts(), factory.notebook("worth.py"), json.dumps(str(delivery))])
         assert not [secret for secret in (READER_PASSWORD, API_SECRET, objects.secret) if secret in everything]

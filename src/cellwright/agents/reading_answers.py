@@ -220,6 +220,15 @@ def _decimals(number: Decimal) -> int:
 # ── showing ──
 
 
+def brief_text(answer: ReadingAnswer) -> str:
+    """The same for a person: of a long fraction what matters."""
+    match answer:
+        case NumberAnswer(number=float() as number):
+            return f"{number:,.6g}"
+        case _:
+            return answer_text(answer)
+
+
 def answer_text(answer: ReadingAnswer) -> str:
     """An answer on one line, within bounds."""
     match answer:

@@ -18,6 +18,7 @@ from cellwright.agents.reading_answers import (
     NoAnswer,
     ReadingAnswer,
     answer_text,
+    brief_text,
     compare_answers,
     evaluate_answer,
     worst,
@@ -88,9 +89,7 @@ class ReadingComparison:
     def question(self) -> str:
         """What a person is asked where they differ, with the values at hand."""
         head = "The question can be read in several ways, and the answer depends on it:"
-        lines = [
-            f"- {reading.name}: {reading.description} → {answer_text(answer)}" for reading, answer in self.answered
-        ]
+        lines = [f"- {reading.name}: {reading.description} → {brief_text(answer)}" for reading, answer in self.answered]
         return "\n".join([head, *lines, "Which do you mean?"])
 
     def groups(self) -> list[list[tuple[Reading, ReadingAnswer]]]:
@@ -136,11 +135,11 @@ class ReadingComparison:
         taken, _ = self.taken(goal)
         answers = {reading.name: answer for reading, answer in self.tried}
         others = "; ".join(
-            f"{reading.description.rstrip('.')}: {answer_text(answer)}"
+            f"{reading.description.rstrip('.')}: {brief_text(answer)}"
             for reading, answer in self.tried
             if reading is not taken
         )
-        said = f"{answer_text(answers[taken.name])} ({taken.description.rstrip('.')})."
+        said = f"{brief_text(answers[taken.name])} ({taken.description.rstrip('.')})."
         return f"{said} Read otherwise: {others}." if others else said
 
 
@@ -200,7 +199,7 @@ def readings_tool(caller: GuardedCaller, *, attended: bool, goal: str = "") -> T
             read_as = f"{result_text(said)}. The readings: {comparison.counts()}."
         return Done(text=text, value=comparison_json(comparison) | {READ_AS: read_as}, is_untrusted=True)
 
-    compare.__doc__ = _tool_description()
+    compare.__doc__ = _tool_description(attended=attended)
     return tool(name="compare_readings", own_steps=True, seconds=None)(compare)
 
 
@@ -232,9 +231,10 @@ def comparison_json(comparison: ReadingComparison) -> dict[str, Json]:
     }
 
 
-def _tool_description() -> str:
+def _tool_description(*, attended: bool) -> str:
     asks = "; ".join(f"{kind} ({ask})" for kind, ask in CHECKLIST.items())
+    person = " Where they differ, the person is asked which is meant, and the work waits for it." if attended else ""
     return (
         "Try several readings of the question and see whether its answer depends on them, where two careful people "
-        f"could differ. The plainest comes first. Kinds: {asks}."
+        f"could differ; all in one unit. The plainest comes first.{person} Kinds: {asks}."
     )

@@ -23,9 +23,9 @@ _MIN_COVERAGE: Final = 0.8
 """A join that loses more than a fifth of the left keys is told, and not made."""
 _MAX_NAME_LENGTH: Final = 32
 _RESERVED: Final = frozenset({
-    "mo", "alt", "np", "pd", "stats", "pq", "feather", "gzip", "duckdb", "json", "sqlite3", "closing", "marimo",
-    "app", "setup", "data_folder", "imports", "libraries", "data_files", "title", "answer", "answer_text", "tests",
-    "roles", "caveats", "problems",
+    "mo", "alt", "np", "pd", "stats", "pq", "feather", "gzip", "duckdb", "json", "sqlite3", "closing", "tempfile",
+    "marimo", "app", "setup", "data_folder", "imports", "libraries", "data_files", "title", "answer", "answer_text",
+    "tests", "roles", "caveats", "problems",
     # Variables and cells of short notebooks.
     "headline", "told", "periods", "repairs", "selected", "in_time", "result", "ranked", "now", "before", "both",
     "first", "second", "change", "segments", "segment", "apart", "certainty", "statistics", "sure", "has_segment",

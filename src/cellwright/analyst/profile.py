@@ -18,6 +18,8 @@ from cellwright_guest.profiling import records
 from cellwright_guest.profiling.records import *  # noqa: F403  # the vocabulary of a profile, which the host speaks too
 from cellwright_guest.profiling.relevance import *  # noqa: F403  # both sides of the wall rank alike
 
+MOST_ROWS: Final = 200_000
+"""Of a larger table a sample is looked at, and used."""
 MAX_BYTES: Final = 64 << 20
 """What a guest may answer; 40 files of 500 columns take a tenth of it."""
 _MAX_VALUES: Final = 200
@@ -104,6 +106,11 @@ def with_others(profile: records.Profile, paths: Collection[str]) -> records.Pro
     """The profile without a word on why these files are no tables: what they are is told elsewhere."""
     skipped = tuple(each for each in profile.skipped if each.path not in paths)
     return replace(profile, skipped=skipped, others=tuple(dict.fromkeys([*profile.others, *paths])))
+
+
+def is_remote(reading: records.ReadOptions) -> bool:
+    """Whether the file is behind a connection: `cellwright://NAME/path`."""
+    return reading.path.startswith("cellwright://")
 
 
 def one_line(text: str, longest: int = _MAX_SENTENCE_LENGTH) -> str:

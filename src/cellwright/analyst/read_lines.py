@@ -6,11 +6,12 @@ What a line promises was tried in the cage on every value (`Proof`): names and k
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 from msgspec.structs import replace
 
-from cellwright.analyst.profile import ColumnProfile, Format, ReadOptions, TableProfile
+from cellwright.analyst.profile import ColumnProfile, Format, ReadOptions, TableProfile, is_remote
 from cellwright.notebook.source_text import literal, sql_name
 
 _FEW_NAMES: Final = 40
@@ -51,6 +52,12 @@ def reading_line(reading: ReadOptions, table: TableProfile | None = None) -> str
     """A line of pandas that reads what these options describe; `table`, where known, says what its values are."""
     path = literal(reading.path)
     values = list(_value_words(table)) if table is not None else []
+    if is_remote(reading) and reading.format in ("sqlite", "duckdb"):
+        store, inside = _remote_place(reading)
+        copy = f"/tmp/{PurePosixPath(inside).name}"
+        return (
+            f"{store}.get_file({literal(inside)}, {literal(copy)}); {reading_line(replace(reading, path=copy), table)}"
+        )
     match reading.format:
         case "csv":
             return f"pd.read_csv({', '.join([path, *_csv_words(reading), *_place_words(reading), *values])})"
@@ -64,6 +71,12 @@ def reading_line(reading: ReadOptions, table: TableProfile | None = None) -> str
         case other:
             query = literal(f"SELECT * FROM {sql_name(reading.part)}")
             return _READ_LINES[other].format(path=path, query=query)
+
+
+def _remote_place(reading: ReadOptions) -> tuple[str, str]:
+    """The file system of a file behind a connection, and its path there."""
+    connection, _, inside = reading.path.partition("://")[2].partition("/")
+    return f"cellwright.files({literal(connection)})", inside
 
 
 def quoted_code(query: str) -> str:
@@ -80,9 +93,13 @@ def _json_line(reading: ReadOptions, columns: Sequence[ColumnProfile]) -> str:
         is_text = any(column.proof or column.conversion.kind != "none" for column in columns)
         words = [*(["lines=True"] if is_lines else []), encoding, *(["dtype=False"] if is_text else [])]
         return f"pd.read_json({', '.join([path, *filter(None, words)])})"
-    text = f"pathlib.Path({path}).read_text({encoding})"
+    place = f"pathlib.Path({path})"
+    if is_remote(reading):
+        store, inside = _remote_place(reading)
+        place = f"({store} / {literal(inside)})"
+    text = f"{place}.open({encoding}).read()" if is_remote(reading) else f"{place}.read_text({encoding})"
     if reading.compression == "gzip":
-        text = f"gzip.decompress(pathlib.Path({path}).read_bytes()).decode({literal(reading.encoding)})"
+        text = f"gzip.decompress({place}.read_bytes()).decode({literal(reading.encoding)})"
     part = f"[{literal(reading.part)}]" if reading.part else ""
     rows = f'[json.loads(line) for line in {text}.split("\\n") if line.strip()]' if is_lines else f"json.loads({text})"
     level = ", max_level=1" if any(column.kind == "nested" for column in columns) else ""

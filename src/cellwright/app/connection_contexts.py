@@ -16,30 +16,31 @@ from cellwright.data.connections import connections_at
 from cellwright.data.remote_paths import RemotePath, read_remote_path
 from cellwright.data.source_kinds import SQL_KINDS, STORE_KINDS
 from cellwright.kernel.file_profiler import FileProfiler
-from cellwright.kernel.profiler import Profiler
 
 
 async def connection_contexts(
-    connections: NotebookConnections, words: Sequence[str], profiler: Profiler | None, home: Path
+    connections: NotebookConnections, remote: Sequence[RemotePath], files: FileProfiler, home: Path
 ) -> list[ConnectionsContext | RemoteFilesContext | ApisContext]:
-    """For the connections that were named, and `words` (`NAME:path`); a file server without a path is seen whole."""
+    """For the connections that were named, and these files behind them."""
     known = await anyio.to_thread.run_sync(connections_at, home) if connections.named else {}
     named = [known[name] for name in connections.named if name in known]
     databases = [each.name for each in named if each.kind in SQL_KINDS]
-    still_there = [word for word in words if word.partition(":")[0] in known]
-    remote = [found for word in still_there if (found := read_remote_path(word, known)) is not None]
-    seen = {each.connection for each in remote}
-    remote += [
-        RemotePath(connection=each.name, path="")
-        for each in named
-        if each.kind in STORE_KINDS and each.name not in seen
-    ]
     contexts = list[ConnectionsContext | RemoteFilesContext | ApisContext]()
     if databases:
         contexts.append(ConnectionsContext(connections, databases))
-    if remote and profiler is not None:
-        files = FileProfiler(profiler=profiler, source=connections.files)
-        contexts.append(RemoteFilesContext(named=remote, profiler=files))
+    if remote:
+        buckets = [each.name for each in known.values() if each.kind == "s3"]
+        contexts.append(RemoteFilesContext(named=remote, profiler=files, buckets=buckets))
     if apis := [api_brief(each, connections.api_documents.get(each.name)) for each in named if each.kind == "api"]:
         contexts.append(ApisContext(apis))
     return contexts
+
+
+def named_files(names: Sequence[str], words: Sequence[str], home: Path) -> tuple[RemotePath, ...]:
+    """Files behind these connections: those of `words` (`NAME:path`), and servers without a path whole. Blocking."""
+    known = connections_at(home) if names else {}
+    still_there = [word for word in words if word.partition(":")[0] in known]
+    remote = [found for word in still_there if (found := read_remote_path(word, known)) is not None]
+    seen = {each.connection for each in remote}
+    whole = [name for name in names if name in known and known[name].kind in STORE_KINDS and name not in seen]
+    return (*remote, *(RemotePath(connection=name, path="") for name in whole))

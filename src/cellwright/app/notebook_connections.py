@@ -18,12 +18,14 @@ import anyio.to_thread
 
 from cellwright.app.api_documents import load_api_documents
 from cellwright.app.notebook_files import NotebookFiles
-from cellwright.data.api_calls import ApiAnswer, CallApi, call_api
+from cellwright.data.api_calls import ApiAnswer, CallApi, SendRequest, SentOutcome, call_api, send_request
 from cellwright.data.api_operations import ApiDocument, BadApiDocument
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.catalogue import Catalogue
-from cellwright.data.connections import QueryLimits, connections_at, find_connection, require_way
+from cellwright.data.connection_options import API_METHODS, READ_METHODS, S3_METHODS, read_methods
+from cellwright.data.connections import DataConnection, QueryLimits, connections_at, find_connection, require_way
 from cellwright.data.dialects import Dialect
+from cellwright.data.exchanges.requests import RefusedRequest, read_target
 from cellwright.data.file_cache import FileCache
 from cellwright.data.messages import (
     Asker,
@@ -42,11 +44,13 @@ from cellwright.data.messages import (
 )
 from cellwright.data.result_cache import ResultCache
 from cellwright.data.sealed_memory import sealed
+from cellwright.data.source_kinds import WEB_KINDS
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.framing import BadFrame
 from cellwright.kernel.process.host_calls import HostService, ServiceAnswer
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.policy.actions import Action, QueryConnection
+from cellwright.remedies import remedy
 from cellwright.runs.verify.proof import ProvenQuery
 from cellwright.secrets import file_stamp, secrets_stamp
 
@@ -72,6 +76,8 @@ class NotebookConnections:
     """Connections that a person named for the work: they may be read."""
     api_documents: Mapping[str, ApiDocument | BadApiDocument] = field(default_factory=lambda: MappingProxyType({}))
     """What the named APIs say that they can be asked."""
+    changeable: tuple[str, ...] = ()
+    """Those of the named APIs and object stores that take requests which change something."""
     kept: Path | None = None
     """Where what was granted outlasts the process."""
     _granted: list[str] = field(default_factory=list[str])
@@ -117,9 +123,7 @@ class NotebookConnections:
                 reply = await self.client.schema_reply(request)
                 return await anyio.to_thread.run_sync(_answer, reply)
             case _:
-                raise RefusedByPolicy(
-                    "A cell can only read.", hint="Changes are asked about: agents have a tool for it."
-                )
+                raise RefusedByPolicy("A cell can only read.", hint=remedy("ask_for_write"))
 
     async def query(self, asked: RunQuery) -> QueryResult:
         """Rows for a tool, by the same rules as for a cell. The descriptor is the caller's to close."""
@@ -163,9 +167,42 @@ class NotebookConnections:
     async def call(self, connection: str, target: str, *, pages: int) -> ApiAnswer:
         """What an API answers to a tool."""
         self._check(connection, f"GET {target}")
+        known = await self._exchanging(connection)
+        return await call_api(self.client, CallApi(connection=known, target=target, pages=pages, asker=self.asker))
+
+    async def check_request(self, connection: str, method: str, target: str) -> None:
+        """Whether the connection takes a request that changes something. Raises `UserError`."""
+        known = await self._exchanging(connection)
+        methods = allowed_methods(known)
+        if method not in methods:
+            raise UserError(
+                f"{connection!r} does not take {method}: it takes {', '.join(methods)}.",
+                hint=allow_words(known, method),
+            )
+        if connection not in self.named:
+            raise UserError(f"{connection!r} was not named for this work.", hint="A person names it: --connection.")
+        if isinstance(problem := read_target(target), RefusedRequest):
+            raise UserError(f"It cannot be sent: {problem.why}.", hint="Write a plain path.")
+
+    async def send(self, connection: str, method: str, target: str, body: str, content_type: str) -> SentOutcome:
+        """Send a request that a person agreed to; nothing that was read of files before counts any more."""
+        known = await self._exchanging(connection)
+        if self.files.cache is not None:
+            self.files.cache.clear()
+        asked = SendRequest(
+            connection=known,
+            method=method,
+            target=target,
+            body=body.encode(),
+            content_type=content_type,
+            asker=self.asker,
+        )
+        return await send_request(self.client, asked)
+
+    async def _exchanging(self, connection: str) -> DataConnection:
         known = await anyio.to_thread.run_sync(find_connection, self.client.launch.home, connection)
         require_way(known, "exchange")
-        return await call_api(self.client, CallApi(connection=known, target=target, pages=pages, asker=self.asker))
+        return known
 
     async def dialect(self, connection: str) -> Dialect:
         """What its statements are written in."""
@@ -233,6 +270,17 @@ def file_words(asked: ListFiles | StatFile | ReadFile) -> str:
     return f"{verb} {asked.path[:500]}"
 
 
+def allowed_methods(connection: DataConnection) -> tuple[str, ...]:
+    """Methods that an API or an object store takes."""
+    return read_methods(connection.options, S3_METHODS if connection.kind == "s3" else API_METHODS)
+
+
+def allow_words(connection: DataConnection, method: str) -> str:
+    """How a person lets a connection take a method."""
+    methods = ",".join(dict.fromkeys([*allowed_methods(connection), method]))
+    return f"A person can allow it: `cellwright data connect {connection.name} --option methods={methods}`."
+
+
 def costly_words(costly: CostlyQuery) -> str:
     """Why a query was not sent."""
     size = f", {costly.bytes / 1e9:,.1f} GB" if costly.bytes else ""
@@ -275,6 +323,8 @@ async def open_notebook_connections(
     known = await anyio.to_thread.run_sync(connections_at, client.launch.home) if named else {}
     of_the_work = [known[name] for name in named if name in known]
     connections.api_documents = await load_api_documents(client, of_the_work, asker)
+    takes = [each.name for each in of_the_work if each.kind in WEB_KINDS and {*allowed_methods(each)} - {*READ_METHODS}]
+    connections.changeable = tuple(takes)
     try:
         yield connections
     finally:

@@ -140,7 +140,8 @@ class NotebookExchanges:
         if is_read or not self.connections.may_use(name):
             raise RefusedByPolicy(f"The connection {name!r} {NOT_APPROVED}.")
         raise RefusedByPolicy(
-            f"This notebook may only read the connection {name!r}: {statement[:200]!r} would change something."
+            f"This notebook may only read the connection {name!r}: {statement[:200]!r} would change something. "
+            "Agents change it with the tool `send`, which asks a person; a person lets cells do it by a rule of theirs."
         )
 
     def _keep(self, name: str, wanted: WantedExchange, at: str, answer: CompletedAnswer) -> None:

@@ -18,6 +18,7 @@ from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import NetworkAccess
 from cellwright.data.files import DataFile
 from cellwright.errors import UserError
+from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -37,6 +38,7 @@ from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.request_tools import request_tools
 from cellwright.tools.sql_tools import sql_tools
 from cellwright.tools.text_store import TextStore, stored_text_tools
 from cellwright.tools.tool import Tool
@@ -77,6 +79,11 @@ class ToolContext:
         """What reads tables of connections, likewise."""
         return TableProfiler(profiler=self.profiler, source=self.connections)
 
+    @property
+    def file_profiler(self) -> FileProfiler:
+        """What reads files of connections, likewise."""
+        return FileProfiler(profiler=self.profiler, source=self.connections.files)
+
 
 def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -> list[Tool]:
     """Every tool that can work here: what would only pretend is left out."""
@@ -92,6 +99,7 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
         notebook_call_tool(partial(_open_beside, context), context.project.root),
         *sql_tools(context.connections),
         *api_tools(context.connections),
+        *request_tools(context.connections),
         *package_tools(context.editor),
         *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),

@@ -36,7 +36,7 @@ from cellwright.agents.skills import Skill
 from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
-from cellwright.app.connection_contexts import connection_contexts
+from cellwright.app.connection_contexts import connection_contexts, named_files
 from cellwright.app.doctor import has_model
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebook_exchanges import no_exchanges_text, open_notebook_exchanges
@@ -45,6 +45,7 @@ from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, op
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, place_data
+from cellwright.data.remote_paths import RemotePath
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
 from cellwright.kernel.environments.interpreters import PythonChoice
@@ -190,6 +191,8 @@ async def open_workspace(
             rules=setup.rules,
             profiler=context.profiler,
             tables=context.table_profiler,
+            files=context.file_profiler,
+            remote=setup.remote,
             has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
             open_branch=partial(_open_branch, context, setup, agents),
@@ -241,7 +244,7 @@ async def _agent_context(
             NotebookContext(editor),
             PackagesContext(editor),
             *([data] if data is not None else []),
-            *await connection_contexts(context.connections, options.remote, context.profiler, options.settings.home),
+            *await connection_contexts(context.connections, setup.remote, context.file_profiler, options.settings.home),
         ],
         limits_text=_describe_limits(context) + await _missing_exchanges(context, setup.project),
         survey=notebook_survey(editor, context.project, _encodings(data)),
@@ -308,6 +311,8 @@ class _WorkspaceSetup:
     skills: tuple[Skill, ...]
     has_git: bool
     data: tuple[DataFile, ...]
+    remote: tuple[RemotePath, ...]
+    """Files behind connections."""
 
 
 def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _WorkspaceSetup:
@@ -329,6 +334,7 @@ def _prepare(path: Path, workflow: str, options: WorkspaceOptions) -> _Workspace
         skills=skills_of(additions),
         has_git=can_use_git(project, tier),
         data=mounted_data(options.files, notebook, project),
+        remote=named_files(options.connections, options.remote, settings.home),
     )
 
 

@@ -24,6 +24,13 @@ _CURSORS: Final = {
     "continuation_token": ("continuation_token", "continuation"),
 }
 """What an answer calls a place to go on from, and what a request calls it."""
+_NUMBERED: Final = (
+    ("page", ("page", "current_page", "currentPage", "page_number", "pageNumber"),
+     ("total_pages", "totalPages", "pages", "page_count", "pageCount", "last_page", "lastPage")),
+)  # fmt: skip
+"""What a request calls the number of a page, what an answer calls it, and how many there are."""
+_OFFSETS: Final = (("offset", "limit", "total"), ("offset", "limit", "count"), ("startAt", "maxResults", "total"))
+"""Where an answer begins, how many rows a page has, and how many there are; a request calls the first likewise."""
 
 
 def rows_of(answer: Any) -> list[Row]:
@@ -53,7 +60,28 @@ def next_target(address: str, links: str, answer: Any) -> str | None:
         known = next((each for each in _CURSORS[name] if each in given), _CURSORS[name][0])
         if given.get(known) != value:
             return f"{asked.path}?{urlencode(given | {known: value})}"
+    for name, place in _counted(answer):
+        if given.get(name) != str(place):
+            return f"{asked.path}?{urlencode(given | {name: str(place)})}"
     return None
+
+
+def _counted(answer: Any) -> Iterator[tuple[str, int]]:
+    """Where the service says how many pages or rows there are, and which these were: the place of the next."""
+    for place in _places(answer):
+        for name, numbers, totals in _NUMBERED:
+            number, total = _first_count(place, numbers), _first_count(place, totals)
+            if number is not None and total is not None and 0 <= number < total:
+                yield name, number + 1
+        for name, size, total in _OFFSETS:
+            begin, step, whole = (_first_count(place, (each,)) for each in (name, size, total))
+            if begin is not None and step and whole is not None and begin + step < whole:
+                yield name, begin + step
+
+
+def _first_count(place: Row, names: Sequence[str]) -> int | None:
+    found = (place[name] for name in names if name in place)
+    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
 
 
 def _records(answer: Any, depth: int) -> list[Any] | None:
@@ -88,7 +116,8 @@ def _flat(row: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str
 def _link(links: str) -> str | None:
     """The address of `rel="next"` in a `Link` header."""
     for address, rest in _LINKS.findall(links[:20_000]):
-        if "rel=next" in [each.strip(" ,").lower().replace('"', "") for each in rest.split(";")]:
+        words = [each.strip(" ,").lower().replace('"', "") for each in rest.split(";")]
+        if any("next" in word.removeprefix("rel=").split() for word in words if word.startswith("rel=")):
             return address
     return None
 

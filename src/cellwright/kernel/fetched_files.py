@@ -26,6 +26,7 @@ _LARGEST_WHOLE: Final = 64 << 20
 """What cannot be read in parts is fetched up to this size."""
 _LARGEST_FOOTER: Final = 16 << 20
 _HEAD_BYTES: Final = 1 << 20
+_SHORT_HEAD_BYTES: Final = 32 << 10
 _PIECES: Final = 6
 _PIECE_BYTES: Final = 256 << 10
 _AT_ONCE: Final = 4
@@ -60,6 +61,8 @@ class StandIn:
     target: str
     """Below the folder that a cage has."""
     fetched: int = 0
+    tail_from: int | None = None
+    """Where what is here of its end begins; None: nothing is."""
     is_part: bool = False
     """It is a text of some of the other's lines."""
 
@@ -95,11 +98,15 @@ class FileFetch:
     async def ranges(self, file: StandIn, ranges: Sequence[tuple[int, int]]) -> None:
         """More of a file whose footer is here. Raises what the source raises."""
         for start, stop in ranges:
-            await self._copy(file, start, stop, start)
+            await self._copy(file, start, stop if file.tail_from is None else min(stop, file.tail_from), start)
 
     async def samples(self, files: Sequence[StandIn], until: float) -> list[StandIn]:
         """Texts by their beginnings and some pieces, others whole; those that could be fetched in time."""
         return await self._each(files, self._sample, until)
+
+    async def heads(self, files: Sequence[StandIn], until: float) -> list[StandIn]:
+        """The first lines of texts: enough to see what columns they have; those that could be fetched in time."""
+        return await self._each(files, self._head, until)
 
     async def _each(
         self, files: Sequence[StandIn], fetch: Callable[[StandIn], Awaitable[None]], until: float
@@ -118,6 +125,8 @@ class FileFetch:
         async with anyio.create_task_group() as tasks:
             for _ in range(_AT_ONCE):
                 tasks.start_soon(work)
+        late = UserError("There was no time left for it.", hint="Name fewer files.")
+        self.lost += [(file, late) for _, file in waiting]
         return [files[number] for number in sorted(done)]
 
     async def _footer(self, file: StandIn) -> None:
@@ -128,6 +137,7 @@ class FileFetch:
             raise UserError("It is a broken or unfinished Parquet file.", hint="Look at who wrote it.")
         if length > len(tail):
             tail = await self._read(file, file.size - length, start) + tail
+        file.tail_from = file.size - len(tail)
         await anyio.to_thread.run_sync(self._write_sparse, file, tail)
 
     def _write_sparse(self, file: StandIn, tail: bytes) -> None:
@@ -153,6 +163,14 @@ class FileFetch:
             parts += [_whole_lines(await self._read(file, at, at + _PIECE_BYTES), is_first=False) for at in starts]
         file.is_part = True
         await anyio.to_thread.run_sync(self._path(file).write_bytes, b"".join(parts))
+
+    async def _head(self, file: StandIn) -> None:
+        head = await self._read(file, 0, min(file.size, _SHORT_HEAD_BYTES))
+        file.is_part = file.size > _SHORT_HEAD_BYTES
+        lines = _whole_lines(head, is_first=True) if file.is_part else head
+        if not lines:
+            raise UserError("Its first line is too long for a look.", hint="Read it in a notebook.")
+        await anyio.to_thread.run_sync(self._path(file).write_bytes, lines)
 
     async def _copy(self, file: StandIn, start: int, stop: int, at: int) -> None:
         data = await self._read(file, start, stop)

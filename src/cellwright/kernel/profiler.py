@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from cellwright.analyst.data_search import DataSelection, mounts, rebase, search
 from cellwright.analyst.profile import (
     MAX_BYTES,
+    MOST_ROWS,
     Join,
     ParquetPlans,
     Profile,
@@ -142,6 +143,7 @@ def merge_profiles(profiles: Sequence[Profile]) -> Profile:
         skipped=tuple(skipped for profile in profiles for skipped in profile.skipped),
         notes=tuple(dict.fromkeys(note for profile in profiles for note in profile.notes)),
         shapes=tuple(shape for profile in profiles for shape in profile.shapes),
+        others=tuple(other for profile in profiles for other in profile.others),
     )
 
 
@@ -170,7 +172,7 @@ _MAX_CACHED_PROFILES: Final = 32
 class ProfileLimits:
     """How closely to look."""
 
-    most_rows: int = 200_000
+    most_rows: int = MOST_ROWS
     """Larger tables are sampled."""
     most_files: int = 60
     seconds: float = 60.0

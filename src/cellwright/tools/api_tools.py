@@ -5,21 +5,29 @@ A document may have hundreds: a few are listed by a line, the others are found b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from cellwright.data.api_answers import flat
+from cellwright.analyst.profile import one_line
+from cellwright.analyst.sections.text import counted, percent
 from cellwright.data.api_calls import MOST_PAGES, ApiAnswer
 from cellwright.data.api_operations import ApiDocument, ApiOperation, ApiParameter, BadArguments, Schema, request_of
+from cellwright.data.api_tables import AnswerTable, answer_table
 from cellwright.errors import UserError
-from cellwright.tools.sql_tools import rows_text
 from cellwright.tools.tool import CallContext, Done, Tool, ToolResult
 
 LISTED: Final = 12
 """Operations of one API that have a line in every prompt."""
-_SHOWN_ROWS: Final = 50
+_FEW_ROWS: Final = 10
+_SHOWN_ROWS: Final = 5
+_SHOWN_COLUMNS: Final = 40
+_ROW_COLUMNS: Final = 20
+_VALUE_ROWS: Final = 1_000
+"""For programs."""
+_LONGEST_LINE: Final = 300
+_LONGEST_VALUE: Final = 60
 _SHOWN_TEXT: Final = 8_000
 _PAGES: Final = "pages"
 _TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "number": float, "boolean": bool}
@@ -61,7 +69,7 @@ def _operation_tool(access: ApiAccess, connection: str, operation: ApiOperation,
         target = request_of(operation, given)
         if isinstance(target, BadArguments):
             raise UserError(target.why)
-        return _told(await access.call(connection, target, pages=pages))
+        return told_answer(await access.call(connection, target, pages=pages))
 
     shape = operation.arguments
     shape["properties"] = shape["properties"] | {_PAGES: _PAGES_SCHEMA}
@@ -71,7 +79,7 @@ def _operation_tool(access: ApiAccess, connection: str, operation: ApiOperation,
         parameters=shape,
         run=run,
         validate=arguments.model_validate,
-        needs="query-connection",
+        comes_with="query",
         is_listed=is_listed,
         seconds=None,
     )
@@ -112,23 +120,47 @@ def _number(schema: Schema, name: str) -> float | None:
     return limit if isinstance(limit, int | float) and not isinstance(limit, bool) else None
 
 
-def _told(answer: ApiAnswer) -> ToolResult:
+def told_answer(answer: ApiAnswer) -> Done:
+    """What a model reads of it: the table that its rows are, or its text."""
     if not answer.rows:
         text = answer.text[:_SHOWN_TEXT] or "It answered with nothing."
         return Done(text=text, value=text, is_untrusted=True)
-    rows = [flat(row) for row in answer.rows]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = [(name, _kind(next((row[name] for row in rows if row.get(name) is not None), None))) for name in names]
-    shown = [[row.get(name) for name in names] for row in rows[:_SHOWN_ROWS]]
-    more = f", the first {len(shown)} here" if len(rows) > len(shown) else ""
-    further = "; the service has more pages" if answer.has_more else ""
-    head = f"{len(rows):,} rows from {answer.pages} page{'s' if answer.pages > 1 else ''}{more}{further}"
+    table = answer_table(answer.rows, most_rows=_VALUE_ROWS)
     return Done(
-        text=f"{head}\n{rows_text(columns, shown)}",
-        value={"rows": rows, "has_more": answer.has_more},
+        text="\n".join([_head(answer, table), *_column_lines(table), *_row_lines(table)])[:_SHOWN_TEXT],
+        value={"rows": list(table.first), "row_count": table.rows, "has_more": answer.has_more},
         is_untrusted=True,
     )
 
 
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else type(value).__name__
+def _head(answer: ApiAnswer, table: AnswerTable) -> str:
+    columns = len(table.columns) + table.more_columns
+    again = answer.requests - answer.pages
+    parts = [
+        f"{counted(table.rows, 'row')} and {counted(columns, 'column')} from {counted(answer.pages, 'page')} "
+        f"with {counted(answer.requests, 'request')}",
+        f"{counted(again, 'of them', 'of them')} once more, as the service asked to wait" if again else "",
+        one_line(answer.stopped, 400) if answer.stopped else "the service has more pages" if answer.has_more else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _column_lines(table: AnswerTable) -> Iterator[str]:
+    for column in table.columns[:_SHOWN_COLUMNS]:
+        missing = f", {percent(column.missing, table.rows)} missing" if column.missing else ""
+        says = f", {column.says}" if column.says else ""
+        yield one_line(f"- {column.name}: {column.kind}{missing}{says}", _LONGEST_LINE)
+    more = max(0, len(table.columns) - _SHOWN_COLUMNS) + table.more_columns
+    if more:
+        yield f"- and {counted(more, 'more column')}"
+
+
+def _row_lines(table: AnswerTable) -> Iterator[str]:
+    """All rows where they are few, else the first of them."""
+    shown = table.first if table.rows <= _FEW_ROWS else table.first[:_SHOWN_ROWS]
+    names = [column.name for column in table.columns[:_ROW_COLUMNS]]
+    yield f"The first {len(shown)} rows:" if table.rows > len(shown) else "Rows:"
+    yield one_line(" | ".join(names), _LONGEST_LINE)
+    for row in shown:
+        values = ["" if row.get(name) is None else one_line(str(row[name]), _LONGEST_VALUE) for name in names]
+        yield " | ".join(values)

@@ -36,7 +36,7 @@ _SAYS: Final = {
     "infinite": "is infinite",
     "empty": "is empty",
     "no rows": "has no rows",
-    "no share": "is no share between 0 and 100 %",
+    "no share": "is more than 100 %",
 }
 _MOST_DOUBTS: Final = 12
 _RUN_SECONDS: Final = 120

@@ -210,6 +210,8 @@ class Tool:
     """If not, no error names it: it works on an agent's behalf, or is offered in one style only."""
     is_listed: bool = True
     """If not, it has no line in prompts, and is found by its words."""
+    comes_with: str = ""
+    """Another tool: whatever role has that one has this one too, as no role could name it."""
     changes: bool = False
     """Has an effect in the world, which must happen once; otherwise it only reads."""
     find: Find = field(default=_nobody_can_tell, repr=False)
@@ -330,8 +332,8 @@ class Toolset:
         )
 
     def only(self, names: Collection[str]) -> Toolset:
-        """Those of these names that are here."""
-        return Toolset([tool for tool in self if tool.name in names])
+        """Those of these names that are here, and what comes with them."""
+        return Toolset([tool for tool in self if tool.name in names or tool.comes_with in names])
 
     def without(self, names: Collection[str]) -> Toolset:
         """All others."""

@@ -209,7 +209,9 @@ def _from_text(column: RawColumn, codes: Codes, distinct: Any, hints: Hints) -> 
         return text.typed("empty" if words.all() else "text", nothing=words)
     if (found := _boolean(text)) is not None:
         return found
-    kept_texts, kept_counts = trimmed.take(pa.array(text.kept)), text.counts[text.kept]
+    # Newer pandas writes large strings, which Arrow joins with no others; beginnings are short enough for plain ones.
+    kept_texts = trimmed.take(pa.array(text.kept)).cast(pa.string())
+    kept_counts = text.counts[text.kept]
     numbers = read_numbers(kept_texts, kept_counts, has_decimal_comma=hints.has_decimal_comma)
     if numbers is not None and (found := _number(text, kept_texts, numbers)) is not None:
         return found

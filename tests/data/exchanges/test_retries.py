@@ -9,32 +9,56 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cellwright.data.exchanges.aws_chunks import AwsChunks, BadChunk
-from cellwright.data.exchanges.retries import MAX_RETRIES, seconds_to_wait
+from cellwright.data.exchanges.retries import MAX_RETRIES, asked_seconds, seconds_to_wait
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("method", "status", "retry_after", "retries", "wanted"),
+    ("status", "headers", "asked"),
     [
-        ("GET", 429, "2", 0, 2.0),
-        ("HEAD", 503, "0", 2, 0.0),
-        ("GET", 429, "Wed, 18 Nov 2026 12:00:05 GMT", 0, 5.0),
-        ("GET", 429, "Wed, 18 Nov 2026 11:00:00 GMT", 0, 0.0),
-        ("GET", 429, None, 0, None),
-        ("GET", 429, "3600", 0, None),
-        ("GET", 429, "-1", 0, None),
-        ("GET", 429, "soon", 0, None),
-        ("GET", 429, "1" * 400, 0, None),
-        ("GET", 429, "2", MAX_RETRIES, None),
-        ("GET", 500, "2", 0, None),
-        ("POST", 429, "2", 0, None),
+        (429, {"retry-after": "2"}, 2.0),
+        (503, {"retry-after": "0"}, 0.0),
+        (429, {"retry-after": "Wed, 18 Nov 2026 12:00:05 GMT"}, 5.0),
+        (429, {"retry-after": "Wed, 18 Nov 2026 11:00:00 GMT"}, 0.0),
+        (429, {"retry-after": "3600"}, 3600.0),
+        (429, {"ratelimit-reset": "7"}, 7.0),
+        (429, {"x-ratelimit-reset": str(int(NOW.timestamp()) + 9)}, 9.0),
+        (429, {"ratelimit": '"default";r=0;t=11'}, 11.0),
+        (429, {"ratelimit": "limit=100, remaining=0, reset=12"}, 12.0),
+        (429, {"retry-after": "3", "x-ratelimit-reset": "9"}, 3.0),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4"}, 4.0),
+        (403, {"x-ratelimit-remaining": "5", "x-ratelimit-reset": "4"}, None),
+        (403, {"retry-after": "4"}, None),
+        (429, {}, None),
+        (429, {"retry-after": "-1"}, None),
+        (429, {"retry-after": "soon"}, None),
+        (500, {"retry-after": "2"}, None),
+        (200, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4"}, None),
+    ],
+)
+def test_a_service_says_how_long_to_wait_in_several_ways(
+    status: int, headers: dict[str, str], asked: float | None
+) -> None:
+    assert asked_seconds(status, headers.get, NOW) == asked
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "retries", "wanted"),
+    [
+        ("GET", 2.0, 0, 2.0),
+        ("HEAD", 0.0, MAX_RETRIES - 1, 0.0),
+        ("GET", None, 0, None),
+        ("GET", 3600.0, 0, None),
+        ("GET", float("1" * 10), 0, None),
+        ("GET", 2.0, MAX_RETRIES, None),
+        ("POST", 2.0, 0, None),
     ],
 )
 def test_only_reads_are_repeated_and_only_as_the_service_says(
-    method: str, status: int, retry_after: str | None, retries: int, wanted: float | None
+    method: str, asked: float | None, retries: int, wanted: float | None
 ) -> None:
-    assert seconds_to_wait(method, status, retry_after, retries, NOW) == wanted
+    assert seconds_to_wait(method, asked, retries) == wanted
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=5), st.lists(st.integers(0, 400), max_size=8))

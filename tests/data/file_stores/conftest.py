@@ -17,7 +17,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[BrokerClient]
         yield client
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("webdav", "http")]
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("webdav", "http", "smb")]
 
 
 @pytest.fixture(scope="session", params=["s3", "sftp", *SLOW])

@@ -1,9 +1,10 @@
-"""Real servers with files: an S3 server that checks signatures, SSH, WebDAV, and a web server with index pages."""
+"""Real servers with files: an S3 server that checks signatures, SSH, WebDAV, Samba, a web server with index pages."""
 
 from __future__ import annotations
 
 import http.server
 import os
+import pwd
 import socket
 import socketserver
 import subprocess
@@ -68,7 +69,7 @@ def s3_server(files: Mapping[str, bytes] = FILES, bucket: str = "lake-bucket") -
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for(port)
+        wait_for_port(port, process)
         endpoint = f"http://127.0.0.1:{port}"
         key, secret = _s3_user(endpoint)
         store = _client("s3", endpoint, key, secret)
@@ -103,11 +104,12 @@ def _client(service: Any, endpoint: str, key: str, secret: str) -> Any:
     )
 
 
-def _wait_for(port: int) -> None:
-    while True:
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
         with closing(socket.socket()) as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
+    raise AssertionError(f"The server ended: {process.returncode}.")
 
 
 def write_files(folder: Path, files: Mapping[str, bytes] = FILES) -> Path:
@@ -243,6 +245,64 @@ def web_server(folder: Path) -> Generator[FileServer]:
         server.server_close()
 
 
+_SETTINGS = """[global]
+    server role = standalone server
+    smb ports = {port}
+    interfaces = 127.0.0.1
+    bind interfaces only = yes
+    disable netbios = yes
+    load printers = no
+    printcap name = /dev/null
+    disable spoolss = yes
+    map to guest = never
+    server min protocol = SMB3
+    private dir = {state}
+    lock directory = {state}
+    state directory = {state}
+    cache directory = {state}
+    pid directory = {state}
+    ncalrpc dir = {state}
+    log file = {state}/log
+    passdb backend = tdbsam:{state}/passdb.tdb
+    unix extensions = no
+
+[files]
+    path = {folder}
+    read only = no
+    follow symlinks = yes
+    wide links = {wide}
+"""
+
+
+@contextmanager
+def smb_server(folder: Path, state: Path, *, leaves_share: bool = False) -> Generator[FileServer]:
+    """The folder as the share `files`, for whoever runs this, with a password of its own.
+
+    `leaves_share`: links that lead out of it are followed by the server.
+    """
+    state.mkdir(parents=True)
+    port, settings = free_port(), state / "smb.conf"
+    wide = "yes" if leaves_share else "no"
+    settings.write_text(_SETTINGS.format(port=port, state=state, folder=folder, wide=wide))
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    subprocess.run(
+        ["/usr/bin/smbpasswd", "-c", str(settings), "-s", "-a", user],
+        input=f"{CANARY}\n{CANARY}\n".encode(),
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    command = ["/usr/sbin/smbd", "--foreground", "--no-process-group", "-s", str(settings)]
+    # In a session of its own: when it ends, it ends its whole group of processes.
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        wait_for_port(port, process)
+        options = {"host": "127.0.0.1", "port": str(port), "share": "files", "user": user}
+        yield FileServer(kind="smb", options=options, secret=CANARY)
+    finally:
+        process.terminate()
+        process.wait()
+
+
 @contextmanager
 def file_server(kind: str, folder: Path) -> Generator[FileServer]:
     """The server of a kind, with `FILES`."""
@@ -251,6 +311,8 @@ def file_server(kind: str, folder: Path) -> Generator[FileServer]:
             opened = s3_server()
         case "sftp":
             opened = sftp_server(write_files(folder))
+        case "smb":
+            opened = smb_server(write_files(folder), folder.with_name(f"{folder.name}-state"))
         case "webdav":
             opened = webdav_server(write_files(folder))
         case _:

@@ -5,6 +5,8 @@ from datetime import date, datetime
 import pyarrow as pa
 import pytest
 
+from cellwright_guest.profiling.kinds import type_column
+from cellwright_guest.profiling.raw import RawColumn
 from cellwright_guest.profiling.records import Conversion
 from tests.guest.profiling.raw_tables import column_of, normal, oddities_of, profiled
 
@@ -208,3 +210,9 @@ def test_huge_and_strange_texts_are_bounded() -> None:
     column = column_of(["x" * 1_000_000, "\x00\n\ud7ff", "🦊" * 500], name="n" * 1_000)
     assert len(column.name) <= 200
     assert max(len(example) for example in column.examples) <= 120
+
+
+def test_numbers_in_large_strings_are_read_like_those_in_plain_ones() -> None:
+    texts = pa.array(["53,77 €", "46,76 €", "1.024,00 €"], pa.large_string())
+    typed = type_column(RawColumn(name="amount", values=pa.chunked_array([texts]), is_text_format=False))
+    assert typed.kind == "number"

@@ -170,10 +170,11 @@ def _is_over(api: Api, session: requests.Session, headers: dict[str, str]) -> bo
 
 @pytest.mark.slow
 async def test_whatever_is_sent_no_answer_is_the_servers_fault(api: Api) -> None:
-    assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=1, checks=_SEEN)) == []
+    assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=5, checks=_SEEN)) == []
 
 
 @pytest.mark.slow
+@pytest.mark.rare
 async def test_whatever_is_sent_at_length_no_answer_is_the_servers_fault(api: Api) -> None:
     assert await anyio.to_thread.run_sync(lambda: _examine(api, examples=30, checks=_SEEN)) == []
 

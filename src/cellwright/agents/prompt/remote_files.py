@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -23,8 +23,12 @@ _LIMITS: Final = ProfileLimits(most_rows=100_000, seconds=20)
 _TIMEOUT_SECONDS: Final = 90
 _HOW_TO_READ: Final = """\
 Files behind connections: `import cellwright_cells as cellwright` and `{name} = cellwright.files("{name}")` in a cell, a
-file system of fsspec's. Libraries take `filesystem={name}` with a path, or the whole address (`cellwright://{name}/…`).
-Of many Parquet files read only the columns you need: `pyarrow.dataset.dataset(folder, filesystem={name})`."""
+file system of fsspec's; `cellwright://{name}/PATH` below is the file at PATH in it. pandas reads that address as it is.
+For polars, pyarrow and DuckDB: `pyarrow.dataset.dataset("PATH", filesystem={name})`, of which
+`.to_table(columns=[…])` or `pl.scan_pyarrow_dataset(…)` reads only what is needed; polars takes no such address."""
+_BUCKETS: Final = """\
+In {names} a PATH begins with the bucket, and S3's own libraries work without keys, as `pl.read_parquet("s3://BUCKET/…")`
+and `boto3.client("s3")`."""
 _ANYBODY: Final = Onlooker()
 logger = logging.getLogger(__name__)
 
@@ -36,12 +40,16 @@ class RemoteFilesContext:
     shows: ClassVar[Sight] = "data"
     named: Sequence[RemotePath]
     profiler: FileProfiler
+    buckets: Collection[str] = ()
+    """Connections that are object stores by S3's protocol."""
     _texts: dict[RemotePath, Profile | str] = field(default_factory=dict[RemotePath, "Profile | str"])
 
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """Always with the same share of what the onlooker may read: it stands before the history."""
         room = int(onlooker.context_tokens * DATA_SHARE) // len(self.named)
         told = [_HOW_TO_READ.format(name=self.named[0].connection)]
+        if names := sorted({each.connection for each in self.named}.intersection(self.buckets)):
+            told[0] += "\n" + _BUCKETS.format(names=", ".join(names))
         for remote in self.named:
             found = await self._looked_at(remote)
             said = found if isinstance(found, str) else profile_text(found, tokens=room, goal=onlooker.goal)

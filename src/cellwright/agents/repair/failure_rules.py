@@ -163,6 +163,7 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
     _rule("syntax", types=r"^(?:syntax|import-star|SyntaxError|IndentationError|TabError)$"),
     # Network, before anything else that could match the words of a long chain.
     _rule("connection-refused", words=r"connection '(?P<about>[a-z]\w{0,39})' is not approved for this notebook"),
+    _rule("refused", words=r"may only read the connection '(?P<about>[a-z]\w{0,39})'"),
     _rule("network-refused", words=r"host '(?P<about>[^'\s]{1,253})' is not approved for this notebook"),
     _rule("network-refused", words=r"50[24] host '(?P<about>[^'\s]{1,253})'"),
     _rule("flaky", words=r"\b(?:429|5\d\d)\b (?:Client|Server) Error|HTTP Error (?:429|5\d\d)"),
@@ -186,6 +187,7 @@ _RULES: Final[tuple[_FailureRule, ...]] = (
         words=r"(?:[Ii]nstall|requires?) (?:the )?[`'\"]?(?P<about>[A-Za-z][\w.-]{1,100})[`'\"]?",
     ),
     _rule("missing-file", words=r"No such file or directory \(os error 2\): (?P<about>[^\n]{1,1000})"),
+    _rule("missing-file", words=r"expanded paths were empty"),
     _rule("missing-file", words=r"No files found that match the pattern \"(?P<about>[^\"\n]{1,1000})\""),
     _rule("missing-file", types=r"^(?:FileNotFoundError|NotADirectoryError|IsADirectoryError)$", about=_path),
     _rule(

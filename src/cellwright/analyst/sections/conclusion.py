@@ -169,7 +169,8 @@ def _caveats(
 def _about_table(table: TableProfile) -> Iterator[str]:
     name = text.plain(table.name)
     if text.is_sampled(table):
-        part = f"{text.counted(table.looked_at, 'row')}, {text.percent(table.looked_at, table.rows)} of it"
+        used = text.rows_used(table)
+        part = f"{text.counted(used, 'row')}, {text.percent(used, table.rows)} of it"
         yield f"Of {name}, a sample was used: {part}. Rare things may be missed."
     if table.rows < _FEW_ROWS:
         yield f"{name} has {text.counted(table.rows, 'row')} only: weak relations cannot be seen in it."

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Final
 
 from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.names import NotebookNames, TableNames
-from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile
+from cellwright.analyst.profile import LONGEST_NAME, Format, Profile, ReadOptions, TableProfile, is_remote
 from cellwright.analyst.read_lines import place_options, quoted_code
 from cellwright.analyst.sections.repairs import leaves_out_footnotes
 from cellwright.analyst.sections.text import code_of, ordinal, plain, rows_of, wrapped
@@ -43,14 +45,19 @@ def read_tables(profile: Profile, names: NotebookNames) -> list[tuple[TableProfi
 def reading_code(table: TableProfile, names: TableNames, *, step: int, columns: Sequence[str] = ()) -> str:
     """Code that defines the table as it was read; every `step`-th row of it.
 
-    A database is asked for these `columns` only; none: for all. Files are read as they are.
+    A database and Parquet behind a connection are asked for these `columns` only; none: for all. Other files are read
+    as they are.
     """
     counted = list(_count(table, names)) if table.reading.format == "connection" else []
     if columns and counted:
         table = with_fields(table, reading=with_fields(table.reading, query=narrowed_query(table, columns)))
+    wanted = _fetched_columns(table, columns)
     sampled = f"# Every {ordinal(step)} of {rows_of(table)}: read in pieces, so that memory stays bounded."
     comment = [sampled] if step > 1 else []
-    return "\n".join([*comment, *counted, *_READERS[table.reading.format](table, names, step), *_renamed(table, names)])
+    if wanted:
+        return "\n".join([*comment, *_parquet(table, names, step, wanted)])
+    read = _copied if needs_copy(table) else _READERS[table.reading.format]
+    return "\n".join([*comment, *counted, *read(table, names, step), *_renamed(table, names)])
 
 
 def imports_of(table: TableProfile) -> dict[str, str]:
@@ -58,7 +65,14 @@ def imports_of(table: TableProfile) -> dict[str, str]:
     needs = dict(_NEEDS.get(table.reading.format, {}))
     if "json" in needs and table.reading.compression:
         needs["gzip"] = "import gzip"
+    if needs_copy(table):
+        needs |= {"tempfile": "import tempfile", "Path": "from pathlib import Path"}
     return needs
+
+
+def needs_copy(table: TableProfile) -> bool:
+    """Whether its library reads files of this machine only, and it is behind a connection."""
+    return is_remote(table.reading) and table.reading.format in ("sqlite", "duckdb")
 
 
 def adds_file(table: TableProfile) -> bool:
@@ -198,29 +212,45 @@ def _every(step: int) -> str:
 def _opened(reading: ReadOptions) -> str:
     encoding = literal("utf-8-sig" if reading.encoding == "utf-8" else reading.encoding)
     if reading.compression == "gzip":
-        return f'gzip.open(_file, "rt", encoding={encoding}, errors="replace")'
+        return f'gzip.open({_handle("_file", reading)}, "rt", encoding={encoding}, errors="replace")'
     return f'_file.open(encoding={encoding}, errors="replace")'
 
 
 # ── columnar files and databases ──
 
 
-def _parquet(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+def _handle(path: str, reading: ReadOptions) -> str:
+    """What a library is given that knows paths of this machine, and open files."""
+    return f'{path}.open("rb")' if is_remote(reading) else path
+
+
+def _fetched_columns(table: TableProfile, columns: Sequence[str]) -> list[str]:
+    """Of Parquet behind a connection, those that are fetched; none: all, as it is not asked for fewer by name."""
+    names = [column.name for column in table.columns if column.name in columns]
+    is_plain = is_remote(table.reading) and table.reading.format == "parquet" and not _is_renamed(table)
+    return names if is_plain and len(names) < len(table.columns) else []
+
+
+def _parquet(table: TableProfile, names: TableNames, step: int, columns: Sequence[str] = ()) -> Iterator[str]:
+    only = f", columns={wrapped(columns)}" if columns else ""
     if len(table.files) > 1:
+        one = f"pq.read_table({_handle('_file', table.reading)}{only}).to_pandas(ignore_metadata=True)"
         yield f"_files = {_listed(names)}"
-        yield "_tables = [pq.read_table(_file).to_pandas(ignore_metadata=True) for _file in _files]"
+        yield f"_tables = [{one} for _file in _files]"
         yield f"{names.as_read} = pd.concat(_tables, ignore_index=True){'' if step == 1 else f'.iloc[::{step}]'}"
         return
+    source = _handle(names.source, table.reading)
     if step == 1:
-        yield f"{names.as_read} = pq.read_table({names.source}).to_pandas(ignore_metadata=True)"
+        yield f"{names.as_read} = pq.read_table({source}{only}).to_pandas(ignore_metadata=True)"
         return
-    yield f"_pieces = pq.ParquetFile({names.source}).iter_batches(batch_size={_PIECE // step * step:_})"
+    yield f"_pieces = pq.ParquetFile({source}).iter_batches(batch_size={_PIECE // step * step:_}{only})"
     yield f"_tables = [_piece.to_pandas().iloc[::{step}] for _piece in _pieces]"
     yield f"{names.as_read} = pd.concat(_tables, ignore_index=True)"
 
 
 def _feather(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
-    yield f"_tables = [feather.read_table(_file) for _file in {_listed(names)}]"
+    handle = _handle("_file", table.reading)
+    yield f"_tables = [feather.read_table({handle}) for _file in {_listed(names)}]"
     every = "" if step == 1 else f".take(np.arange(0, _table.num_rows, {step}))"
     frames = f"[_table{every}.to_pandas(ignore_metadata=True) for _table in _tables]"
     yield f"{names.as_read} = pd.concat({frames}, ignore_index=True)"
@@ -248,6 +278,15 @@ def _duckdb(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
     safely = '{"enable_external_access": "false"}'
     yield f"with duckdb.connect(str({names.source}), read_only=True, config={safely}) as _connection:"
     yield f"    {names.as_read} = _connection.sql({literal(query)}).df()"
+
+
+def _copied(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
+    """Read from a copy that is gone afterwards."""
+    yield "with tempfile.TemporaryDirectory() as _folder:"
+    yield f"    _copy = Path(_folder, {literal(PurePosixPath(table.reading.path).name)})"
+    yield f"    _copy.write_bytes({names.source}.read_bytes())"
+    inner = _READERS[table.reading.format](table, replace(names, sources=("_copy",)), step)
+    yield from (f"    {line}" for line in inner)
 
 
 def narrowed_query(table: TableProfile, columns: Sequence[str]) -> str:
@@ -305,10 +344,8 @@ _READERS: Final[dict[Format, Callable[[TableProfile, TableNames, int], Iterator[
 def _renamed(table: TableProfile, names: TableNames) -> Iterator[str]:
     """Where names were cut or are given twice, the columns get those of the profile, by their places."""
     columns = [column.name for column in table.columns]
-    is_typed = table.reading.format not in ("csv", "excel")
-    has_twins = is_typed and any(oddity.kind == "duplicate-names" for oddity in table.oddities)
     cut = {at: name for at, name in enumerate(columns) if len(name) >= LONGEST_NAME}
-    if has_twins:
+    if _has_twins(table):
         yield f"{names.as_read} = {names.as_read}.set_axis({wrapped(columns)}, axis=1)"
     elif cut:
         yield "# These names are too long to work with: the columns are found by their places."
@@ -316,3 +353,12 @@ def _renamed(table: TableProfile, names: TableNames) -> Iterator[str]:
         yield f"{names.as_read} = {names.as_read}.set_axis("
         yield f"    [_short.get(_at, _name) for _at, _name in enumerate({names.as_read}.columns)], axis=1"
         yield ")"
+
+
+def _has_twins(table: TableProfile) -> bool:
+    is_typed = table.reading.format not in ("csv", "excel")
+    return is_typed and any(oddity.kind == "duplicate-names" for oddity in table.oddities)
+
+
+def _is_renamed(table: TableProfile) -> bool:
+    return _has_twins(table) or any(len(column.name) >= LONGEST_NAME for column in table.columns)

@@ -81,13 +81,13 @@ def _sentences(table: TableProfile) -> Iterator[str]:
     if text.is_sampled(table):
         yield (
             f"**A sample is used:** every {text.ordinal(step_of(table))} row, about "
-            f"{text.percent(table.looked_at, table.rows)} of it, so that memory and time stay bounded."
+            f"{text.percent(text.rows_used(table), table.rows)} of it, so that memory and time stay bounded."
         )
 
 
 def step_of(table: TableProfile) -> int:
     """Of a table that is too long, every how many-th row is taken."""
-    return max(1, -(-table.rows // max(table.looked_at, 1)))
+    return max(1, -(-table.rows // max(text.rows_used(table), 1)))
 
 
 def rows_as_read(table: TableProfile) -> int:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from cellwright.analyst.drafts import CellDraft
-from cellwright.analyst.profile import TableProfile
+from cellwright.analyst.profile import MOST_ROWS, TableProfile, is_remote
 from cellwright.notebook.source_text import literal, markdown_text
 
 _MAX_NAME_LENGTH: Final = 60
@@ -67,9 +67,19 @@ def rows_of(table: TableProfile) -> str:
     return f"{'' if table.is_counted else 'about '}{counted(table.rows, 'row')}"
 
 
+def rows_used(table: TableProfile) -> int:
+    """About how many rows the notebook uses: those the profile looked at.
+
+    A database gives all. Of a file behind a connection the profile looks at parts, which says nothing of its length.
+    """
+    if table.reading.format == "connection":
+        return table.rows
+    return max(table.looked_at, min(table.rows, MOST_ROWS)) if is_remote(table.reading) else table.looked_at
+
+
 def is_sampled(table: TableProfile) -> bool:
-    """Whether the profile looked at a part of the rows only, and the notebook does so too: a database gives all."""
-    return table.looked_at < table.rows and table.reading.format != "connection"
+    """Whether the notebook uses a part of the rows only."""
+    return rows_used(table) < table.rows
 
 
 # ── cells ──

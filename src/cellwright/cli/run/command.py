@@ -67,11 +67,19 @@ def run(
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", metavar="PATH", help="A file or folder it may read. Repeatable; NAME=PATH renames."),
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="A file or folder it may read, here or behind a connection (NAME:path). Repeatable.",
+        ),
     ] = None,
     connection: Annotated[
         list[str] | None,
-        typer.Option("--connection", metavar="NAME", help="A database it may read: see `cellwright data`. Repeatable."),
+        typer.Option(
+            "--connection",
+            metavar="NAME",
+            help="A database, store or API it may read: see `cellwright data`. Repeatable.",
+        ),
     ] = None,
     notebook: Annotated[
         Path | None,
@@ -197,6 +205,7 @@ async def _read(typed: GoalRequest) -> Goal:
             has_data=_has_data,
             known_connections=known,
             find_remote=find,
+            apis=[name for name, each in known.items() if each.kind == "api"],
         )
 
     goal = await anyio.to_thread.run_sync(read)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import stat
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import anyio.to_thread
 import smbclient
 from smbprotocol.exceptions import LogonFailure, SMBAuthenticationError, SMBException, SMBOSError
+from smbprotocol.file_info import FileAttributes
 
 from cellwright.data.file_stores.store import (
     CONNECT_SECONDS,
@@ -49,6 +50,7 @@ class SmbFiles:
             port=self._port,
             connection_timeout=int(CONNECT_SECONDS),
         )
+        self._require_root()
 
     async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """Links are passed by; deep: folder by folder."""
@@ -72,12 +74,24 @@ class SmbFiles:
         data = await _in_thread(path, partial(self._read, path, start, stop))
         return ReadBytes(data=memoryview(data), version=entry.version)
 
+    def _require_root(self) -> None:
+        """That the share and the folder in it are there is said at once, not as a file that is missing."""
+        try:
+            smbclient.stat(self._root, **self._session)
+        except SMBOSError as problem:
+            kind = "denied" if problem.errno in _DENIED else "other"
+            place = "/".join(self._root.split("\\")[3:])
+            raise SourceFailed(
+                kind, f"The server does not give the share {place[:200]!r}: {problem.strerror}."
+            ) from None
+
     def _list(self, folder: str, is_deep: bool) -> FileList:
         entries, waiting = list[FileEntry](), [folder]
         while waiting and len(entries) <= MAX_ENTRIES:
             at = waiting.pop()
+            # What the list itself says: asking for each would be a request more, and to the usual port.
             found = [
-                _entry(joined(at, each.name), each.stat(follow_symlinks=False))
+                _listed(joined(at, each.name), each.smb_info)
                 for each in smbclient.scandir(self._place(at), **self._session)
             ]
             plain = [entry for entry in found if entry is not None]
@@ -97,10 +111,25 @@ class SmbFiles:
 def _entry(path: str, found: Any) -> FileEntry | None:
     if not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
         return None
-    modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat()
-    if stat.S_ISDIR(found.st_mode):
+    # Whole microseconds, as a list has them: the version is the same from both.
+    modified = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=found.st_mtime_ns // 1000)
+    return _told(path, modified, None if stat.S_ISDIR(found.st_mode) else found.st_size)
+
+
+def _listed(path: str, found: Any) -> FileEntry | None:
+    """None for a link, and for whatever else stands for something elsewhere."""
+    if found.file_attributes & FileAttributes.FILE_ATTRIBUTE_REPARSE_POINT:
+        return None
+    is_folder = bool(found.file_attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY)
+    return _told(path, found.last_write_time.astimezone(UTC), None if is_folder else found.end_of_file)
+
+
+def _told(path: str, at: datetime, size: int | None) -> FileEntry:
+    """A file of this size; a folder without one."""
+    modified = at.isoformat()
+    if size is None:
         return FileEntry(path=path, is_folder=True, modified=modified)
-    return FileEntry(path=path, size=found.st_size, version=f"{modified}-{found.st_size}", modified=modified)
+    return FileEntry(path=path, size=size, version=f"{modified}-{size}", modified=modified)
 
 
 async def _in_thread(path: str, work: Callable[[], Result]) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Literal, Protocol
 
 import anyio
@@ -14,7 +15,7 @@ from cellwright.data.connection_options import WebAddress
 from cellwright.data.exchanges.aws_chunks import AwsChunks, BadChunk
 from cellwright.data.exchanges.masked_stream import MaskedStream
 from cellwright.data.exchanges.requests import CellRequest, RefusedRequest, SentRequest
-from cellwright.data.exchanges.retries import seconds_to_wait
+from cellwright.data.exchanges.retries import asked_seconds, seconds_to_wait
 from cellwright.data.exchanges.s3_rules import S3Rules
 from cellwright.data.web_worker.client_line import BadRequest, ClientLeft, ClientLine
 from cellwright.data.web_worker.upstream import Upstream, UpstreamFailed, telling_failures
@@ -23,7 +24,9 @@ from cellwright.http_heads import end_to_end
 _HEAD_SECONDS: Final = 30.0
 """Given to a client to say what it wants."""
 _MAX_SHOWN: Final = 2_000
-_NOT_PASSED: Final = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"content-length"})
+SENT_HEADER: Final = b"x-cellwright-sent"
+"""How often a request was sent, where that was more than once."""
+_NOT_PASSED: Final = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"content-length", SENT_HEADER})
 """A session's cookie is a credential, too; another way to the server would be one around us."""
 _STATUS: Final = {"host": 502, "tls": 502, "other": 502, "time": 504}
 _UNSURE: Final = frozenset({"other", "time"})
@@ -191,10 +194,8 @@ class Exchange:
             body = self._body(completed) if request.has_body else None
             async with self.upstream.answer(completed, body, self.limits.seconds) as response:
                 record.status = response.status
-                wait = seconds_to_wait(
-                    completed.method, response.status, _header(response, b"retry-after"), record.retries,
-                    datetime.now(UTC),
-                )  # fmt: skip
+                asked = asked_seconds(response.status, partial(_header, response), datetime.now(UTC))
+                wait = seconds_to_wait(completed.method, asked, record.retries)
                 if wait is None or request.has_body:
                     await self._pass_on(response, completed, record)
                     return
@@ -223,13 +224,14 @@ class Exchange:
         headers = [(name, value) for name, value in response.headers if name.lower() not in _NOT_PASSED]
         if self.masks_answers and _is_compressed(response):
             raise UpstreamFailed("other", "The server compressed its answer, though it was asked not to.")
-        length = _header(response, b"content-length")
+        length = _header(response, "content-length")
         size = int(length[:15]) if length is not None and completed.method != "HEAD" else 0
         if size > self.limits.bytes:
             raise TooMuch(f"The answer has {size >> 20:,} MB, and {self.limits.megabytes:,} are let through.")
         mask = MaskedStream(self.rules.hidden)
         head = [(mask.whole(name), mask.whole(value)) for name, value in end_to_end(headers)]
         framing = [(b"Content-Length", length.encode())] if length is not None else []
+        framing += [(SENT_HEADER, b"%d" % (record.retries + 1))] if record.retries else []
         self._is_complete = completed.method == "HEAD" or length == "0" or response.status in {204, 304}
         reason = response.extensions.get("reason_phrase", b"")
         await self.line.answer(response.status, mask.whole(reason)[:200], [*head, *framing])
@@ -249,9 +251,9 @@ class Exchange:
             record.why = f"{record.why}; the secret was in the answer, and was masked".removeprefix("; ")
 
 
-def _header(response: httpcore2.Response, name: bytes) -> str | None:
-    return next((value.decode("latin-1") for key, value in response.headers if key.lower() == name), None)
+def _header(response: httpcore2.Response, name: str) -> str | None:
+    return next((value.decode("latin-1") for key, value in response.headers if key.lower() == name.encode()), None)
 
 
 def _is_compressed(response: httpcore2.Response) -> bool:
-    return (_header(response, b"content-encoding") or "identity").strip().lower() not in {"", "identity"}
+    return (_header(response, "content-encoding") or "identity").strip().lower() not in {"", "identity"}

@@ -21,6 +21,7 @@ MOST_FINDINGS: Final = 3
 MOST_BARS: Final = 8
 _HEADLINE_WORDS: Final = 28
 _HEADLINE_CHARACTERS: Final = 200
+_LEAD_WORDS: Final = 3
 _FINDING_WORDS: Final = 40
 _FINDING_CHARACTERS: Final = 280
 _LONGEST_ANSWER: Final = 100_000
@@ -53,26 +54,38 @@ class _Passage:
 def told_by_answer(answer: str, title: str, readings: Sequence[str] = ()) -> ToldReport:
     """The first screen of an answer in prose: its first sentence, then at most three others, none twice.
 
-    A first sentence that is too long goes without what it says in brackets; if that is still too long, the title is
-    the headline.
+    A first sentence that is too long goes without what it says in brackets, or is led by what stands before its colon;
+    else the title is the headline. What rests on a first sentence is never told before it.
     """
     said = [each for each in _passages(answer) if each.kind in {"sentence", "item"} and each.plain]
     first = said[0].plain if said else ""
     brief = next((text for text in (first, _BRACKETS.sub("", first)) if _is_headline(text)), "")
-    headline = brief or _one_line(title)
+    headline = brief or _lead(first) or _one_line(title)
     told = {_key(headline), _key(first)} if brief else {_key(headline)}
+    if not brief and not _is_finding(first):
+        said = []
     findings: dict[str, DeliveredFinding] = {}
     for each in said:
         key = _key(each.plain)
         is_new = key and key not in told and key not in findings
-        # What ends with a colon leads to what follows.
-        if is_new and not each.plain.endswith(":") and _is_within(each.plain, _FINDING_WORDS, _FINDING_CHARACTERS):
+        if is_new and _is_finding(each.plain):
             findings[key] = DeliveredFinding(says=each.plain)
     return ToldReport(
         headline=headline if answer.strip() else "",
         findings=tuple(findings.values())[:MOST_FINDINGS],
         readings=tuple(readings),
     )
+
+
+def _lead(sentence: str) -> str:
+    """What a long sentence says before its colon, if that is a sentence by itself."""
+    lead, colon, _ = sentence.partition(": ")
+    return f"{lead}." if colon and len(lead.split()) >= _LEAD_WORDS and _is_headline(lead) else ""
+
+
+def _is_finding(text: str) -> bool:
+    # What ends with a colon leads to what follows.
+    return not text.endswith(":") and _is_within(text, _FINDING_WORDS, _FINDING_CHARACTERS)
 
 
 def with_told(delivery: Delivery, told: ToldReport) -> Delivery:

@@ -119,10 +119,21 @@ class Analyst:
 
         async def work() -> DataOverview:
             await editor.sync()
-            needed = (*PACKAGES, *(("pyarrow",) if goal.connections else ()))
+            needed = (
+                *PACKAGES,
+                *(("pyarrow",) if goal.connections else ()),
+                *(("fsspec",) if workspace.remote else ()),
+            )
             if missing := await editor.notebook.provisioner.lacking(needed):
                 return DataOverview(problem=_without(missing, goal))
-            return await read_data_overview(goal, workspace.profiler, workspace.tables, editor.notebook.document)
+            return await read_data_overview(
+                goal,
+                workspace.profiler,
+                workspace.tables,
+                editor.notebook.document,
+                files_behind=workspace.files,
+                remote=workspace.remote,
+            )
 
         return await self._flow.step("look at the data", work, returns=DataOverview)
 

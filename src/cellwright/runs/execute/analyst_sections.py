@@ -5,8 +5,9 @@ What was found is read first, how it was found last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,20 +32,15 @@ from cellwright.analyst.sections.overview import overview_section
 from cellwright.analyst.sections.quality import quality_section
 from cellwright.analyst.sections.tables import tables_section
 from cellwright.data.files import DataFile, place_data
+from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import Defect, RefusedByPolicy, Unavailable, UserError
-from cellwright.kernel.profiler import Profiler
+from cellwright.kernel.file_profiler import FileProfiler
+from cellwright.kernel.profiler import Profiler, merge_profiles
 from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.notebook.document import Cell, Document
 from cellwright.notebook.source_text import literal
-from cellwright.runs.execute.analyst_tables import (
-    CONNECTIONS_CELL,
-    MOST_FETCHED_ROWS,
-    choose_goal_tables,
-    connection_variables,
-    connections_code,
-    too_large,
-    without_large,
-)
+from cellwright.runs.execute.analyst_tables import MOST_FETCHED_ROWS, choose_goal_tables, too_large, without_large
+from cellwright.runs.execute.connection_cell import CONNECTIONS_CELL, ConnectionNames
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, OTHER_DATA, AnalysisDepth, Goal
 from cellwright.runs.goal.new_notebook import COMMENT, DATA_CELL, data_code, data_variables, goal_data, title_line
 from cellwright.runs.plan.plan import Check, Plan, Task, checked
@@ -53,6 +49,7 @@ from cellwright.tools.section_cells import SECTIONS, AnalystCell, defined_in
 _MOST_FOUND: Final = 12
 """Data files of a project that are looked at when the goal names none."""
 _MOST_SAID: Final = 5
+_APART: Final = "Files behind connections were looked at by themselves: joins with other data were not looked for."
 NO_DATA: Final = "There is no data to look at: none was named, and none is in the project."
 
 
@@ -77,7 +74,7 @@ class DataOverview:
     taken: tuple[str, ...] = ()
     """Variables and cell names of the notebook before the analyst came."""
     connections_code: str = ""
-    """Of the cell through which databases are asked; empty: there are none, or the notebook has it already."""
+    """Of the cell through which databases and file servers are asked; empty: there are none, or it is there already."""
     most_rows: int = MOST_FETCHED_ROWS
     """Larger tables of databases cannot be fetched."""
     needs_marimo: bool = False
@@ -104,7 +101,13 @@ class DataOverview:
 
 
 async def read_data_overview(
-    goal: Goal, profiler: Profiler | None, tables: TableProfiler | None, document: Document
+    goal: Goal,
+    profiler: Profiler | None,
+    tables: TableProfiler | None,
+    document: Document,
+    *,
+    files_behind: FileProfiler | None = None,
+    remote: Sequence[RemotePath] = (),
 ) -> DataOverview:
     """The data of the goal, or of its project; expected failures are said in `problem`."""
     if profiler is None or (goal.connections and tables is None):
@@ -115,36 +118,51 @@ async def read_data_overview(
             return DataOverview(problem=f"{NO_DATA} {NAME_DATA.sentence}")
         # It is stored: no path in it may lead out of a folder, as one that code writes may.
         placed, most_rows = [replace(file, place=file.target) for file in files], MOST_FETCHED_ROWS
-        if goal.connections and tables is not None:
-            chosen = await choose_goal_tables(goal.words, goal.connections, tables.source)
-            profile = await tables.profile_tables(chosen.tables, files=placed, is_counted=True)
+        profiles, stores = list[Profile](), {each.connection for each in remote}
+        databases = tuple(name for name in goal.connections if name not in stores)
+        if databases and tables is not None:
+            chosen = await choose_goal_tables(goal.words, databases, tables.source)
+            profiles.append(await tables.profile_tables(chosen.tables, files=placed, is_counted=True))
             notes, most_rows = (*notes, *chosen.notes), chosen.most_rows
-        else:
-            profile = await profiler.profile(placed)
+        elif placed:
+            profiles.append(await profiler.profile(placed))
+        if remote and files_behind is not None:
+            profiles.append(await files_behind.profile(remote))
+            notes = (*notes, *profiles[-1].notes, *([_APART] if len(profiles) > 1 else []))
     except (UserError, RefusedByPolicy, Unavailable) as problem:
         return DataOverview(problem=f"{problem.message} {problem.hint}".rstrip())
+    profile = profiles[0] if len(profiles) == 1 else merge_profiles(profiles)
     if not any(table.columns and table.looked_at for table in profile.tables):
         return DataOverview(problem=_unreadable(profile))
-    return replace(_overview(goal, files, profile, document), notes=notes, most_rows=most_rows)
+    names = partial(ConnectionNames.of, databases, remote, single=_single_files(profile))
+    return replace(_overview(goal, files, names, profile, document), notes=notes, most_rows=most_rows)
 
 
-def _overview(goal: Goal, files: Sequence[DataFile], profile: Profile, document: Document) -> DataOverview:
+def _single_files(profile: Profile) -> frozenset[str]:
+    return frozenset(path for table in profile.tables for path in (table.reading.path, *table.files))
+
+
+def _overview(
+    goal: Goal,
+    files: Sequence[DataFile],
+    name_connections: Callable[[Collection[str]], ConnectionNames],
+    profile: Profile,
+    document: Document,
+) -> DataOverview:
     is_known = any(cell.code.strip() == data_code(files).strip() for cell in document.cells)
     # An earlier run of its own is taken up: the names it gave are not somebody else's.
     defined = defined_in(document.cells) if not goal.continues else frozenset[str]()
     cells = document.cells if not goal.continues else ()
     variables = data_variables(files, () if is_known else defined)
     places = dict(zip((file.target for file in files), variables, strict=True))
-    plain = connections_code({name: name for name in goal.connections}, has_import=False)
-    is_asked = any(cell.code.strip() == plain for cell in document.cells)
-    asked = connection_variables(goal.connections, () if is_asked else {*defined, *variables})
+    plain = name_connections(variables)
+    is_asked = any(cell.code.strip() == plain.code(has_import=False) for cell in document.cells)
+    asked = plain if is_asked else name_connections({*defined, *variables})
     return DataOverview(
         profile=profile_json(profile).decode(),
-        sources=tuple(AnalystSource(shown=shown, variable=name) for shown, name in (places | asked).items()),
+        sources=tuple(AnalystSource(shown=shown, variable=name) for shown, name in (places | asked.sources).items()),
         code="" if is_known or not files else _code(files, variables),
-        connections_code=""
-        if is_asked or not asked
-        else connections_code(asked, has_import="cellwright" in defined_in(document.cells)),
+        connections_code="" if is_asked else asked.code(has_import="cellwright" in defined_in(document.cells)),
         taken=tuple(sorted(defined | {cell.name for cell in cells})),
         needs_marimo="mo" not in defined_in(document.cells),
     )

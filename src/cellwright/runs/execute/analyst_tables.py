@@ -1,8 +1,8 @@
-"""Tables of the connections a goal names: which it is about, how the notebook asks them, which are too large."""
+"""Tables of the connections a goal names: which it is about, and which are too large, as are files behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,21 +10,18 @@ from msgspec.structs import replace as with_fields
 
 from cellwright.analyst.goal.request import UnsupportedGoal
 from cellwright.analyst.names import MAX_TABLES
-from cellwright.analyst.profile import Profile, SkippedFile, TableProfile, one_line, with_remarks
+from cellwright.analyst.profile import Profile, SkippedFile, TableProfile, is_remote, one_line, with_remarks
 from cellwright.data.catalogue import CatalogueTable
 from cellwright.data.messages import ReadSchema
 from cellwright.data.table_choice import choose_tables
 from cellwright.errors import UserError
 from cellwright.kernel.fetched_tables import TableSource
-from cellwright.notebook.source_text import literal, numbered
 
-CONNECTIONS_CELL: Final = "connections"
-_COMMENT: Final = (
-    "# Every database is asked through this cell: another connection in its place is all there is to change."
-)
-_IMPORT: Final = "import cellwright_cells as cellwright"
 MOST_FETCHED_ROWS: Final = 2_000_000
-"""A larger table is not fetched into a notebook."""
+"""A larger table of a database is not fetched into a notebook."""
+_MOST_FETCHED_BYTES: Final = 2 << 30
+_MOST_FETCHED_FILES: Final = 200
+"""Nor is a table of more files behind a connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,26 +53,14 @@ async def choose_goal_tables(words: str, connections: Sequence[str], source: Tab
     return GoalTables(tables=tables, most_rows=most_rows, notes=tuple(notes))
 
 
-def connection_variables(connections: Iterable[str], taken: Collection[str]) -> dict[str, str]:
-    """What the notebook calls each connection: its name, where that is free."""
-    used, names = set(taken), dict[str, str]()
-    for connection in connections:
-        names[connection] = numbered(connection, lambda name: name not in used)
-        used.add(names[connection])
-    return names
-
-
-def connections_code(variables: Mapping[str, str], *, has_import: bool) -> str:
-    """The cell through which the databases are asked."""
-    lines = [f"{variable} = cellwright.connection({literal(name)})" for name, variable in variables.items()]
-    return "\n".join([_COMMENT, *([] if has_import else [_IMPORT, ""]), *lines])
-
-
 def too_large(tables: Iterable[TableProfile], most_rows: int) -> UnsupportedGoal | None:
     """Why a question of these tables is not answered here, and what is nearest to it."""
     table = next((table for table in tables if _is_too_large(table, most_rows)), None)
     if table is None:
         return None
+    if is_remote(table.reading):
+        why = _too_much(table)
+        return UnsupportedGoal(why=f"{one_line(table.name, 120)} {why}. Name fewer files, or copy what you need.")
     name, about = one_line(table.reading.part, 120), "" if table.is_counted else "about "
     summed = f"select …, count(*) from {name} group by 1"
     return UnsupportedGoal(
@@ -97,9 +82,24 @@ def without_large(profile: Profile, most_rows: int) -> tuple[Profile, Unsupporte
         joins=tuple(join for join in profile.joins if names.isdisjoint((join.left, join.right))),
     )
     why = f"it has more than the {most_rows:,} rows that are fetched"
-    skipped = [SkippedFile(path=table.reading.part.replace("/", "_"), why=why) for table in large]
+    skipped = [
+        SkippedFile(path=table.reading.path, why=f"it {_too_much(table)}")
+        if is_remote(table.reading)
+        else SkippedFile(path=table.reading.part.replace("/", "_"), why=why)
+        for table in large
+    ]
     return with_remarks(left, skipped=skipped), None
 
 
+def _too_much(table: TableProfile) -> str:
+    """Why a table of files behind a connection is not fetched; empty: it is."""
+    files, most = len(table.files), f"at most {_MOST_FETCHED_BYTES >> 30} GB in {_MOST_FETCHED_FILES} files are fetched"
+    if files <= _MOST_FETCHED_FILES and table.bytes <= _MOST_FETCHED_BYTES:
+        return ""
+    return f"has {table.bytes / 1e9:,.1f} GB in {max(1, files):,} files, and {most} into a notebook"
+
+
 def _is_too_large(table: TableProfile, most_rows: int) -> bool:
+    if is_remote(table.reading):
+        return bool(_too_much(table))
     return table.reading.format == "connection" and table.rows > most_rows

@@ -15,6 +15,8 @@ import anyio
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
+from cellwright.data.remote_paths import RemotePath
+from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.table_profiler import TableProfiler
 from cellwright.policy.approvals import AgreedEnvelope
@@ -61,6 +63,10 @@ class Workspace:
     """None: data cannot be looked at."""
     tables: TableProfiler | None = None
     """Looks at tables of connections; None: they cannot be looked at."""
+    files: FileProfiler | None = None
+    """Looks at files behind connections."""
+    remote: tuple[RemotePath, ...] = ()
+    """Files and folders behind connections that the goal names."""
     has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
     """Whether a model would answer whoever works on this goal."""
     draw: DrawCharts = _nobody_draws

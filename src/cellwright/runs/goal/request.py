@@ -69,8 +69,12 @@ def read_goal(
     has_data: HasData = lambda project: True,
     known_connections: Collection[str] = (),
     find_remote: FindRemote = lambda _: None,
+    apis: Collection[str] = (),
 ) -> Goal:
-    """The goal, its paths absolute. Raises `UserError`. `taken`: notebooks other runs are about to write. Blocking."""
+    """The goal, its paths absolute. Raises `UserError`. `taken`: notebooks other runs are about to write. Blocking.
+
+    `apis`: the connections that are APIs.
+    """
     for name in typed.connections:
         if name not in known_connections:
             hint = remedy("add_connection", name=name if name.isidentifier() else "NAME")
@@ -86,9 +90,9 @@ def read_goal(
     local = [word for word in typed.data if found.get(word) is None]
     data = tuple(file.words for file in parse_data(local, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
-    if models == (ANALYST,) and remote:
+    if models == (ANALYST,) and (api := next((name for name in typed.connections if name in apis), "")):
         raise UserError(
-            "The analyst does not read files behind connections.", hint="Choose a model, or copy the files here."
+            f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
         )
     if typed.wants != "answer" and not notebook.is_file():
         raise UserError(f"No notebook at {str(notebook)!r}.", hint="Name a marimo notebook that is there.")
@@ -107,6 +111,7 @@ def read_goal(
         models == (ANALYST,)
         and typed.wants == "answer"
         and not data
+        and not remote
         and not typed.connections
         and not has_data(project)
     ):

@@ -218,7 +218,10 @@ def _in_branch(applied: EditOutcome) -> str:
         return f"Tried in a branch first ({tried.way}), where it passed; then made in the notebook."
     if tried.status == "passed":
         return "It passed in a branch, and could not be made in the notebook, which is as it was. In the branch:"
-    return f"Tried in a branch ({tried.way}), where it failed: the notebook and its versions are as before. There:"
+    return (
+        f"Tried in a branch ({tried.way}), where it failed: none of these edits was made, and the notebook and its "
+        "versions are as before. Send again those that ran, without the one that failed or with it mended. There:"
+    )
 
 
 def with_news(result: ToolResult, news: str) -> ToolResult:

@@ -18,7 +18,7 @@ from fastapi import Query
 from cellwright.analyst.data_search import project_files
 from cellwright.app.profiling import remote_data
 from cellwright.data.broker_client import BrokerClient
-from cellwright.data.connections import connections_at
+from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.files import split_name
 from cellwright.data.messages import Asker
 from cellwright.data.remote_check import check_remote_paths
@@ -126,7 +126,7 @@ class RunStarter:
         return remote
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
-        known = connections_at(self._resources.settings.home) if asked.connections else ()
+        known = connections_at(self._resources.settings.home) if asked.connections else {}
         return goal_of_request(asked, self._resources.folder, person, taken, known, remote)
 
 
@@ -135,7 +135,7 @@ def goal_of_request(
     folder: Path,
     person: str,
     taken: Collection[str],
-    connections: Collection[str] = (),
+    connections: Mapping[str, DataConnection],
     remote: Mapping[str, RemotePath] = MappingProxyType({}),
 ) -> Goal:
     """The goal; `remote` is what of its data is behind connections.
@@ -165,6 +165,7 @@ def goal_of_request(
             has_data=_has_data,
             known_connections=connections,
             find_remote=remote.get,
+            apis=[name for name, each in connections.items() if each.kind == "api"],
         )
     except OSError as problem:
         raise UserError(f"A path cannot be used: {problem.strerror}.", hint="Give one inside the folder.") from problem
