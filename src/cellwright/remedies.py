@@ -33,6 +33,7 @@ RemedyKind = Literal[
     "test_models",
     # connections
     "add_connection",
+    "give_options",
     "set_connection_secret",
     "install_driver",
     "stop_broker",
@@ -77,6 +78,7 @@ ARGUMENTS: Final[Mapping[RemedyKind, frozenset[str]]] = {
     "set_key": frozenset({"provider", "variable"}),
     "see_models": frozenset({"shows"}),
     "add_connection": frozenset({"name"}),
+    "give_options": frozenset({"options", "known"}),
     "set_connection_secret": frozenset({"name"}),
     "install_driver": frozenset({"extra"}),
     "see_doctor": frozenset({"says"}),
@@ -124,6 +126,7 @@ NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "see_models": "The list of models shows {shows}.",
     "test_models": "A test of the models shows which answer now.",
     "add_connection": "Add a connection called {name}.",
+    "give_options": "It has: {known}.",
     "set_connection_secret": "Give the secret of the connection {name} again.",
     "install_driver": "Install cellwright[{extra}] for its driver.",
     "stop_broker": "Stop the data broker; the next query starts it anew.",

@@ -95,8 +95,14 @@ SOURCE_TRAITS: Final[Mapping[SourceKind, SourceTraits]] = MappingProxyType(
         "azure": SourceTraits(needed=("account", "container"), known=("prefix", "endpoint", *_TLS), extra="objects"),
     }
 )  # fmt: skip
+_SPOKEN_VOWEL: Final = frozenset[SourceKind]({"s3", "api", "http", "sftp", "smb", "azure"})
 TLS_MODES: Final = ("off", "prefer", "require", "verify")
 """`verify`: the certificate is checked, too, against the system's authorities or those of `tls_ca`."""
+
+
+def a_connection(kind: SourceKind) -> str:
+    """A connection of this kind, as a sentence begins with it."""
+    return f"{'An' if kind in _SPOKEN_VOWEL else 'A'} {kind} connection"
 
 
 def ways_of(kind: SourceKind) -> tuple[SourceWay, ...]:

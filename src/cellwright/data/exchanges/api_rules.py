@@ -88,7 +88,9 @@ class ApiRules:
         target = read_target(request.target)
         if isinstance(target, RefusedRequest):
             return target
-        why = self._why_not(request, target.path) or ("_method" in dict(target.query) and "_method is not allowed here")
+        why = self.why_not(request.method, target.path) or (
+            "_method" in dict(target.query) and "_method is not allowed here"
+        )
         if why:
             return RefusedRequest(why=why)
         # Also where a server's access log would have it: a path or a query is no place for a secret.
@@ -109,10 +111,10 @@ class ApiRules:
             shown=f"{request.method} {target.path}{tail}",
         )
 
-    def _why_not(self, request: CellRequest, path: str) -> str:
-        """Empty: nothing speaks against it."""
-        if request.method not in self.methods:
-            return f"{request.method[:20]} is not allowed: this connection takes {', '.join(self.methods)}"
+    def why_not(self, method: str, path: str) -> str:
+        """Why requests of this method and path are not sent; empty: nothing speaks against it."""
+        if method not in self.methods:
+            return f"{method[:20]} is not allowed: this connection takes {', '.join(self.methods)}"
         base = self.address.base
         allowed = [f"{base}{prefix}" for prefix in self.paths] or [base]
         if not any(_is_below(path, prefix) for prefix in allowed):

@@ -15,6 +15,10 @@ from cellwright.data.file_stores.store import CONNECT_SECONDS, FileStore, joined
 from cellwright.data.source_kinds import SourceKind
 from cellwright.data.worker.source import SourceFailed, SourceLogin
 
+_UNREADABLE: Final[dict[SourceKind, str]] = {
+    "gcs": "that is not the key of a service account, which is a JSON object with `private_key` in it.",
+    "azure": "that is neither an account key nor a shared access signature.",
+}
 _RETRY: Final = {"max_retries": 2, "retry_timeout": timedelta(seconds=30)}
 
 
@@ -23,9 +27,8 @@ def open_objects(kind: SourceKind, login: SourceLogin) -> FileStore:
     try:
         return _open(kind, login)
     except BaseError:
-        # Its words may have parts of the secret.
-        why = "it is no key of an account and no shared access signature" if kind == "azure" else "it is no key file"
-        raise SourceFailed("login", f"The secret cannot be used: {why}.") from None
+        # What it says may have parts of the key in it.
+        raise SourceFailed("login", _UNREADABLE.get(kind, "the library does not take its settings.")) from None
 
 
 def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
@@ -50,6 +53,8 @@ def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
 
 def _s3(login: SourceLogin, client: Any) -> FileStore:
     options, places = login.options, read_buckets(login.options["buckets"])
+    if not login.secret:
+        raise SourceFailed("login", "no secret access key is kept.")
     config: Any = {
         "access_key_id": options["access_key_id"],
         "secret_access_key": login.secret,
@@ -93,5 +98,17 @@ def _client(login: SourceLogin) -> Any:
         "user_agent": "cellwright",
     }
     if authority := login.options.get("tls_ca"):
-        client["root_certificate"] = Path(authority).read_bytes()
+        client["root_certificate"] = _certificates(Path(authority))
     return client
+
+
+def _certificates(file: Path) -> bytes:
+    try:
+        content = file.read_bytes()
+        why = "" if b"-----BEGIN CERTIFICATE-----" in content else "there is no certificate in it"
+    except OSError as problem:
+        content, why = b"", problem.strerror or "it cannot be opened"
+    if why:
+        hint = "Give the whole path of a PEM file that is there."
+        raise SourceFailed("tls", f"the file of `tls_ca` cannot be used: {why}.", hint=hint)
+    return content

@@ -61,6 +61,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "start_daemon": "`cellwright serve` in a terminal starts one.",
     "stop_daemon": "`cellwright serve stop` in a terminal ends it.",
     "add_connection": "Add it under Connections.",
+    "give_options": "Fill them in. It has: {known}.",
     "set_connection_secret": "Give the secret of {name} again, under Connections.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
     "ask_for_write": "Ask an agent for it: you see what it would do, and decide.",
