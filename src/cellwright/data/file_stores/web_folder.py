@@ -175,7 +175,9 @@ def _check(found: WebAnswer, path: str) -> None:
     if found.status == _DENIED:
         raise SourceFailed("denied", f"The server does not let us read {path[:200]!r}.")
     if not 200 <= found.status < 300 and found.status != _BEYOND_ITS_END:
-        raise SourceFailed("other", f"The server answers {found.status} for {path[:200]!r}.")
+        where = f" for {path[:200]!r}" if path else ""
+        hint = "Is the address right, and is it a server of this kind?"
+        raise SourceFailed("other", f"The server answers {found.status}{where}.", hint=hint)
     if found.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
         raise SourceFailed("other", "The server compressed its answer, though it was asked not to.")
 
