@@ -38,6 +38,7 @@ RemedyKind = Literal[
     "install_driver",
     "stop_broker",
     "ask_for_write",
+    "allow_method",
     # machine and runs
     "see_doctor",
     "see_run",
@@ -81,6 +82,7 @@ ARGUMENTS: Final[Mapping[RemedyKind, frozenset[str]]] = {
     "give_options": frozenset({"options", "known"}),
     "set_connection_secret": frozenset({"name"}),
     "install_driver": frozenset({"extra"}),
+    "allow_method": frozenset({"name", "methods"}),
     "see_doctor": frozenset({"says"}),
     "see_run": frozenset({"run"}),
     "resume_run": frozenset({"run"}),
@@ -131,6 +133,7 @@ NEUTRAL: Final[Mapping[RemedyKind, Wording]] = {
     "install_driver": "Install cellwright[{extra}] for its driver.",
     "stop_broker": "Stop the data broker; the next query starts it anew.",
     "ask_for_write": "Ask for it as a change: agents have the tool `write` for it.",
+    "allow_method": "A person can let {name} take {methods}.",
     "see_doctor": "The doctor {says}.",
     "see_run": "Look at the run itself.",
     "resume_run": "Resuming it tries again.",

@@ -181,10 +181,10 @@ class NotebookConnections:
         if method not in methods:
             raise UserError(
                 f"{connection!r} does not take {method}: it takes {', '.join(methods)}.",
-                hint=allow_words(known, method),
+                hint=remedy("allow_method", name=connection, methods=",".join(dict.fromkeys([*methods, method]))),
             )
         if connection not in self.named:
-            raise UserError(f"{connection!r} was not named for this work.", hint="A person names it: --connection.")
+            raise UserError(f"{connection!r} was not named for this work.", hint="A person names it for the work.")
         if isinstance(problem := read_target(target), RefusedRequest):
             raise UserError(f"It cannot be sent: {problem.why}.", hint="Write a plain path.")
 
@@ -284,12 +284,6 @@ def file_words(asked: ListFiles | StatFile | ReadFile) -> str:
 def allowed_methods(connection: DataConnection) -> tuple[str, ...]:
     """Methods that an API or an object store takes."""
     return read_methods(connection.options, S3_METHODS if connection.kind == "s3" else API_METHODS)
-
-
-def allow_words(connection: DataConnection, method: str) -> str:
-    """How a person lets a connection take a method."""
-    methods = ",".join(dict.fromkeys([*allowed_methods(connection), method]))
-    return f"A person can allow it: `cellwright data connect {connection.name} --option methods={methods}`."
 
 
 def costly_words(costly: CostlyQuery) -> str:

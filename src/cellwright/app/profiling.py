@@ -108,10 +108,18 @@ async def profile_remote(
 
 def remote_data(words: Sequence[str], folder: Path, home: Path) -> dict[str, RemotePath]:
     """Those of the words that mean files behind connections; one that a file here is called is that file. Blocking."""
-    elsewhere = [word for word in words if not (folder / word).exists()]
+    elsewhere = [word for word in words if not _is_here(folder / word)]
     connections = connections_at(home) if elsewhere else {}
     found = {word: read_remote_path(word, connections) for word in elsewhere}
     return {word: remote for word, remote in found.items() if remote is not None}
+
+
+def _is_here(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # A name that no file can have.
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "give_options": _options,
     "set_connection_secret": "`cellwright data connect {name}` asks for the secret again, `--stdin` reads it.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
+    "allow_method": "A person can allow it: `cellwright data connect {name} --option methods={methods}`.",
     "ask_for_write": "`cellwright data query --write` shows what it would do, and asks.",
     "stop_broker": "`cellwright data stop` ends it.",
     "stop_gateway": "`cellwright gateway stop` ends it.",

@@ -64,6 +64,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "give_options": "Fill them in. It has: {known}.",
     "set_connection_secret": "Give the secret of {name} again, under Connections.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
+    "allow_method": "Add the method to those of {name}, under Connections.",
     "ask_for_write": "Ask an agent for it: you see what it would do, and decide.",
     "stop_broker": "Stop it in a terminal; the next query starts it anew.",
     "stop_gateway": "`cellwright gateway stop` in a terminal ends it.",
