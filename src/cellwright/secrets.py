@@ -94,7 +94,10 @@ def forget_secret(home: Path, name: str) -> tuple[SecretPlace, ...]:
 
 
 def ask_command(command: Sequence[str], environment: Mapping[str, str]) -> FoundSecret:
-    """What a person's own command prints: its first line. Raises `Unavailable`, never with what it printed."""
+    """What a person's own command prints: its first line, or all of a private key or JSON.
+
+    Raises `Unavailable`, never with what it printed.
+    """
     name = command[0]
     try:
         with tempfile.TemporaryFile() as out:
@@ -116,7 +119,8 @@ def ask_command(command: Sequence[str], environment: Mapping[str, str]) -> Found
     if ran.returncode or len(said) > _COMMAND_BYTES:
         why = f"ended with {ran.returncode}" if ran.returncode else "printed too much"
         raise Unavailable(f"The command {name!r}, which tells a secret, {why}.", hint="Try it in a terminal.")
-    value = said.decode("utf-8", errors="replace").partition("\n")[0].strip()
+    text = said.decode("utf-8", errors="replace").strip()
+    value = text if text.startswith(("-----BEGIN ", "{")) else text.partition("\n")[0].strip()
     if not value:
         raise Unavailable(f"The command {name!r}, which tells a secret, printed nothing.", hint="Try it in a terminal.")
     return FoundSecret(value=value, source="command")

@@ -121,7 +121,7 @@ class ConnectionFileSystem(AbstractFileSystem):
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         """Bytes of a file; ends count from its end if they are negative."""
-        found = self.info(path)
+        found = self._file(path)
         size = found["size"]
         first = max(0, size + start) if start is not None and start < 0 else min(start or 0, size)
         last = size if end is None else max(0, size + end) if end < 0 else min(end, size)
@@ -157,11 +157,18 @@ class ConnectionFileSystem(AbstractFileSystem):
     ) -> Any:
         if mode != "rb":
             raise ConnectionFailed(_READ_ONLY)
-        found = self.info(path)
-        if found["type"] == "directory":
-            raise IsADirectoryError(path)
+        found = self._file(path)
         version = found["ETag"]
         return RangeFile(found["size"], lambda start, stop: self.read_range(found["name"], start, stop, version))
+
+    def _file(self, path: str) -> dict[str, Any]:
+        """What is known of a file. Raises `IsADirectoryError` for a folder, and as `info` does."""
+        found = self.info(path)
+        if found["type"] == "directory":
+            raise IsADirectoryError(
+                f"{found['name'] or self.connection!r} is a folder: name a file in it, or list it with ls()."
+            )
+        return found
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise ConnectionFailed(_READ_ONLY)

@@ -41,6 +41,7 @@ from cellwright.tools.git.git_tools import git_tools
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import TRY, notebook_tools
 from cellwright.tools.project_files import ProjectFiles
+from cellwright.tools.request_tools import request_tools
 from cellwright.tools.sql_tools import sql_tools
 from cellwright.tools.text_store import stored_text_tools
 from cellwright.tools.tool import ToolError, Toolset
@@ -270,7 +271,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier=probe().tier)
         skill = Skill(name="s", description="d", body="b")
         client = BrokerClient(launch=BrokerLaunch(home=tmp_path))
-        connections = NotebookConnections(client=client, asker=Asker(), named=("shop",))
+        connections = NotebookConnections(client=client, asker=Asker(), named=("shop",), changeable=("crm",))
         tools = [
             *notebook_tools(editor),
             plan_tool(),
@@ -290,6 +291,7 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
                 lambda path: parse_data([path], here=project, notebook=notebook.path, project=project)[0],
             ),
             *sql_tools(connections),
+            *request_tools(connections),
         ]
         known = {READINGS, *(each.name for each in tools)}
         named = {name for role in built_in_roles().values() for name in role.tools}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from cellwright.data.broker_client import BrokerClient
 from tests.agents.conftest import template, testbed, where
 from tests.app.agents_at_work import ROLE, accept_all
+from tests.app.web_services import ApiServer, ObjectServer, api_server, object_server
+from tests.data.shop import broker_client
 from tests.models.testbed import ModelTestbed
 from tests.sandbox.egress.world import World, world
 
@@ -35,3 +38,21 @@ def project(write_notebook: Callable[..., Path], testbed: ModelTestbed) -> Calla
         return path
 
     return make
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ApiServer]:
+    with api_server(tmp_path_factory.mktemp("api")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def store() -> Generator[ObjectServer]:
+    with object_server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Generator[BrokerClient]:
+    with broker_client(tmp_path / "home") as client:
+        yield client

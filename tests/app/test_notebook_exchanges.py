@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,16 +11,15 @@ from typing import Any
 import pytest
 
 from cellwright.app.notebook_connections import open_notebook_connections
-from cellwright.app.notebook_exchanges import open_notebook_exchanges
+from cellwright.app.notebook_exchanges import exchange_egress, open_notebook_exchanges
 from cellwright.app.notebooks import Files, open_notebook
 from cellwright.app.run_network import Network, NetworkPolicy, open_network_access
 from cellwright.app.verification import verify_notebook
 from cellwright.data.broker_client import BrokerClient
+from cellwright.data.connections import store_connection
 from cellwright.data.messages import ListStatements
 from cellwright.journal.records import Records
 from cellwright.kernel.pool import KernelPool
-from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.notebook.edits import CreateCell
 from cellwright.policy.actions import QueryConnection, UseNetwork
 from cellwright.policy.built_in import BUILT_IN_RULES
 from cellwright.policy.rule_file import read_rules
@@ -30,56 +27,11 @@ from cellwright.runs.events import EVENT_TYPES, HostVisited
 from cellwright.runs.verify.verification import Verified
 from cellwright.settings import Settings
 from tests.agents.driver import KEY
-from tests.app.web_services import ApiServer, ObjectServer, api_server, name_api, object_server
-from tests.conftest import notebook_source
-from tests.data.shop import broker_client
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Generator[ApiServer]:
-    with api_server(tmp_path_factory.mktemp("api")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def store() -> Generator[ObjectServer]:
-    with object_server() as server:
-        yield server
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Generator[BrokerClient]:
-    with broker_client(tmp_path / "home") as client:
-        yield client
+from tests.app.web_services import ApiServer, ObjectServer, asking, name_api, opening, told, write
 
 
 def nothing(wanted: QueryConnection) -> bool:
     return False
-
-
-def write(notebook: Path, *cells: str) -> Path:
-    notebook.parent.mkdir(exist_ok=True)
-    notebook.write_text(notebook_source(*cells))
-    return notebook
-
-
-@asynccontextmanager
-async def opening(
-    client: BrokerClient, pool: KernelPool, folder: Path, name: str = "notebook.py", **leave: Any
-) -> AsyncGenerator[OpenNotebook]:
-    """A notebook whose connections are those of this broker, read by this leave."""
-    notebook = write(folder / name, "pass")
-    connecting = open_notebook_connections(client, notebook=notebook, project=folder, **leave)
-    async with connecting as connections, open_notebook(notebook, pool=pool, connections=connections) as opened:
-        yield opened
-
-
-async def told(notebook: OpenNotebook, code: str) -> str:
-    """What code prints, or how it fails."""
-    body = "".join(f"    {line}\n" for line in code.strip().splitlines())
-    ran = await notebook.apply([CreateCell(code=f"def _():\n{body}\n_()")])
-    cell = ran.cells[-1]
-    return cell.error.message if cell.error else cell.console.strip()
 
 
 CLIENTS = {
@@ -108,10 +60,6 @@ print(json.loads(subprocess.run(command, capture_output=True, check=True).stdout
 }
 
 
-def asking(url: str, code: str, name: str = "crm") -> str:
-    return f"URL = {url!r}\nHEADERS = {{'Authorization': 'Bearer cellwright-secret:{name}'}}\n{code}"
-
-
 async def test_five_clients_ask_an_api_without_its_secret(
     client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
 ) -> None:
@@ -125,7 +73,8 @@ async def test_five_clients_ask_an_api_without_its_secret(
             "import requests\nwith requests.Session() as s:\n    print([s.get(URL, headers=HEADERS).ok for _ in '123'])"
         )
         assert await told(notebook, asking(api.url("/v1/birds"), session)) == "[True, True, True]"
-    assert api.heard[before:] == ["GET /v1/birds"] * 8
+    # The first of the session is one that `requests` sent already.
+    assert api.heard[before:] == ["GET /v1/birds"] * 7
     lines = await client.statements(ListStatements())
     assert {(line.connection, line.statement, line.outcome) for line in lines} == {("crm", "GET /v1/birds", "done")}
 
@@ -318,6 +267,20 @@ async def test_an_api_is_asked_by_a_notebooks_own_leave_and_changed_only_by_leav
     assert api.heard[before:] == ["GET /v1/birds", "POST /v1/notes"]
 
 
+@pytest.mark.slow
+async def test_an_api_that_wants_no_secret_is_asked_with_or_without_the_stand_in(
+    client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
+) -> None:
+    store_connection(client.launch.home, api.connection("public"))
+    before = (len(api.heard), len(api.strangers))
+    async with opening(client, pool, tmp_path / "project") as notebook:
+        for path, headers in (("/open/a", "HEADERS"), ("/open/b", "{}")):
+            code = CLIENTS["requests"].replace("headers=HEADERS", f"headers={headers}")
+            assert await told(notebook, asking(api.url(path), code, "public")) == "wren"
+    assert api.heard[before[0] :] == ["GET /open/a", "GET /open/b"]
+    assert len(api.strangers) == before[1]
+
+
 # ── objects ──
 
 LIBRARIES = {
@@ -428,6 +391,28 @@ async def test_a_proof_asks_anew_names_each_answer_and_changes_nothing(
     assert not isinstance(refused, Verified)
     assert "A proof changes nothing" in str(refused.reasons)
     assert "POST /v1/notes" not in api.heard[before:]
+
+
+@pytest.mark.slow
+async def test_a_proof_names_so_many_answers_and_counts_the_others(
+    client: BrokerClient, pool: KernelPool, api: ApiServer, tmp_path: Path
+) -> None:
+    name_api(client.launch.home, api.connection())
+    notebook = write(tmp_path / "project" / "notebook.py", "pass")
+    connecting = open_notebook_connections(client, notebook=notebook, project=tmp_path, is_cached=False)
+    code = "import requests\nfor n in '12344':\n    requests.get(URL + n, headers=HEADERS).raise_for_status()"
+    async with connecting as connections:
+        exchanges = await open_notebook_exchanges(connections, project=tmp_path, is_proof=True)
+        assert exchanges is not None
+        exchanges.most_named = 3
+        egress = await exchange_egress(exchanges)
+        async with open_notebook(notebook, pool=pool, egress=egress, connections=connections) as opened:
+            # Twice the same: each answer is named once.
+            for _ in range(2):
+                assert await told(opened, asking(api.url("/v1/birds?"), code)) == ""
+    assert [each.path for each in exchanges.exchanged.values()] == [f"/v1/birds?{number}" for number in "123"]
+    assert all(each.at for each in exchanges.exchanged.values())
+    assert exchanges.unnamed == 4
 
 
 # ── in a run ──

@@ -1,4 +1,4 @@
-"""An API and an object store on loopback, as notebooks reach them through connections: they check every secret."""
+"""An API and an object store on loopback, which check every secret, and notebooks that reach them by connections."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import ssl
 import threading
 import urllib.request
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,11 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet
 from moto.server import ThreadedMotoServer
 
+from cellwright.app.notebook_connections import open_notebook_connections
+from cellwright.app.notebooks import open_notebook
+from cellwright.data.broker_client import BrokerClient
 from cellwright.data.connections import DataConnection, store_connection
+from cellwright.kernel.pool import KernelPool
+from cellwright.kernel.session.open_notebook import OpenNotebook
+from cellwright.notebook.edits import CreateCell
 from cellwright.secrets import keep_secret
+from tests.conftest import notebook_source
 from tests.sandbox.egress.world import make_certificates
 
 API_SECRET = "canary-token-of-the-api-77213"
+TAG = '"first"'
 BIRDS: list[dict[str, Any]] = [{"bird": "wren", "grams": 9}, {"bird": "robin", "grams": 18}]
 
 
@@ -34,9 +42,9 @@ class ApiServer:
     port: int
     authority: Path
     heard: list[str] = field(default_factory=list[str])
-    """Requests with the right token, as `GET /path`."""
+    """Requests with the right token, or below `/open/` with none, as `GET /path`."""
     strangers: list[str] = field(default_factory=list[str])
-    """Requests with another one, or with none."""
+    """All others."""
 
     def url(self, path: str = "") -> str:
         return f"https://localhost:{self.port}{path}"
@@ -56,20 +64,35 @@ class _ApiHandler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         request = f"{self.command} {self.path}"
-        if self.headers.get("Authorization") != f"Bearer {API_SECRET}":
+        is_open = self.path.startswith("/open/")
+        if self.headers.get("Authorization") != (None if is_open else f"Bearer {API_SECRET}"):
             self.server_of.strangers.append(request)
             return self._say(401, {"error": "who are you?"})
         self.server_of.heard.append(request)
-        if self.path.startswith("/v1/echo"):
-            return self._say(200, {"headers": dict(self.headers), "body": body.decode()})
-        return self._say(200, BIRDS)
+        match self.path.partition("?")[0]:
+            case "/v1/echo":
+                return self._say(200, {"headers": dict(self.headers), "body": body.decode()})
+            case "/v1/count":
+                return self._say(200, self.server_of.heard.count(request))
+            case "/v1/tagged" if self.headers.get("If-None-Match") == TAG:
+                self.server_of.heard[-1] += " 304"
+                return self._say(304, None)
+            case "/v1/tagged":
+                return self._say(200, BIRDS, ETag=TAG)
+            case "/v1/unkept":
+                return self._say(200, BIRDS, **{"Cache-Control": "private, no-store"})
+            case "/v1/busy":
+                return self._say(429, {"error": "too many"})
+            case _:
+                return self._say(200, BIRDS)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer
 
-    def _say(self, status: int, value: object) -> None:
-        text = json.dumps(value).encode()
+    def _say(self, status: int, value: object, **headers: str) -> None:
+        text = b"" if status == 304 else json.dumps(value).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        for name, said in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, said)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         if self.command != "HEAD":
@@ -180,3 +203,35 @@ def _check_signatures_after(port: int, requests: str) -> str:
         urllib.request.Request(address, data=requests.encode(), headers={"Content-Type": "text/plain"})
     ) as answer:
         return str(json.loads(answer.read())["PREVIOUS_INITIAL_NO_AUTH_ACTION_COUNT"])
+
+
+# ── notebooks that reach them ──
+
+
+def write(notebook: Path, *cells: str) -> Path:
+    notebook.parent.mkdir(exist_ok=True)
+    notebook.write_text(notebook_source(*cells))
+    return notebook
+
+
+@asynccontextmanager
+async def opening(
+    client: BrokerClient, pool: KernelPool, folder: Path, name: str = "notebook.py", **leave: Any
+) -> AsyncGenerator[OpenNotebook]:
+    """A notebook whose connections are those of this broker, read by this leave."""
+    notebook = write(folder / name, "pass")
+    connecting = open_notebook_connections(client, notebook=notebook, project=folder, **leave)
+    async with connecting as connections, open_notebook(notebook, pool=pool, connections=connections) as opened:
+        yield opened
+
+
+async def told(notebook: OpenNotebook, code: str) -> str:
+    """What code prints, or how it fails."""
+    body = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    ran = await notebook.apply([CreateCell(code=f"def _():\n{body}\n_()")])
+    cell = ran.cells[-1]
+    return cell.error.message if cell.error else cell.console.strip()
+
+
+def asking(url: str, code: str, name: str = "crm") -> str:
+    return f"URL = {url!r}\nHEADERS = {{'Authorization': 'Bearer cellwright-secret:{name}'}}\n{code}"

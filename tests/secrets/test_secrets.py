@@ -36,6 +36,11 @@ def test_a_command_tells_a_secret_in_its_first_line() -> None:
     assert VALUE not in repr(told)
 
 
+@pytest.mark.parametrize("key", ["-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END", '{\n  "private_key": "x"\n}'])
+def test_a_command_tells_all_lines_of_a_private_key_or_a_json_object(key: str) -> None:
+    assert ask_command(says(f"print({key!r})"), ENVIRONMENT) == FoundSecret(value=key, source="command")
+
+
 @pytest.mark.parametrize(
     ("command", "why"),
     [

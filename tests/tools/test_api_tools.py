@@ -80,10 +80,11 @@ class _CrmHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.crm.heard.append(self.path)
-        if self.headers.get("Authorization") != f"Bearer {SECRET}":
-            return self.say(401, {"error": "who are you?"})
         asked = urlsplit(self.path)
-        match asked.path.removeprefix("/v1"):
+        is_open = asked.path.startswith("/public")
+        if self.headers.get("Authorization") != (None if is_open else f"Bearer {SECRET}"):
+            return self.say(401, {"error": "who are you?"})
+        match asked.path.removeprefix("/v1").removeprefix("/public"):
             case "/openapi.json":
                 return self.say(200, DOCUMENT)
             case "/customers":
@@ -242,7 +243,20 @@ async def test_an_api_without_a_document_has_no_tools_and_one_whose_document_is_
         whys = {name: getattr(each, "why", "") for name, each in connections.api_documents.items()}
     assert set(whys) == {"bad", "gone"}
     assert "no OpenAPI document" in whys["bad"]
-    assert "no secret of gone is kept" in whys["gone"]
+    assert "answered 401" in whys["gone"]
+    [line] = await client.statements(ListStatements(connection="gone"))
+    assert line.why == "no secret is kept for this connection"
+
+
+async def test_an_api_that_wants_no_secret_is_asked_without_one(client: BrokerClient, crm: Crm, tmp_path: Path) -> None:
+    options = {"url": f"http://127.0.0.1:{crm.port}/public", "openapi": "/public/openapi.json"}
+    store_connection(client.launch.home, DataConnection(name="public", kind="api", options=options))
+    assert "answers 404 to /public" in (await client.try_connection("public")).server
+    async with open_notebook_connections(
+        client, notebook=tmp_path / "a.py", project=tmp_path, named=("public",)
+    ) as connections:
+        getting = next(each for each in api_tools(connections) if each.name == "public_get_customer")
+        assert (await called(getting, id=3)).text.count("Bonn")
 
 
 async def tool_named(connections: NotebookConnections, name: str) -> Tool:

@@ -83,8 +83,8 @@ async def test_a_person_is_asked_with_the_connection_method_path_and_body_and_it
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"method": "DELETE"}, "`cellwright data connect crm --option methods=GET,POST,DELETE`"),
-        ({"connection": "still"}, "`cellwright data connect still --option methods=GET,HEAD,POST`"),
+        ({"method": "DELETE"}, "A person can let crm take GET,POST,DELETE."),
+        ({"connection": "still"}, "A person can let still take GET,HEAD,POST."),
         ({"path": "/notes/../secret"}, "the path has . or .. or control characters"),
         ({"connection": "nobody"}, "No connection is called 'nobody'"),
     ],

@@ -71,7 +71,7 @@ async def test_a_wrong_password_is_said_and_mended_and_what_is_in_the_database_i
     async with room.person(chromium) as page:
         await page.keyboard.press("Escape")
         await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Connections").click()
-        await expect(page.get_by_text("A connection is a database that agents and notebooks may read")).to_be_visible()
+        await expect(page.get_by_text("A connection is a database, a bucket, a file server or an API")).to_be_visible()
         found["none"] = await violations(page)
         await page.get_by_role("main").get_by_role("link", name="Add").click()
         await fill(page, shop, "not-the-password-at-all")
@@ -141,7 +141,7 @@ async def test_an_agent_asks_a_database_and_changes_it_once_after_a_person_said_
 
         await go(page, "/")
         await page.get_by_label("Goal").fill("Bring customers 1 and 2 to Germany, and count the Germans.")
-        await page.get_by_role("group", name="Databases it may read").get_by_label("shop").check()
+        await page.get_by_role("group", name="Connections it may read").get_by_label("shop").check()
         await page.get_by_label("Model").select_option("near:one")
         await page.get_by_label("Effort").select_option("quick")
         await page.get_by_role("button", name="Start").click()
@@ -164,7 +164,7 @@ async def test_an_agent_asks_a_database_and_changes_it_once_after_a_person_said_
         assert delivered["delivery"]["answer"] == f"There are {after} of them."
 
         await show(page, "Result")
-        await page.get_by_text("What it sent to databases").click()
+        await page.get_by_text("What it asked of connections").click()
         written = statements(page).filter(has_text="change")
         await expect(written).to_have_count(1)
         await expect(written).to_contain_text(f"{after - before} row")

@@ -39,7 +39,8 @@ async def connection_contexts(
 def named_files(names: Sequence[str], words: Sequence[str], home: Path) -> tuple[RemotePath, ...]:
     """Files behind these connections: those of `words` (`NAME:path`), and servers without a path whole. Blocking."""
     known = connections_at(home) if names else {}
-    remote = [found for word in words if (found := read_remote_path(word, known)) is not None]
+    still_there = [word for word in words if word.partition(":")[0] in known]
+    remote = [found for word in still_there if (found := read_remote_path(word, known)) is not None]
     seen = {each.connection for each in remote}
     whole = [name for name in names if name in known and known[name].kind in STORE_KINDS and name not in seen]
     return (*remote, *(RemotePath(connection=name, path="") for name in whole))

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import anyio.to_thread
 
 from cellwright.app.api_documents import load_api_documents
+from cellwright.app.exchange_cache import ExchangeCache
 from cellwright.app.notebook_files import NotebookFiles
 from cellwright.data.api_calls import ApiAnswer, CallApi, SendRequest, SentOutcome, call_api, send_request
 from cellwright.data.api_operations import ApiDocument, BadApiDocument
@@ -83,9 +84,12 @@ class NotebookConnections:
     _granted: list[str] = field(default_factory=list[str])
     files: NotebookFiles = field(init=False)
     """Of the connections that have files."""
+    answers: ExchangeCache | None = field(init=False)
+    """Of the connections that requests are sent to; None: each is sent."""
 
     def __post_init__(self) -> None:
         cache = FileCache() if self.cache is not None else None
+        self.answers = ExchangeCache() if self.cache is not None else None
         self.files = NotebookFiles(client=self.client, asker=self.asker, stamp=self._stamp, cache=cache)
 
     @property
@@ -177,10 +181,10 @@ class NotebookConnections:
         if method not in methods:
             raise UserError(
                 f"{connection!r} does not take {method}: it takes {', '.join(methods)}.",
-                hint=allow_words(known, method),
+                hint=remedy("allow_method", name=connection, methods=",".join(dict.fromkeys([*methods, method]))),
             )
         if connection not in self.named:
-            raise UserError(f"{connection!r} was not named for this work.", hint="A person names it: --connection.")
+            raise UserError(f"{connection!r} was not named for this work.", hint="A person names it for the work.")
         if isinstance(problem := read_target(target), RefusedRequest):
             raise UserError(f"It cannot be sent: {problem.why}.", hint="Write a plain path.")
 
@@ -221,6 +225,13 @@ class NotebookConnections:
         if self.cache is not None:
             self.cache.clear()
         return await self.client.write(replace(asked, asker=self.asker))
+
+    def forget(self, name: str) -> None:
+        """A request of a cell may have changed something there: what was read of it is asked anew."""
+        if self.answers is not None:
+            self.answers.forget(name)
+        if self.files.cache is not None:
+            self.files.cache.clear()
 
     def may_use(self, name: str, *, access: Literal["read", "write"] = "read", statement: str = "") -> bool:
         """Whether nobody need be asked. What was named or granted may be read."""
@@ -275,12 +286,6 @@ def allowed_methods(connection: DataConnection) -> tuple[str, ...]:
     return read_methods(connection.options, S3_METHODS if connection.kind == "s3" else API_METHODS)
 
 
-def allow_words(connection: DataConnection, method: str) -> str:
-    """How a person lets a connection take a method."""
-    methods = ",".join(dict.fromkeys([*allowed_methods(connection), method]))
-    return f"A person can allow it: `cellwright data connect {connection.name} --option methods={methods}`."
-
-
 def costly_words(costly: CostlyQuery) -> str:
     """Why a query was not sent."""
     size = f", {costly.bytes / 1e9:,.1f} GB" if costly.bytes else ""
@@ -328,7 +333,6 @@ async def open_notebook_connections(
     try:
         yield connections
     finally:
-        if cache is not None:
-            cache.clear()
-        if connections.files.cache is not None:
-            connections.files.cache.clear()
+        for each in (cache, connections.files.cache, connections.answers):
+            if each is not None:
+                each.clear()

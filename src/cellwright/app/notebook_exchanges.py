@@ -1,7 +1,7 @@
 """Exchanges of one notebook: requests of its cells to object stores and APIs, completed by the broker.
 
 Here is decided which connection a request belongs to and whether this notebook may use it; what the connection itself
-allows is for the broker's worker to say. Neither secret nor answer passes through here.
+allows is for the broker's worker to say. No secret passes through here, and answers only as cells get them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,18 @@ from urllib.parse import unquote
 
 import anyio.to_thread
 
+from cellwright.app.exchange_cache import AnswerRecording
 from cellwright.app.notebook_connections import NOT_APPROVED, NotebookConnections
-from cellwright.data.connection_options import DEFAULT_REGION, READ_METHODS, read_address, read_buckets
+from cellwright.data.connection_options import DEFAULT_REGION, READ_METHODS, WebAddress, read_address, read_buckets
 from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.messages import OpenExchange
 from cellwright.data.source_kinds import WEB_KINDS
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.runs.verify.proof import ProvenExchange
 from cellwright.sandbox.egress import (
+    AnswerDigest,
+    AnswerHead,
+    AnswerListener,
     CageAuthority,
     Completed,
     CompletedAnswer,
@@ -34,20 +38,30 @@ from cellwright.sandbox.egress import (
     Egress,
     EgressCaps,
     ExchangeLine,
+    KeptAnswer,
     WantedExchange,
 )
 from cellwright.sandbox.egress.completed_requests import OWN_PORT
 from cellwright.sandbox.egress.destinations import Target
 from cellwright.sandbox.spec import Tier
-from cellwright.secrets import file_stamp
+from cellwright.secrets import file_stamp, secrets_stamp
 
 BY_BUCKET: Final = "by-bucket"
 """The access key that stands for whichever connection has the bucket; no connection can be called so."""
 _STAND_IN: Final = re.compile(r"cellwright-secret:([a-z][a-z0-9_]{0,39})")
-_MOST_PROVEN: Final = 10_000
 _CAPS: Final = EgressCaps(requests=1_000_000, bytes_in=64 << 30, bytes_in_per_host=64 << 30)
 """Data is read here, and the broker bounds each request: more than a notebook may have of hosts of others."""
 _READS: Final = frozenset({*READ_METHODS, "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UsableConnections:
+    """As they are named now."""
+
+    all: tuple[DataConnection, ...] = ()
+    named: object = ""
+    secrets: object = ""
+    """Each is another one whenever something was named, or a secret kept."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,15 +74,21 @@ class NotebookExchanges:
     """Every answer is kept as what a proof rests on, and nothing is changed anywhere."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """What object libraries in the cage find in their environment."""
-    exchanged: list[ProvenExchange] = field(default_factory=list[ProvenExchange])
-    _known: tuple[Any, list[DataConnection]] = (object(), [])
+    most_named: int = 10_000
+    """So many answers a proof names."""
+    exchanged: dict[ProvenExchange, ProvenExchange] = field(default_factory=dict[ProvenExchange, ProvenExchange])
+    """What a proof rests on: each answer once, as it came first, under what it is without its time."""
+    unnamed: int = 0
+    """Answers that came beyond those."""
+    _known: _UsableConnections = field(default_factory=_UsableConnections)
 
     def egress_options(self) -> dict[str, Any]:
         """For an `Egress` of this notebook. Blocking: where there are APIs, it makes an authority for the cage."""
+        hosts = {_address(each).host for each in self._known.all if each.kind == "api"}
         return {
             "completed": self.find,
             "objects": self.open_object,
-            "authority": CageAuthority() if any(each.kind == "api" for each in self._known[1]) else None,
+            "authority": CageAuthority(hosts) if hosts else None,
             "variables": self.variables,
         }
 
@@ -81,7 +101,7 @@ class NotebookExchanges:
             return Denied(why=f"the connection {there[0].name!r} {NOT_APPROVED}, and leads to host {target.host!r}")
         return Completed(open=partial(self._open_api, there))
 
-    async def open_object(self, wanted: WantedExchange) -> ExchangeLine:
+    async def open_object(self, wanted: WantedExchange) -> ExchangeLine | KeptAnswer:
         """A line for a request to an object store, which names its connection as its access key."""
         stores = [each for each in await self._usable() if each.kind == "s3"]
         names = ", ".join(each.name for each in stores) or "none"
@@ -103,7 +123,7 @@ class NotebookExchanges:
             )
         return await self._open(found, wanted)
 
-    async def _open_api(self, there: list[DataConnection], wanted: WantedExchange) -> ExchangeLine:
+    async def _open_api(self, there: list[DataConnection], wanted: WantedExchange) -> ExchangeLine | KeptAnswer:
         named = _stand_ins(wanted.headers)
         names = ", ".join(each.name for each in there)
         if foreign := named - {each.name for each in there}:
@@ -120,15 +140,29 @@ class NotebookExchanges:
             )
         return await self._open(chosen[0], wanted)
 
-    async def _open(self, connection: DataConnection, wanted: WantedExchange) -> ExchangeLine:
+    async def _open(self, connection: DataConnection, wanted: WantedExchange) -> ExchangeLine | KeptAnswer:
         self._check(connection.name, wanted)
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        listener = self._listener(connection, wanted)
+        if isinstance(listener, KeptAnswer):
+            return listener
         asked = OpenExchange(connection=connection.name, asker=self.connections.asker)
         return ExchangeLine(
             socket=await self.connections.client.exchange(asked),
             name=f"the connection {connection.name!r}",
-            on_answer=partial(self._keep, connection.name, wanted, at) if self.is_proof else None,
+            headers=listener.headers if isinstance(listener, AnswerRecording) else (),
+            listener=listener,
         )
+
+    def _listener(self, connection: DataConnection, wanted: WantedExchange) -> AnswerListener | KeptAnswer | None:
+        """Who hears the answer; or the answer, where it is known."""
+        if self.is_proof:
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            return AnswerDigest(partial(self._keep, connection.name, wanted, at))
+        if wanted.method not in _READS:
+            return _WriteListener(self.connections, connection.name)
+        answers = self.connections.answers
+        settings = (repr(connection), self._known.secrets)
+        return None if answers is None else answers.ask(connection.name, settings, wanted)
 
     def _check(self, name: str, wanted: WantedExchange) -> None:
         statement = f"{wanted.method} {wanted.path.partition('?')[0]}"
@@ -145,27 +179,46 @@ class NotebookExchanges:
         )
 
     def _keep(self, name: str, wanted: WantedExchange, at: str, answer: CompletedAnswer) -> None:
-        if len(self.exchanged) < _MOST_PROVEN:
-            part = dict(wanted.headers).get("range", "")
-            self.exchanged.append(
-                ProvenExchange(
-                    connection=name,
-                    method=wanted.method,
-                    path=wanted.path,
-                    range=part,
-                    status=answer.status,
-                    sha256=answer.sha256,
-                    bytes=answer.bytes,
-                    at=at,
-                )
-            )
+        found = ProvenExchange(
+            connection=name,
+            method=wanted.method,
+            path=wanted.path,
+            range=dict(wanted.headers).get("range", ""),
+            status=answer.status,
+            sha256=answer.sha256,
+            bytes=answer.bytes,
+            at="",
+        )
+        if found in self.exchanged or len(self.exchanged) < self.most_named:
+            self.exchanged.setdefault(found, replace(found, at=at))
+        else:
+            self.unnamed += 1
 
     async def _usable(self) -> list[DataConnection]:
         """Connections for exchanges that notebooks of this folder may use, as they are named now."""
         self._known = await anyio.to_thread.run_sync(
             _read_usable, self.connections.client.launch.home, self.project, self._known
         )
-        return self._known[1]
+        return list(self._known.all)
+
+
+class _WriteListener(AnswerListener):
+    """Nothing that was read of a connection counts any more: when a change is sent, and when it was made."""
+
+    def __init__(self, connections: NotebookConnections, name: str) -> None:
+        self._forget = partial(connections.forget, name)
+        self._forget()
+
+    def begin(self, head: AnswerHead) -> None:
+        """Its head."""
+
+    def take(self, data: bytes) -> None:
+        """The next piece of its body."""
+
+    def end(self, *, is_whole: bool) -> None:
+        """It has passed, or was broken off."""
+        del is_whole
+        self._forget()
 
 
 async def open_notebook_exchanges(
@@ -212,19 +265,22 @@ def object_variables(stores: Iterable[DataConnection]) -> dict[str, str]:
     }
 
 
-def _read_usable(
-    home: Path, project: Path, known: tuple[Any, list[DataConnection]]
-) -> tuple[Any, list[DataConnection]]:
-    stamp = file_stamp(home / "connections.toml")
-    if stamp == known[0]:
-        return known
+def _read_usable(home: Path, project: Path, known: _UsableConnections) -> _UsableConnections:
+    named, secrets = file_stamp(home / "connections.toml"), secrets_stamp(home)
+    if named == known.named:
+        return replace(known, secrets=secrets)
     found = connections_at(home).values()
-    return stamp, [each for each in found if each.kind in WEB_KINDS and each.may_be_used_in(project)]
+    usable = tuple(each for each in found if each.kind in WEB_KINDS and each.may_be_used_in(project))
+    return _UsableConnections(all=usable, named=named, secrets=secrets)
 
 
 def _leads_to(connection: DataConnection, target: Target) -> bool:
-    address = read_address(connection.options["url"], tls=connection.options.get("tls", ""))
+    address = _address(connection)
     return (address.host, address.port) == (target.host, target.port)
+
+
+def _address(connection: DataConnection) -> WebAddress:
+    return read_address(connection.options["url"], tls=connection.options.get("tls", ""))
 
 
 def _buckets(connection: DataConnection) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -65,8 +64,8 @@ async def profile_words(
     Raises as `profile_paths` does, and what a server says.
     """
     settings = settings or Settings.read()
-    split = partial(split_remote, words, folder or Path(), settings.home)
-    paths, remote = await anyio.to_thread.run_sync(split)
+    found = await anyio.to_thread.run_sync(remote_data, words, folder or Path(), settings.home)
+    paths, remote = [word for word in words if word not in found], list(found.values())
     async with AsyncExitStack() as stack:
         own_pool = pool or await stack.enter_async_context(open_pool(settings))
         profiles = list[Profile]()
@@ -77,25 +76,50 @@ async def profile_words(
                 )
             )
         if remote:
-            tier = contained(None, await anyio.to_thread.run_sync(probe), allow_uncontained=allow_uncontained)
-            client = BrokerClient(launch=settings.broker_launch())
-            source = NotebookConnections(client=client, asker=Asker(person=person), cache=None)
-            profiler = FileProfiler(profiler=Profiler(pool=own_pool, tier=tier), source=source.files)
-            profiles.append(await profiler.profile(remote, effort))
+            profiles.append(
+                await profile_remote(
+                    remote,
+                    person=person,
+                    effort=effort,
+                    allow_uncontained=allow_uncontained,
+                    pool=own_pool,
+                    settings=settings,
+                )
+            )
     return profiles[0] if len(profiles) == 1 else merge_profiles(profiles)
 
 
-def split_remote(words: Sequence[str], folder: Path, home: Path) -> tuple[list[str], list[RemotePath]]:
-    """Paths of this machine, and what is behind connections; a file that is called like it is that file. Blocking."""
-    connections, paths, remote = connections_at(home), list[str](), list[RemotePath]()
-    for word in words:
-        is_here = (folder / word).exists()
-        found = None if is_here else read_remote_path(word, connections)
-        if found is None:
-            paths.append(word)
-        else:
-            remote.append(found)
-    return paths, remote
+async def profile_remote(
+    remote: Sequence[RemotePath],
+    *,
+    person: str,
+    pool: KernelPool,
+    settings: Settings,
+    effort: ProfileLimits | None = None,
+    allow_uncontained: bool = False,
+) -> Profile:
+    """What files behind connections are; of large ones a part is fetched. Raises as `profile_words` does."""
+    tier = contained(None, await anyio.to_thread.run_sync(probe), allow_uncontained=allow_uncontained)
+    client = BrokerClient(launch=settings.broker_launch())
+    source = NotebookConnections(client=client, asker=Asker(person=person), cache=None)
+    profiler = FileProfiler(profiler=Profiler(pool=pool, tier=tier), source=source.files)
+    return await profiler.profile(remote, effort)
+
+
+def remote_data(words: Sequence[str], folder: Path, home: Path) -> dict[str, RemotePath]:
+    """Those of the words that mean files behind connections; one that a file here is called is that file. Blocking."""
+    elsewhere = [word for word in words if not _is_here(folder / word)]
+    connections = connections_at(home) if elsewhere else {}
+    found = {word: read_remote_path(word, connections) for word in elsewhere}
+    return {word: remote for word, remote in found.items() if remote is not None}
+
+
+def _is_here(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # A name that no file can have.
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ async def verify_notebook(
             fresh=FreshEnvironments(pool=pool, options=options, other=other),
             queries=lambda: proven_queries(asked),
             exchanges=lambda: proven_exchanges(exchanges),
+            more_exchanges=lambda: exchanges.unnamed if exchanges else 0,
             signer=await anyio.to_thread.run_sync(Signer.at, settings.ready_home()),
             machine=Machine(
                 home=settings.user_home,
@@ -132,9 +133,7 @@ def proven_queries(asked: NotebookConnections) -> tuple[ProvenQuery, ...]:
 
 def proven_exchanges(exchanges: NotebookExchanges | None) -> tuple[ProvenExchange, ...]:
     """What object stores and APIs answered, each answer once."""
-    found = exchanges.exchanged if exchanges else []
-    first = {dataclasses.replace(each, at=""): each for each in reversed(found)}
-    return tuple(first.values())[::-1]
+    return tuple(exchanges.exchanged.values()) if exchanges else ()
 
 
 def verification_result(result: Verified | NotVerified, stored: Path | None) -> dict[str, Any]:
@@ -154,6 +153,7 @@ def verification_result(result: Verified | NotVerified, stored: Path | None) -> 
         "data": [dataclasses.asdict(data) for data in report.data],
         "queries": [dataclasses.asdict(each) for each in signed.proof.queries] if signed is not None else [],
         "exchanges": [dataclasses.asdict(each) for each in signed.proof.exchanges] if signed is not None else [],
+        "more_exchanges": signed.proof.more_exchanges if signed is not None else 0,
         "environment": {
             "has_header": report.has_header,
             "packages": dict(report.packages),

@@ -1,4 +1,4 @@
-"""`cellwright data connect|list|test|schema|query|statements|forget|start|stop`: databases by a name."""
+"""`cellwright data connect|list|test|schema|query|statements|forget|start|stop`: data by a name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from cellwright.data.messages import (
     RehearseWrite,
     RunQuery,
 )
-from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, UNTRIED_KINDS, SourceKind
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, SQL_KINDS, UNTRIED_KINDS, SourceKind, a_connection
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.secrets import forget_secret, keep_secret, kept_secrets
 from cellwright.settings import Settings
@@ -102,7 +102,9 @@ def connect(
         path = str(Path(path).expanduser().absolute())
     options = {"host": host, "port": port, "database": database, "user": user, "tls": tls, "url": url, "path": path}
     given = {key: value for key, value in options.items() if value} | dict(_pair(word) for word in option or ())
-    connection = _changed(known, name, kind, given)
+    connection = _changed(known, name, kind, _with_whole_paths(given))
+    if rows is not None and connection.kind not in SQL_KINDS:
+        raise UserError(f"{a_connection(connection.kind)} has no rows.", hint="Leave --rows out; --seconds it has.")
     connection = replace(
         connection,
         secret_command=tuple(secret_command.split()) or connection.secret_command,
@@ -205,7 +207,7 @@ def statements(
     most: Annotated[int, typer.Option("--most", metavar="N", min=1, max=1000, help="So many, the latest first.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was sent to databases and what was refused: by whom, which tables and columns, how many rows."""
+    """Show what was sent and what was refused: by whom, which tables, columns and files, how many rows and bytes."""
     asked = ListStatements(connection=name, most=most)
     found = [asdict(line) for line in anyio.run(_client(Settings.read()).statements, asked)]
     console.result({"statements": found}, as_json, lambda _: connection_tables.statements(found))
@@ -255,6 +257,19 @@ def _pair(word: str) -> tuple[str, str]:
     return key, value
 
 
+def _with_whole_paths(given: dict[str, str]) -> dict[str, str]:
+    """Files of this machine as the broker finds them, wherever it was started."""
+    whole = dict(given)
+    if whole.get("tls_ca"):
+        whole["tls_ca"] = str(Path(whole["tls_ca"]).expanduser().absolute())
+    if (document := whole.get("openapi", "")).startswith("file:"):
+        file = Path(document.removeprefix("file:")).expanduser().absolute()
+        if not file.is_file():
+            raise UserError(f"There is no file {str(file)!r}.", hint="Name the OpenAPI document as file:PATH.")
+        whole["openapi"] = f"file:{file}"
+    return whole
+
+
 def _changed(known: DataConnection | None, name: str, kind: str, given: dict[str, str]) -> DataConnection:
     if kind and kind not in SOURCE_KINDS:
         raise UserError(f"Unknown kind {kind!r}.", hint=f"One of: {', '.join(SOURCE_KINDS)}.")
@@ -263,7 +278,13 @@ def _changed(known: DataConnection | None, name: str, kind: str, given: dict[str
             f"No connection is called {name!r} yet.", hint=f"Say --kind, one of: {', '.join(SOURCE_KINDS)}."
         )
     if known is not None and (not kind or kind == known.kind):
-        return replace(known, options={**known.options, **given})
+        # What is given as nothing is taken away.
+        return replace(known, options={key: value for key, value in {**known.options, **given}.items() if value})
+    if known is not None:
+        raise UserError(
+            f"There is a connection {name!r} already, of the kind {known.kind}: it leads to {known.place}.",
+            hint=f"Choose another name, or take that one away first: `cellwright data forget {name}`.",
+        )
     return DataConnection(name=name, kind=cast("SourceKind", kind), options=given)
 
 

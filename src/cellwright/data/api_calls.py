@@ -36,7 +36,7 @@ _UNSURE: Final = frozenset({502, 504})
 """What the worker answers itself where a server's answer did not come."""
 _LONGEST_INTEGER: Final = 40
 """Digits; longer ones stay text: Python reads none of thousands, and nobody computes with them."""
-_WHY_REFUSED: Final = "The connection says which methods and paths are allowed, and has to have its secret."
+_WHY_REFUSED: Final = "The connection says which methods and paths are allowed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

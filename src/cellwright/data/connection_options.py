@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from cellwright.data.source_kinds import URL_KINDS, SourceKind
+from cellwright.data.source_kinds import URL_KINDS, SourceKind, a_connection
 from cellwright.errors import UserError
 
 API_METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
@@ -152,13 +152,14 @@ def check_options(kind: SourceKind, options: Mapping[str, str]) -> None:
         read_methods(options, API_METHODS)
         read_paths(options)
         _check_secret_header(options)
+        _check_document(options.get("openapi", ""))
     _check_stores(kind, options)
 
 
 def _check_tls(kind: SourceKind, tls: str) -> None:
     if tls not in {"", "off", "verify"}:
         raise UserError(
-            f"An {kind} connection checks certificates, or has no TLS.", hint="tls is verify, or off for http://."
+            f"{a_connection(kind)} checks certificates, or has no TLS.", hint="tls is verify, or off for http://."
         )
 
 
@@ -170,6 +171,14 @@ def _check_secret_header(options: Mapping[str, str]) -> None:
         raise UserError(
             f"{form[:80]!r} does not say where the secret belongs.",
             hint="Write 'Bearer {secret}', '{secret}', or Basic for a secret that is user:password.",
+        )
+
+
+def _check_document(where: str) -> None:
+    if where and not where.startswith(("/", "file:/")):
+        raise UserError(
+            f"{where[:80]!r} is no place of an OpenAPI document.",
+            hint="Write /path/on/the/api.json, or file:/whole/path of a file on this machine.",
         )
 
 

@@ -27,6 +27,7 @@ from cellwright.data.source_kinds import (
     URL_KINDS,
     SourceKind,
     SourceWay,
+    a_connection,
     ways_of,
 )
 from cellwright.errors import UserError
@@ -213,10 +214,13 @@ def check_connection(connection: DataConnection) -> None:
     known = (*traits.needed, *traits.known)
     for option in connection.options:
         if option not in known:
-            raise UserError(f"A {connection.kind} connection has no {option!r}.", hint=f"It has: {', '.join(known)}.")
+            raise UserError(
+                f"{a_connection(connection.kind)} has no {option[:80]!r}.", hint=f"It has: {', '.join(known)}."
+            )
     if missing := [option for option in traits.needed if not connection.options.get(option)]:
         raise UserError(
-            f"A {connection.kind} connection needs {' and '.join(missing)}.", hint=f"It has: {', '.join(known)}."
+            f"{a_connection(connection.kind)} needs {' and '.join(missing)}.",
+            hint=remedy("give_options", options=" ".join(missing), known=", ".join(known)),
         )
     _check_values(connection)
 
@@ -236,7 +240,7 @@ def _check_values(connection: DataConnection) -> None:
     check_options(connection.kind, options)
     if connection.kind not in SQL_KINDS and (connection.writer or connection.masked or connection.functions):
         raise UserError(
-            f"A {connection.kind} connection has no writer, no masked columns and no functions.",
+            f"{a_connection(connection.kind)} has no writer, no masked columns and no functions.",
             hint="Those are for databases; what may be changed is said by `methods` where there are any.",
         )
     for column in connection.masked:

@@ -8,7 +8,7 @@ from typing import Final
 
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import DataConnection
-from cellwright.data.source_kinds import SOURCE_TRAITS
+from cellwright.data.source_kinds import SOURCE_TRAITS, WEB_KINDS
 from cellwright.data.statements import SqlStatement
 from cellwright.errors import CellwrightError, Unavailable, UserError
 from cellwright.remedies import Hint, remedy
@@ -19,6 +19,8 @@ _MISSING = re.compile(
 _LINE = re.compile(r"\(line (\d+), ")
 _QUOTED = re.compile(r"""["'`](?:[\w]+\.)*(\w+)["'`]""")
 
+_WEB_TLS: Final = "`tls_ca` of the connection names its authority."
+_DATABASE_TLS: Final = "`tls` of the connection is off, prefer, require or verify; `tls_ca` names its authority."
 _CHANGE_IT: Final = "The database says this of the statement: change it, and ask again."
 
 
@@ -45,7 +47,7 @@ def failure_error(
         case "tls":
             return UserError(
                 f"{connection.place} and we cannot agree on TLS: {why}",
-                hint=hint or "`tls` of the connection is off, prefer, require or verify; `tls_ca` names its authority.",
+                hint=hint or (_WEB_TLS if connection.kind in WEB_KINDS else _DATABASE_TLS),
             )
         case "driver":
             return UserError(why, hint=remedy("install_driver", extra=SOURCE_TRAITS[connection.kind].extra))

@@ -40,17 +40,27 @@ class RemotePath:
 
 
 def read_remote_path(word: str, connections: Mapping[str, DataConnection]) -> RemotePath | None:
-    """What is meant, if it is behind a connection; None: it is a path of this machine. Raises `UserError`."""
+    """What is meant, if it is behind a connection; None: it can only be a path of this machine. Raises `UserError`.
+
+    For a word that is no file here: `NAME:path` of a connection that nobody named is a mistake.
+    """
     if (address := _ADDRESS.match(word)) is not None:
         return _by_address(word, address[1].lower(), connections)
     found = _WORD.fullmatch(word)
-    if found is None or found[1] not in connections:
+    if found is None:
         return None
+    if found[1] not in connections:
+        known = sorted(name for name, each in connections.items() if each.kind in STORE_KINDS)
+        there = f"Those with files: {', '.join(known)}." if known else "None has files."
+        raise UserError(
+            f"There is no file {word[:200]!r}, and no connection {found[1]!r}. {there}",
+            hint=remedy("add_connection", name=found[1]),
+        )
     connection = connections[found[1]]
     if connection.kind not in STORE_KINDS:
         raise UserError(
-            f"{found[1]!r} is a {connection.kind} connection: it has no files.",
-            hint="A database is named as a connection of the work, not as data.",
+            f"{found[1]!r} is of the kind {connection.kind}: it has no files.",
+            hint="Name it as a connection of the work, not as data.",
         )
     return RemotePath(connection=found[1], path=plain_path(found[2]))
 

@@ -29,7 +29,7 @@ FILE_KINDS: Final = frozenset[SourceKind]({"sqlite", "duckdb"})
 URL_KINDS: Final = frozenset[SourceKind]({"api", "http", "webdav"})
 """What is found by its `url`."""
 UNTRIED_KINDS: Final = frozenset[SourceKind](
-    {"snowflake", "bigquery", "databricks", "trino", "redshift", "gcs", "azure", "smb"}
+    {"snowflake", "bigquery", "databricks", "trino", "redshift", "gcs", "azure"}
 )
 """Written against their documentation, and never tried against the service."""
 
@@ -87,16 +87,22 @@ SOURCE_TRAITS: Final[Mapping[SourceKind, SourceTraits]] = MappingProxyType(
             needed=("buckets", "access_key_id"), known=("endpoint", "region", "methods", *_TLS), extra="objects"
         ),
         "api": SourceTraits(needed=("url",), known=("header", "form", "methods", "paths", "openapi", *_TLS)),
-        "http": SourceTraits(needed=("url",), known=("user", *_TLS), extra="objects"),
-        "webdav": SourceTraits(needed=("url",), known=("user", *_TLS), extra="objects"),
+        "http": SourceTraits(needed=("url",), known=("user", *_TLS)),
+        "webdav": SourceTraits(needed=("url",), known=("user", *_TLS)),
         "sftp": SourceTraits(needed=("host", "user"), known=("port", "path", "host_key"), port=22, extra="sftp"),
         "smb": SourceTraits(needed=("host", "share", "user"), known=("port", "path", "domain"), port=445, extra="smb"),
         "gcs": SourceTraits(needed=("bucket",), known=("prefix",), extra="objects"),
         "azure": SourceTraits(needed=("account", "container"), known=("prefix", "endpoint", *_TLS), extra="objects"),
     }
 )  # fmt: skip
+_SPOKEN_VOWEL: Final = frozenset[SourceKind]({"s3", "api", "http", "sftp", "smb", "azure"})
 TLS_MODES: Final = ("off", "prefer", "require", "verify")
 """`verify`: the certificate is checked, too, against the system's authorities or those of `tls_ca`."""
+
+
+def a_connection(kind: SourceKind) -> str:
+    """A connection of this kind, as a sentence begins with it."""
+    return f"{'An' if kind in _SPOKEN_VOWEL else 'A'} {kind} connection"
 
 
 def ways_of(kind: SourceKind) -> tuple[SourceWay, ...]:

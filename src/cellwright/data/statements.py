@@ -112,13 +112,16 @@ def read_statement(text: str, dialect: Dialect) -> SqlStatement | RefusedSql:
     # No server is sent a comment, which it could read otherwise; the rest stays letter by letter.
     prefix, body = split_plan(uncommented.strip())
     try:
-        trees = [tree for tree in sqlglot.parse(body, dialect=dialect) if tree is not None]
+        parsed = sqlglot.parse(body, dialect=dialect)
     except SqlglotError as problem:
         return RefusedSql(why=f"It cannot be read as SQL: {_first_line(problem)}")
     except RecursionError:
         return RefusedSql(why="It is nested too deeply to be read; name its parts with WITH.")
+    trees = [tree for tree in parsed if tree is not None]
     if len(trees) != 1:
         return RefusedSql(why=f"One statement at a time; this has {len(trees)}.")
+    if parsed[0] is None:
+        return RefusedSql(why="It begins with a semicolon: nothing stands before it.")
     judged = _judged(trees[0], body, dialect, prefix=prefix)
     return judged if isinstance(judged, RefusedSql) else replace(judged, skipped_lines=skipped_lines)
 

@@ -119,7 +119,9 @@ async def _run(home: Path, given: dict[str, Any], listener: Any, at_crash: AtBro
         server = BrokerServer(
             broker=Broker(
                 home=home,
-                workers=WorkerPool(find_secret=secrets.find, environment=environment),
+                workers=WorkerPool(
+                    find_secret=secrets.find, environment=environment, network=settings.connection.variables
+                ),
                 web=WebWorkers(
                     find_secret=secrets.find,
                     environment=environment,

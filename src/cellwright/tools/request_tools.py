@@ -53,7 +53,8 @@ def _send_tool(access: RequestAccess) -> Tool:
             touches=f"Sent once, with {size:,} bytes. It cannot be tried first.",
         )
 
-    @tool(action=action, needs="query-connection", changes=True, seconds=None)
+    # Also where nobody can be asked: a refusal says why, and a tool that is not there would not.
+    @tool(action=action, changes=True, seconds=None)
     async def send(
         connection: Annotated[str, Field(description="The connection's name.", max_length=40)],
         method: ChangingMethod,

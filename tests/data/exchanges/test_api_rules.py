@@ -129,7 +129,11 @@ def test_all_paths_below_the_url_are_allowed_unless_some_are_named() -> None:
     assert isinstance(complete("/v2", by=rules(url="https://crm.example.org/v1")), RefusedRequest)
 
 
-def test_without_a_secret_the_stand_in_is_refused() -> None:
+def test_an_api_without_a_secret_gets_no_header_in_the_place_of_the_stand_in() -> None:
     bare = ApiRules.of("crm", OPTIONS, "")
-    assert isinstance(complete("/v1/people", STAND_IN, by=bare), RefusedRequest)
-    assert isinstance(complete("/v1/people", by=bare), SentRequest)
+    for headers in ((STAND_IN,), ()):
+        sent = complete("/v1/people", *headers, ("accept", "*/*"), by=bare)
+        assert isinstance(sent, SentRequest)
+        assert [name for name, _ in sent.headers] == ["host", "accept", "accept-encoding"]
+    for other in (("authorization", "Bearer mine"), ("x-api-key", "mine")):
+        assert isinstance(complete("/v1/people", other, by=bare), RefusedRequest)

@@ -7,6 +7,7 @@ import os
 import pwd
 import socket
 import socketserver
+import ssl
 import subprocess
 import sys
 import threading
@@ -26,6 +27,7 @@ from wsgidav.wsgidav_app import WsgiDAVApp
 
 from cellwright.data.connections import DataConnection
 from cellwright.data.source_kinds import SourceKind
+from tests.data.worker.tls import TlsFiles
 
 CANARY = "cAnArY-s3cret+/of=files"
 FILES: Mapping[str, bytes] = {
@@ -229,15 +231,20 @@ class _Ranges(http.server.SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def web_server(folder: Path) -> Generator[FileServer]:
+def web_server(folder: Path, tls: TlsFiles | None = None) -> Generator[FileServer]:
     """Index pages and ranges, for whoever has the token."""
     requests: list[str] = []
     handler = type("_Counted", (_Ranges,), {"requests": requests})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    if tls is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls.certificate, tls.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        options = {"url": f"http://127.0.0.1:{server.server_address[1]}/"}
+        place = "http://127.0.0.1" if tls is None else "https://localhost"
+        options = {"url": f"{place}:{server.server_address[1]}/"}
         yield FileServer(kind="http", options=options, secret=CANARY, requests=requests)
     finally:
         server.shutdown()

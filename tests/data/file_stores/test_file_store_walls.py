@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import http.server
 import os
+import threading
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import anyio
 import anyio.abc
@@ -20,8 +24,17 @@ from cellwright.data.file_stores.http_folder import links_inside
 from cellwright.data.messages import ListFiles, ListStatements, ReadFile, StatFile
 from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
 from cellwright.secrets import keep_secret
-from tests.data.file_stores.servers import CANARY, FileServer, s3_server, sftp_server, write_files
+from tests.data.file_stores.servers import (
+    CANARY,
+    FileServer,
+    s3_server,
+    sftp_server,
+    smb_server,
+    web_server,
+    write_files,
+)
 from tests.data.shop import broker_client
+from tests.data.worker.tls import tls_files
 
 
 @pytest.fixture
@@ -173,6 +186,70 @@ async def test_whoever_leaves_cancels_and_a_deadline_ends_it(client: BrokerClien
     await listener.aclose()
 
 
+class _Sending(http.server.BaseHTTPRequestHandler):
+    """Sends whoever asks for `away/…` to another server, round and round for `round`, and for `moved/…` to `here/…`."""
+
+    protocol_version = "HTTP/1.1"
+    elsewhere: int
+    heard: list[tuple[str, str, str | None]]
+
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
+
+    def _answer(self) -> None:
+        self.heard.append((self.command, self.path, self.headers.get("Authorization")))
+        place = {"away": f"http://127.0.0.1:{self.elsewhere}/data/here/a.txt", "round": "/data/round", "up": "/other/a"}
+        first = self.path.removeprefix("/data/").partition("/")[0]
+        location = place.get(first) or (self.path.replace("moved", "here") if first == "moved" else "")
+        self.send_response(302 if location else 200)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Length", "0" if location else "5")
+        self.send_header("ETag", '"one"')
+        self.end_headers()
+        if not location and self.command == "GET":
+            self.wfile.write(b"hello")
+
+    do_GET = do_HEAD = do_PROPFIND = _answer
+
+
+@contextmanager
+def sending(elsewhere: int = 0) -> Generator[tuple[int, list[tuple[str, str, str | None]]]]:
+    heard: list[tuple[str, str, str | None]] = []
+    handler = type("_SendingElsewhere", (_Sending,), {"elsewhere": elsewhere, "heard": heard})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1], heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("kind", ["http", pytest.param("webdav", marks=pytest.mark.slow)])
+async def test_a_redirect_is_followed_below_the_address_and_nowhere_else(
+    client: BrokerClient, kind: Literal["http", "webdav"]
+) -> None:
+    with sending() as (other, heard_elsewhere), sending(other) as (port, heard):
+        options = {"url": f"http://127.0.0.1:{port}/data", "user": "reader"}
+        add(client, DataConnection(name="web", kind=kind, options=options), CANARY)
+        for path in ("away/a.txt", "round", "up/a.txt"):
+            for asked in (
+                client.read(ReadFile(connection="web", path=path, length=5)),
+                client.stat(StatFile(connection="web", path=path)),
+                client.files(ListFiles(connection="web", path=path)),
+            ):
+                with pytest.raises(Unavailable, match="sends us"):
+                    await asked
+        part = await client.read(ReadFile(connection="web", path="moved/a.txt", length=5))
+        with os.fdopen(part.descriptor, "rb") as file:
+            assert file.read() == b"hello"
+    assert heard_elsewhere == []
+    assert len(heard) < 40
+    assert {path.split("/")[1] for _, path, _ in heard} == {"data"}
+
+
 def test_links_of_an_index_page_that_lead_elsewhere_are_passed_by() -> None:
     links = [
         "a.csv", "b/", "../up.csv", "/data/c.csv", "/other/d.csv", "http://127.0.0.1/data/e.csv", "//evil.example/f",
@@ -192,3 +269,47 @@ def test_links_of_an_index_page_that_lead_elsewhere_are_passed_by() -> None:
 def workers_of(client: BrokerClient) -> list[psutil.Process]:
     pid = running_pid(broker_at(client.launch.home))
     return [each for each in psutil.Process(pid).children() if "cellwright.data.worker" in each.cmdline()]
+
+
+@pytest.mark.slow
+async def test_a_share_gives_nothing_outside_of_it_and_one_that_is_missing_is_told(
+    client: BrokerClient, folder: Path, tmp_path: Path
+) -> None:
+    with smb_server(folder, tmp_path / "samba") as smb:
+        add(client, smb.connection(), smb.secret)
+        assert [entry.path for entry in (await client.files(ListFiles(connection="lake"))).entries] == [
+            "readme.txt",
+            "sales",
+        ]
+        for path in ("way-out", "../outside.txt", "sales/../../outside.txt"):
+            with pytest.raises(UserError, match=r"There is no|is no path here"):
+                await client.read(ReadFile(connection="lake", path=path, length=3))
+        add(client, smb.connection("inner", path="sales"), smb.secret)
+        assert [entry.path for entry in (await client.files(ListFiles(connection="inner"))).entries] == [
+            "2024-01.csv",
+            "2024-02.csv",
+            "deep",
+        ]
+        for name, options in (("share", {"share": "nowhere"}), ("place", {"path": "nowhere"})):
+            add(client, smb.connection(name, **options), smb.secret)
+            with pytest.raises(CellwrightError, match=r"does not give the share '.*nowhere'"):
+                await client.try_connection(name)
+
+
+@pytest.mark.slow
+async def test_a_web_folder_with_an_authority_of_its_own_is_trusted_by_tls_ca_alone(
+    client: BrokerClient, folder: Path, tmp_path: Path
+) -> None:
+    files = tls_files(tmp_path)
+    with web_server(folder, files) as web:
+        add(client, web.connection("trusted", tls_ca=str(files.authority)), web.secret)
+        found = await client.stat(StatFile(connection="trusted", path="readme.txt"))
+        assert found.size == len(b"hello")
+        add(client, web.connection("unknown"), web.secret)
+        with pytest.raises(CellwrightError, match=r"agree on TLS|certificate"):
+            await client.stat(StatFile(connection="unknown", path="readme.txt"))
+        # It is for `localhost`, and for no other name.
+        other = web.options["url"].replace("localhost", "127.0.0.1")
+        add(client, web.connection("other", url=other, tls_ca=str(files.authority)), web.secret)
+        with pytest.raises(CellwrightError, match=r"agree on TLS|certificate"):
+            await client.stat(StatFile(connection="other", path="readme.txt"))

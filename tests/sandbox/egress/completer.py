@@ -10,7 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from cellwright.errors import RefusedByPolicy
-from cellwright.sandbox.egress import Completed, CompletedAnswer, Denied, ExchangeLine, WantedExchange
+from cellwright.sandbox.egress import (
+    AnswerDigest,
+    Completed,
+    CompletedAnswer,
+    Denied,
+    ExchangeLine,
+    KeptAnswer,
+    WantedExchange,
+)
 from cellwright.sandbox.egress.destinations import Target
 
 API = "api.example"
@@ -27,6 +35,8 @@ class Completer:
     bodies: list[bytes] = field(default_factory=list[bytes])
     answers: list[CompletedAnswer] = field(default_factory=list[CompletedAnswer])
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbirds"
+    kept: KeptAnswer | None = None
+    """Given without a line, if there is one."""
     refusal: str = ""
     is_silent: bool = False
     """It takes requests and answers none."""
@@ -38,13 +48,15 @@ class Completer:
     async def find(self, target: Target) -> Completed | Denied | None:
         return Completed(open=self.open) if target in self.hosts else None
 
-    async def open(self, wanted: WantedExchange) -> ExchangeLine:
+    async def open(self, wanted: WantedExchange) -> ExchangeLine | KeptAnswer:
         self.wanted.append(wanted)
+        if self.kept is not None:
+            return self.kept
         if self.refusal:
             raise RefusedByPolicy(self.refusal)
         ours, theirs = socket.socketpair()
         self.pool.submit(self._serve, theirs)
-        return ExchangeLine(socket=ours, name="the connection 'crm'", on_answer=self.answers.append)
+        return ExchangeLine(socket=ours, name="the connection 'crm'", listener=AnswerDigest(self.answers.append))
 
     def _serve(self, line: socket.socket) -> None:
         with line, line.makefile("rb") as reading:

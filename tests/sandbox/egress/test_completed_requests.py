@@ -41,7 +41,7 @@ def other() -> Iterator[Completer]:
 
 @asynccontextmanager
 async def completing(internet: World, other: Completer, **options: Any) -> AsyncGenerator[ProxyClient]:
-    options.setdefault("authority", CageAuthority())
+    options.setdefault("authority", CageAuthority([API, HOST, "192.0.2.7"]))
     async with serving(internet, completed=other.find, objects=other.open, **options) as client:
         yield client
 
@@ -316,7 +316,7 @@ async def test_connections_that_are_only_kept_make_room_for_those_that_ask(inter
 async def test_the_authority_signs_for_one_host_at_a_time_and_cannot_sign_authorities(
     internet: World, other: Completer
 ) -> None:
-    authority = CageAuthority()
+    authority = CageAuthority([API])
     own = x509.load_pem_x509_certificate(authority.certificate.encode())
     constraint = own.extensions.get_extension_for_oid(ExtensionOID.BASIC_CONSTRAINTS)
     assert (constraint.critical, constraint.value) == (True, x509.BasicConstraints(ca=True, path_length=0))
@@ -327,6 +327,38 @@ async def test_the_authority_signs_for_one_host_at_a_time_and_cannot_sign_author
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == [API]
     assert authority.context_for(API) is authority.context_for(API)
+
+
+@pytest.mark.parametrize(
+    ("permitted", "host", "is_accepted"),
+    [
+        ("api.example", "api.example", True),
+        ("api.example", "other.example", False),
+        ("api.example", "192.0.2.7", False),
+        ("192.0.2.7", "192.0.2.7", True),
+        ("192.0.2.7", "192.0.2.8", False),
+        ("192.0.2.7", "2001:db8::7", False),
+        ("192.0.2.7", "api.example", False),
+        ("2001:db8::7", "2001:db8::7", True),
+        ("localhost", "localhost", True),
+    ],
+)
+def test_the_authority_counts_for_the_hosts_of_connections_only(permitted: str, host: str, is_accepted: bool) -> None:
+    authority = CageAuthority([permitted])
+    context = ssl.create_default_context(cadata=authority.certificate)
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(to_client, to_server, server_hostname=host)
+    server = authority.context_for(host).wrap_bio(to_server, to_client, server_side=True)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    with pytest.raises(ssl.SSLWantReadError):
+        server.do_handshake()
+    if is_accepted:
+        client.do_handshake()
+        return
+    with pytest.raises(ssl.SSLCertVerificationError, match="permitted subtree violation"):
+        client.do_handshake()
 
 
 async def test_what_another_cage_trusts_is_not_trusted_here(internet: World, other: Completer) -> None:

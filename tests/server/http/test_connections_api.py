@@ -66,6 +66,7 @@ async def test_where_there_is_none_the_kinds_are_told(served: Served) -> None:
     kinds = {each["kind"]: each for each in listed["kinds"]}
     assert kinds["postgres"] == {
         "kind": "postgres",
+        "ways": ["sql"],
         "needed": ["host", "database", "user"],
         "known": ["port", "schema", "tls", "tls_ca"],
         "port": 5432,
@@ -119,7 +120,7 @@ async def test_first_rows_are_shown_masked_and_recorded_as_whose_they_are(shop: 
         last_at=sent["at"],
     )  # fmt: skip
     [uncounted] = (await shop.get("/connections?is_counted=false"))["connections"]
-    assert uncounted == line | {"statements": 0, "rows_read": 0, "last_at": ""}
+    assert uncounted == line | {"statements": 0, "rows_read": 0, "bytes_read": 0, "last_at": ""}
     assert (await shop.get("/statements?run=of-somebody-else"))["statements"] == []
     gone = await shop.get("/connections/shop/rows?table=nothing", status=404)
     assert gone["error"]["message"] == "'shop' has no table 'nothing'."
@@ -129,7 +130,7 @@ async def test_first_rows_are_shown_masked_and_recorded_as_whose_they_are(shop: 
 async def test_a_server_that_is_not_there_is_said_to_be_and_what_was_typed_stays(served: Served) -> None:
     body = server_at_nowhere(secret=SECRET, writer="writer", writer_secret=SECRET[::-1])
     tried = await served.ask("PUT", "/connections/nowhere", json=body)
-    assert (tried["is_open"], tried["tables"]) == (False, 0)
+    assert (tried["is_open"], tried["tables"]) == (False, None)
     assert tried["problem"]
     assert tried["hint"]
     again = await served.post("/connections/nowhere/try", {})

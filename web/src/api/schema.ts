@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Databases by name, and the kinds there are */
+        /** Databases, file servers and APIs by name, and the kinds there are */
         get: operations["list_connections"];
         put?: never;
         post?: never;
@@ -34,6 +34,57 @@ export interface paths {
         post?: never;
         /** Take a connection and its secrets away; the record of what was sent stays */
         delete: operations["forget_connection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files and folders of a bucket or file server, one level of them */
+        get: operations["connection_files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}/files/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a file behind a connection is, or the data files of a folder; of large ones a part is fetched */
+        get: operations["stored_file_profile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{name}/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What an API connection allows, and what its OpenAPI document lists */
+        get: operations["connection_operations"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1072,7 +1123,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was sent to databases and what was refused, the latest first */
+        /** What was sent through connections and what was refused, the latest first */
         get: operations["list_statements"];
         put?: never;
         post?: never;
@@ -1222,6 +1273,36 @@ export interface components {
             id: string;
             /** Says */
             says: string;
+        };
+        /**
+         * ApiShape
+         * @description What an API connection allows, and what its OpenAPI document says.
+         */
+        ApiShape: {
+            /** Base */
+            base: string;
+            /** Document */
+            document: string;
+            /** Header */
+            header: string;
+            /** Left Out */
+            left_out: string[];
+            /** Methods */
+            methods: string[];
+            /** Operations */
+            operations: components["schemas"]["OperationShape"][];
+            /** Origin */
+            origin: string;
+            /** Paths */
+            paths: string[];
+            /** Problem */
+            problem: string;
+            /** Stand In */
+            stand_in: string;
+            /** Title */
+            title: string;
+            /** Total */
+            total: number;
         };
         /**
          * Artifact
@@ -1597,6 +1678,8 @@ export interface components {
          * @description One connection; never its secret.
          */
         ConnectionShape: {
+            /** Bytes Read */
+            bytes_read: number;
             /** Is Untried */
             is_untried: boolean;
             /**
@@ -1626,6 +1709,8 @@ export interface components {
             secret_in: string;
             /** Statements */
             statements: number;
+            /** Ways */
+            ways: ("sql" | "exchange" | "files")[];
             /** Writer */
             writer: string;
             /** Writer Secret In */
@@ -1969,6 +2054,18 @@ export interface components {
             name: string;
             /** Path */
             path: string;
+        };
+        /**
+         * FileProfileShape
+         * @description What a file of a connection is.
+         */
+        FileProfileShape: {
+            /** Notes */
+            notes: string[];
+            /** Path */
+            path: string;
+            /** Tables */
+            tables: components["schemas"]["TableProfileShape"][];
         };
         /**
          * Finding
@@ -2418,7 +2515,7 @@ export interface components {
         };
         /**
          * KindShape
-         * @description A kind of database, and what one of it takes.
+         * @description A kind of connection, and what one of it takes.
          */
         KindShape: {
             /** Is File */
@@ -2436,6 +2533,8 @@ export interface components {
             needed: string[];
             /** Port */
             port: number | null;
+            /** Ways */
+            ways: ("sql" | "exchange" | "files")[];
         };
         /**
          * Latency
@@ -2753,6 +2852,40 @@ export interface components {
             tutorial: string;
         };
         /**
+         * OperationParameterShape
+         * @description One argument of an operation.
+         */
+        OperationParameterShape: {
+            /** Is Required */
+            is_required: boolean;
+            /** Name */
+            name: string;
+            /** Place */
+            place: string;
+            /** Type */
+            type: string;
+            /** Words */
+            words: string;
+        };
+        /**
+         * OperationShape
+         * @description One thing an API can be asked.
+         */
+        OperationShape: {
+            /** Method */
+            method: string;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters: components["schemas"]["OperationParameterShape"][];
+            /** Path */
+            path: string;
+            /** Refused */
+            refused: string;
+            /** Words */
+            words: string;
+        };
+        /**
          * Output
          * @description What a cell shows, as bounded text.
          */
@@ -3005,7 +3138,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "set_connection_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
             /**
              * Lead
              * @default
@@ -3541,6 +3674,40 @@ export interface components {
             statements: components["schemas"]["StatementShape"][];
         };
         /**
+         * StoredEntry
+         * @description A file or folder of a connection.
+         */
+        StoredEntry: {
+            /** Bytes */
+            bytes: number | null;
+            /** Is Folder */
+            is_folder: boolean;
+            /** Modified */
+            modified: string;
+            /** Name */
+            name: string;
+            /** Path */
+            path: string;
+        };
+        /**
+         * StoredListing
+         * @description What is at a path of a connection.
+         */
+        StoredListing: {
+            /** Entries */
+            entries: components["schemas"]["StoredEntry"][];
+            /** Fitting */
+            fitting: number;
+            /** Is Cut */
+            is_cut: boolean;
+            /** Is Folder */
+            is_folder: boolean;
+            /** Path */
+            path: string;
+            /** Total */
+            total: number;
+        };
+        /**
          * TableProfileShape
          * @description What a table is.
          */
@@ -3829,11 +3996,8 @@ export interface components {
              * @default
              */
             server: string;
-            /**
-             * Tables
-             * @default 0
-             */
-            tables: number;
+            /** Tables */
+            tables?: number | null;
         };
         /**
          * TriedVariableShape
@@ -4102,6 +4266,133 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ForgottenShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    connection_files: {
+        parameters: {
+            query?: {
+                /** @description A folder, or a file; empty: where the connection begins. */
+                path?: string;
+                /** @description Parts of names. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredListing"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    stored_file_profile: {
+        parameters: {
+            query: {
+                path: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileProfileShape"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    connection_operations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiShape"];
                 };
             };
             /** @description Something this needs is not there now */

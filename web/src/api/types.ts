@@ -208,6 +208,15 @@ export type DataSchema = Schemas["SchemaShape"];
 export type SchemaTable = Schemas["TableShape"];
 export type SchemaColumn = Schemas["ColumnShape"];
 export type FirstRows = Schemas["RowsShape"];
+/** What is at a path of a bucket or file server. */
+export type StoredListing = Schemas["StoredListing"];
+export type StoredEntry = Schemas["StoredEntry"];
+export type FileProfile = Schemas["FileProfileShape"];
+export type TableProfile = Schemas["TableProfileShape"];
+export type ProfiledColumn = Schemas["ProfiledColumn"];
+/** What an API connection allows, and what its document lists. */
+export type ApiContents = Schemas["ApiShape"];
+export type ApiOperation = Schemas["OperationShape"];
 /** One line of the audit. */
 export type SentStatement = Schemas["StatementShape"];
 

@@ -10,7 +10,7 @@ import css from "./statements.module.css";
 
 const MOST = 200;
 
-/** What a run sent to databases, in a fold that asks when it is opened; nothing, where there is no database. */
+/** What a run sent through connections, in a fold that asks when it is opened; nothing, where there is none. */
 export function RunStatements({ run, named }: { run: string; named: readonly string[] }) {
   const [isOpen, setOpen] = useState(false);
   const known = useFetched<Connections>(named.length > 0 ? null : "/connections?is_counted=false");
@@ -21,7 +21,7 @@ export function RunStatements({ run, named }: { run: string; named: readonly str
   return (
     <details className={css.runFold} onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
       <summary>
-        <h2>What it sent to databases</h2>
+        <h2>What it asked of connections</h2>
       </summary>
       {found.isLoading && <Loading />}
       {found.error !== null && <ProblemBanner error={found.error} />}

@@ -2,9 +2,10 @@ import { Link } from "wouter";
 
 import type { SentStatement } from "../api/types";
 import { Empty } from "./empty";
+import { amountWords, groupsOfSent, kindOfSent, sentLine } from "./sent-words";
 import { Sql } from "./sql";
 import { StatusDot } from "./status-dot";
-import { bytes, dateTime, thousands } from "./words";
+import { bytes, dateTime } from "./words";
 import css from "./statements.module.css";
 
 /** How each outcome looks, and its word. */
@@ -26,26 +27,26 @@ export interface StatementListProps {
   hasConnections?: boolean;
 }
 
-/** What was sent to databases and what was refused: each a line, with all that is recorded inside. */
+/** What was sent through connections and what was refused: each a line, with all that is recorded inside. */
 export function StatementList({ statements, none, hasConnections = false }: StatementListProps) {
-  if (statements.length === 0) return <Empty title={none}>Every statement is recorded here: who sent it, what it read, and what came of it.</Empty>;
+  if (statements.length === 0) return <Empty title={none}>Whatever is sent is recorded here: who sent it, what it read, and what came of it.</Empty>;
   return (
     <ul className={css.list} aria-label="Statements, the latest first">
-      {statements.map((sent) => (
+      {groupsOfSent(statements).map(({ sent, count, bytes: size }) => (
         <li key={sent.id}>
           <details className={css.fold}>
             <summary>
               <StatusDot status={outcomeOf(sent)[0]} word={outcomeOf(sent)[1]} />
-              <code className={css.text}>{sent.statement.replace(/\s+/g, " ")}</code>
+              <code className={css.text}>{count === 1 ? sentLine(sent) : sentLine({ statement: sent.statement.replace(/ \d+-\d*$/, "") })}</code>
               <span className={css.meta}>
                 {hasConnections && <b>{sent.connection}</b>}
                 {sent.access === "write" && <b className={css.write}>change</b>}
-                <span>{rowWords(sent)}</span>
+                <span>{count === 1 ? amountWords(sent) : `${count} ranges, ${bytes(size)}`}</span>
                 <span>{sent.person}</span>
                 <span>{dateTime(Date.parse(sent.at))}</span>
               </span>
             </summary>
-            <Sent sent={sent} />
+            <Sent sent={sent} count={count} />
           </details>
         </li>
       ))}
@@ -53,9 +54,11 @@ export function StatementList({ statements, none, hasConnections = false }: Stat
   );
 }
 
-function Sent({ sent }: { sent: SentStatement }) {
+function Sent({ sent, count }: { sent: SentStatement; count: number }) {
   const facts: (readonly [string, string])[] = [
     ["Why", sent.why],
+    ["Answered", sent.status === null ? "" : sent.status === 0 ? "nothing" : String(sent.status)],
+    ["Sent", sent.sent_bytes === null || sent.sent_bytes === 0 ? "" : bytes(sent.sent_bytes)],
     ["Tables", sent.tables.join(", ")],
     ["Columns", sent.columns.join(", ")],
     ["Took", sent.outcome === "done" ? `${sent.seconds.toFixed(2)} s${sent.bytes === null ? "" : `, ${bytes(sent.bytes)}`}` : ""],
@@ -65,7 +68,8 @@ function Sent({ sent }: { sent: SentStatement }) {
   ];
   return (
     <div className={css.inside}>
-      <Sql code={sent.statement} />
+      {kindOfSent(sent) === "sql" ? <Sql code={sent.statement} /> : <code className={css.whole}>{sent.statement}</code>}
+      {count > 1 && <p className={css.more}>The latest of {count} ranges that were read of it one after the other.</p>}
       <dl className={css.facts}>
         {facts
           .filter(([, value]) => value !== "")
@@ -90,9 +94,4 @@ function Sent({ sent }: { sent: SentStatement }) {
 
 function outcomeOf(sent: SentStatement): readonly [string, string] {
   return OUTCOMES[sent.outcome] ?? ["idle", sent.outcome];
-}
-
-function rowWords({ access, rows }: SentStatement): string {
-  if (rows === null) return "";
-  return `${thousands(rows)} ${rows === 1 ? "row" : "rows"}${access === "write" ? " changed" : ""}`;
 }

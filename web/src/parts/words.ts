@@ -52,6 +52,14 @@ const DATE_TIME = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const HALF_A_YEAR_MS = 182 * 86_400_000;
+
+/** When a file was changed: lately with its minute, before that with its year. */
+export function ageOf(atMs: number, nowMs: number): string {
+  return Math.abs(nowMs - atMs) < HALF_A_YEAR_MS ? dateTime(atMs) : DAY.format(atMs);
+}
+
 export function clock(atMs: number): string {
   return CLOCK.format(atMs);
 }

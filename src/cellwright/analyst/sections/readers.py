@@ -221,7 +221,12 @@ def _opened(reading: ReadOptions) -> str:
 
 def _handle(path: str, reading: ReadOptions) -> str:
     """What a library is given that knows paths of this machine, and open files."""
-    return f'{path}.open("rb")' if is_remote(reading) else path
+    return f'{_operand(path)}.open("rb")' if is_remote(reading) else path
+
+
+def _operand(path: str) -> str:
+    """Before a dot: `folder / "name"` in parentheses."""
+    return path if path.isidentifier() else f"({path})"
 
 
 def _fetched_columns(table: TableProfile, columns: Sequence[str]) -> list[str]:
@@ -284,7 +289,7 @@ def _copied(table: TableProfile, names: TableNames, step: int) -> Iterator[str]:
     """Read from a copy that is gone afterwards."""
     yield "with tempfile.TemporaryDirectory() as _folder:"
     yield f"    _copy = Path(_folder, {literal(PurePosixPath(table.reading.path).name)})"
-    yield f"    _copy.write_bytes({names.source}.read_bytes())"
+    yield f"    _copy.write_bytes({_operand(names.source)}.read_bytes())"
     inner = _READERS[table.reading.format](table, replace(names, sources=("_copy",)), step)
     yield from (f"    {line}" for line in inner)
 

@@ -103,16 +103,23 @@ def statements(lines: Sequence[Mapping[str, Any]]) -> None:
     if not lines:
         console.note("Nothing was sent yet.")
         return
-    table = console.table("when", "connection", "what came of it", "rows", "who", "statement", right=("rows",))
+    table = console.table("when", "connection", "what came of it", "how much", "who", "statement", right=("how much",))
     for line in lines:
-        outcome = line["outcome"] + (f": {line['why']}" if line["why"] else "")
+        status = f" {line['status']}" if line["status"] else ""
+        outcome = f"{line['outcome']}{status}" + (f": {line['why']}" if line["why"] else "")
         who = line["run"] or line["person"]
-        rows_read = "" if line["rows"] is None else f"{line['rows']:,}"
         table.add_row(
-            line["at"][:19].replace("T", " "), _shown(line["connection"]), _shown(outcome), rows_read, _shown(who),
-            _shown(line["statement"]),
+            line["at"][:19].replace("T", " "), _shown(line["connection"]), _shown(outcome), _how_much(line),
+            _shown(who), _shown(line["statement"]),
         )  # fmt: skip
     console.results.print(table)
+
+
+def _how_much(line: Mapping[str, Any]) -> str:
+    """Rows of a query; of requests and files bytes."""
+    if line["rows"] is not None:
+        return count_words(line["rows"], "row")
+    return "" if line["bytes"] is None else count_words(line["bytes"], "byte")
 
 
 def written(view: Mapping[str, Any]) -> None:

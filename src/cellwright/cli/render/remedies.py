@@ -25,6 +25,15 @@ _TLS_FILES: Final = {
     "key": "Give --tls-key the certificate's private key as PEM, without a password.",
     "both": "Give --tls-cert and --tls-key that were made together; the certificate comes first in its file.",
 }
+_OWN_OPTIONS: Final = frozenset({"host", "port", "database", "user", "tls", "url", "path"})
+"""Of a connection; all others are given as KEY=VALUE."""
+
+
+def _options(arguments: Mapping[str, str]) -> str:
+    named = [f"--{each} …" if each in _OWN_OPTIONS else f"--option {each}=…" for each in arguments["options"].split()]
+    return f"Say {' '.join(named)}. It has: {arguments['known']}."
+
+
 TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "add_data": "Name {what} with --data.",
     "name_notebook": "Name {what} with --notebook.",
@@ -58,9 +67,11 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "replace_journal": "Replace it with --replace.",
     "start_daemon": "`cellwright serve --detach` starts one.",
     "stop_daemon": lambda given: f"`cellwright serve stop{' --kill' if given['how'] == 'kill' else ''}` ends it.",
-    "add_connection": "`cellwright data connect {name} --kind postgres` adds one; `--help` says what it takes.",
-    "set_connection_secret": "`cellwright data connect {name}` asks for the secret again.",
+    "add_connection": "`cellwright data connect {name} --kind KIND` adds one; `--help` says what it takes.",
+    "give_options": _options,
+    "set_connection_secret": "`cellwright data connect {name}` asks for the secret again, `--stdin` reads it.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
+    "allow_method": "A person can allow it: `cellwright data connect {name} --option methods={methods}`.",
     "ask_for_write": "`cellwright data query --write` shows what it would do, and asks.",
     "stop_broker": "`cellwright data stop` ends it.",
     "stop_gateway": "`cellwright gateway stop` ends it.",

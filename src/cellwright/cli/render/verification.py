@@ -39,6 +39,9 @@ def _show_proof(view: Mapping[str, Any]) -> None:
     if environment["note"]:
         say("!", environment["note"], "yellow")
     say("✓", f"data: {', '.join(names[:10]) or 'none'}{' …' if len(names) > 10 else ''}", "green")
+    if more := view.get("more_exchanges", 0):
+        named = len(view["exchanges"])
+        say("!", f"of the answers of object stores and APIs {named:,} are named, and {more:,} more are not", "yellow")
     say("✓", f"verified, and signed with key {view['fingerprint']}", "bold green")
 
 

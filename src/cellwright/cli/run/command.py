@@ -6,7 +6,6 @@ Every mistake in what was typed is said before anything starts.
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,8 +20,11 @@ from cellwright.cli.render import console, run_output
 from cellwright.cli.run.extra_arguments import GoalCommand
 from cellwright.cli.run.outcome import finish
 from cellwright.cli.run.watch import WatchOutcome, open_run_client, open_watch
+from cellwright.data.broker_client import BrokerClient
 from cellwright.data.connections import connections_at
-from cellwright.data.remote_paths import read_remote_path
+from cellwright.data.messages import Asker
+from cellwright.data.remote_check import check_remote_paths
+from cellwright.data.remote_paths import RemotePath, read_remote_path
 from cellwright.errors import Unavailable, UserError
 from cellwright.journal.names import new_run_id
 from cellwright.journal.tables import is_journal
@@ -185,15 +187,28 @@ async def _read(typed: GoalRequest) -> Goal:
     if typed.notebook is None and is_journal(journal_location(None)):
         async with open_records(None, None) as records:
             taken = await active_notebooks(records)
-    return await anyio.to_thread.run_sync(
-        lambda: read_goal(
+    settings, remote = Settings.read(), list[RemotePath]()
+
+    def read() -> Goal:
+        known = connections_at(settings.home)
+
+        def find(word: str) -> RemotePath | None:
+            if (found := read_remote_path(word, known)) is not None:
+                remote.append(found)
+            return found
+
+        return read_goal(
             typed,
             person=current_person(),
             here=Path.cwd(),
             taken=taken,
             has_data=_has_data,
-            known_connections=(known := connections_at(Settings.read().home)),
-            find_remote=partial(read_remote_path, connections=known),
+            known_connections=known,
+            find_remote=find,
             apis=[name for name, each in known.items() if each.kind == "api"],
         )
-    )
+
+    goal = await anyio.to_thread.run_sync(read)
+    asker = Asker(person=goal.person, project=goal.project)
+    await check_remote_paths(BrokerClient(launch=settings.broker_launch()), remote, asker)
+    return goal

@@ -105,7 +105,10 @@ class Broker:
         tables = None
         if "files" in ways_of(connection.kind):
             server, entries = await self._files_of_connections.count_root(connection)
-            server = f"{server}, {entries:,} files and folders at its top"
+            shown = (
+                f"{entries:,} files and folders at its top" if entries else "nothing at its top: is it the right place?"
+            )
+            server = f"{server}, {shown}"
         elif connection.kind in WEB_KINDS:
             server = await self._try_web(connection)
         else:

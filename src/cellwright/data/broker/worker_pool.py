@@ -41,6 +41,8 @@ class WorkerPool:
 
     find_secret: FindSecret
     environment: Mapping[str, str]
+    network: Mapping[str, str]
+    """Settings in force: proxies and certificates."""
     _free: defaultdict[_SessionKey, list[WorkerProcess]] = field(
         default_factory=lambda: defaultdict[_SessionKey, list[WorkerProcess]](list)
     )
@@ -97,6 +99,7 @@ class WorkerPool:
             "secret": secret,
             "access": access,
             "seconds": connection.limits.seconds,
+            "network": dict(self.network),
         }
         return await start_worker(opening, self.environment, _OPEN_SECONDS)
 

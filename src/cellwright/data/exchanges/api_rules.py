@@ -88,7 +88,9 @@ class ApiRules:
         target = read_target(request.target)
         if isinstance(target, RefusedRequest):
             return target
-        why = self._why_not(request, target.path) or ("_method" in dict(target.query) and "_method is not allowed here")
+        why = self.why_not(request.method, target.path) or (
+            "_method" in dict(target.query) and "_method is not allowed here"
+        )
         if why:
             return RefusedRequest(why=why)
         # Also where a server's access log would have it: a path or a query is no place for a secret.
@@ -109,10 +111,10 @@ class ApiRules:
             shown=f"{request.method} {target.path}{tail}",
         )
 
-    def _why_not(self, request: CellRequest, path: str) -> str:
-        """Empty: nothing speaks against it."""
-        if request.method not in self.methods:
-            return f"{request.method[:20]} is not allowed: this connection takes {', '.join(self.methods)}"
+    def why_not(self, method: str, path: str) -> str:
+        """Why requests of this method and path are not sent; empty: nothing speaks against it."""
+        if method not in self.methods:
+            return f"{method[:20]} is not allowed: this connection takes {', '.join(self.methods)}"
         base = self.address.base
         allowed = [f"{base}{prefix}" for prefix in self.paths] or [base]
         if not any(_is_below(path, prefix) for prefix in allowed):
@@ -126,7 +128,8 @@ class ApiRules:
                 found = self._with_secret(value)
                 if isinstance(found, RefusedRequest):
                     return found
-                kept.append((name, found))
+                if found:
+                    kept.append((name, found))
             elif name in _OVERRIDES:
                 return RefusedRequest(why=f"the header {name} is not allowed here")
             elif name in _CREDENTIALS:
@@ -140,13 +143,16 @@ class ApiRules:
         return tuple(kept)
 
     def _with_secret(self, value: str) -> str | RefusedRequest:
-        """The header's value with the secret, if it is the stand-in, in the connection's form or alone."""
+        """The header's value with the secret, if it is the stand-in, in the connection's form or alone.
+
+        Empty where there is no secret: an API that wants none gets no such header.
+        """
         is_basic = self.form == BASIC_FORM
         wanted = f"Basic {self.stand_in}" if is_basic else self.form.replace("{secret}", self.stand_in)
         if value.strip() not in {self.stand_in, wanted} and not (is_basic and _is_stand_in(value, self.stand_in)):
             return RefusedRequest(why=f"the header {self.header} says something else than {wanted!r}")
         if not self.secret:
-            return RefusedRequest(why=f"no secret of {self.name} is kept")
+            return ""
         if is_basic:
             return f"Basic {base64.b64encode(self.secret.encode()).decode()}"
         return self.form.replace("{secret}", self.secret)

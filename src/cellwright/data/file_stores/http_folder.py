@@ -3,72 +3,51 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
-import obstore
-
-from cellwright.data.file_stores.object_failures import store_failed
-from cellwright.data.file_stores.objects import ObjectFiles
-from cellwright.data.file_stores.store import MAX_ENTRIES, ReadBytes, as_list, joined, missing
-from cellwright.data.messages import FileEntry, FileList
-
-_PAGE_BYTES: Final = 8 << 20
-_MOST_PAGES: Final = 500
+from cellwright.data.file_stores.store import joined
+from cellwright.data.file_stores.web_folder import WebFolder, WebServer, modified_at, version_of
+from cellwright.data.messages import FileEntry
+from cellwright.data.worker.source import SourceFailed, SourceLogin
 
 
-class HttpFolder:
+class HttpFolder(WebFolder):
     """Lists by index pages: only links that lead to what is right inside of the folder."""
 
-    def __init__(self, store: Any, url: str) -> None:
-        self.server = "HTTP"
-        self._store, self._url = store, url
-        self._objects = ObjectFiles("HTTP", {"": store})
-
-    async def entries(self, folder: str, *, is_deep: bool) -> FileList:
-        """The links of a page; deep: page by page, to a limit."""
-        entries, waiting, pages = list[FileEntry](), [folder], 0
-        while waiting and pages < _MOST_PAGES and len(entries) <= MAX_ENTRIES:
-            found = await self._links(waiting.pop())
-            pages += 1
-            entries += [entry for entry in found if not (is_deep and entry.is_folder)]
-            waiting += [entry.path for entry in found if is_deep and entry.is_folder]
-        return as_list(entries, is_cut=bool(waiting))
+    async def level(self, folder: str) -> list[FileEntry]:
+        """The links of a page."""
+        reader = _Links()
+        reader.feed((await self.page("GET", folder)).decode("utf-8", "replace"))
+        return links_inside(reader.found, joined(folder), self._web.url)
 
     async def stat(self, path: str) -> FileEntry:
         """By the headers of a file; what has an index page is a folder."""
         if not path or any(entry.is_folder and entry.path == path for entry in await self._beside(path)):
             return FileEntry(path=path, is_folder=True)
-        try:
-            with store_failed(path):
-                meta: Any = await obstore.head_async(self._store, path)
-        except FileNotFoundError:
-            raise missing(path) from None
-        version = meta.get("e_tag") or f"{meta['last_modified'].isoformat()}-{meta['size']}"
-        return FileEntry(path=path, size=meta["size"], version=version, modified=meta["last_modified"].isoformat())
-
-    async def read(self, path: str, start: int, stop: int) -> ReadBytes:
-        """One request with a range."""
-        return await self._objects.read(path, start, stop)
+        async with self._web.answer("HEAD", path) as found:
+            size = found.headers.get("content-length", "")
+        return FileEntry(
+            path=path,
+            size=int(size[:18]) if size.isdecimal() else None,
+            version=version_of(found.headers, size),
+            modified=modified_at(found.headers.get("last-modified", "")),
+        )
 
     async def _beside(self, path: str) -> list[FileEntry]:
         """Some servers show no pages: then every address is a file's."""
         if "." in path.rpartition("/")[2]:
             return []
         try:
-            return await self._links(path.rpartition("/")[0])
-        except FileNotFoundError:
+            return await self.level(path.rpartition("/")[0])
+        except SourceFailed as failed:
+            if failed.kind != "missing":
+                raise
             return []
 
-    async def _links(self, folder: str) -> list[FileEntry]:
-        try:
-            with store_failed(folder):
-                page = memoryview(await (await obstore.get_async(self._store, folder)).bytes_async())
-        except FileNotFoundError:
-            raise missing(folder) from None
-        reader = _Links()
-        reader.feed(bytes(page[:_PAGE_BYTES]).decode("utf-8", "replace"))
-        return links_inside(reader.found, joined(folder), self._url)
+
+def open_http_folder(login: SourceLogin) -> HttpFolder:
+    """The folder. Nothing is asked yet. Raises `SourceFailed`."""
+    return HttpFolder(WebServer(login))
 
 
 class _Links(HTMLParser):

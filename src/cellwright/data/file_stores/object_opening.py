@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
 
 import obstore.store
+from obstore.exceptions import BaseError
 
 from cellwright.data.connection_options import DEFAULT_REGION, read_buckets
-from cellwright.data.file_stores.http_folder import HttpFolder
 from cellwright.data.file_stores.objects import ObjectFiles
 from cellwright.data.file_stores.store import CONNECT_SECONDS, FileStore, joined
 from cellwright.data.source_kinds import SourceKind
 from cellwright.data.worker.source import SourceFailed, SourceLogin
 
+_UNREADABLE: Final[dict[SourceKind, str]] = {
+    "gcs": "that is not the key of a service account, which is a JSON object with `private_key` in it.",
+    "azure": "that is neither an account key nor a shared access signature.",
+}
 _RETRY: Final = {"max_retries": 2, "retry_timeout": timedelta(seconds=30)}
 
 
 def open_objects(kind: SourceKind, login: SourceLogin) -> FileStore:
     """The store. Nothing is asked yet. Raises `SourceFailed`."""
+    try:
+        return _open(kind, login)
+    except BaseError:
+        # What it says may have parts of the key in it.
+        raise SourceFailed("login", _UNREADABLE.get(kind, "the library does not take its settings.")) from None
+
+
+def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
     options, client = login.options, _client(login)
     match kind:
         case "s3":
@@ -36,16 +47,14 @@ def open_objects(kind: SourceKind, login: SourceLogin) -> FileStore:
             return ObjectFiles("Google Cloud Storage", {"": store})
         case "azure":
             return ObjectFiles("Azure Blob Storage", {"": _azure(login, client)})
-        case "http" | "webdav":
-            url = options["url"].rstrip("/") + "/"
-            store = obstore.store.HTTPStore.from_url(url, client_options=client, retry_config=cast("Any", _RETRY))
-            return ObjectFiles("WebDAV", {"": store}) if kind == "webdav" else HttpFolder(store, url)
         case _:
             raise SourceFailed("other", f"{kind} has no objects.")
 
 
 def _s3(login: SourceLogin, client: Any) -> FileStore:
     options, places = login.options, read_buckets(login.options["buckets"])
+    if not login.secret:
+        raise SourceFailed("login", "no secret access key is kept.")
     config: Any = {
         "access_key_id": options["access_key_id"],
         "secret_access_key": login.secret,
@@ -89,13 +98,17 @@ def _client(login: SourceLogin) -> Any:
         "user_agent": "cellwright",
     }
     if authority := login.options.get("tls_ca"):
-        client["root_certificate"] = Path(authority).read_bytes()
-    if login.secret and "url" in login.options:
-        client["default_headers"] = {"Authorization": _authorization(login)}
+        client["root_certificate"] = _certificates(Path(authority))
     return client
 
 
-def _authorization(login: SourceLogin) -> str:
-    if user := login.options.get("user"):
-        return f"Basic {base64.b64encode(f'{user}:{login.secret}'.encode()).decode()}"
-    return f"Bearer {login.secret}"
+def _certificates(file: Path) -> bytes:
+    try:
+        content = file.read_bytes()
+        why = "" if b"-----BEGIN CERTIFICATE-----" in content else "there is no certificate in it"
+    except OSError as problem:
+        content, why = b"", problem.strerror or "it cannot be opened"
+    if why:
+        hint = "Give the whole path of a PEM file that is there."
+        raise SourceFailed("tls", f"the file of `tls_ca` cannot be used: {why}.", hint=hint)
+    return content

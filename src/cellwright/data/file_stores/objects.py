@@ -1,4 +1,4 @@
-"""Buckets and WebDAV through obstore: S3, Google Cloud Storage, Azure, and whatever lists itself over HTTP."""
+"""Buckets through obstore: S3, Google Cloud Storage, Azure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ObjectFiles:
                 entry = _entry(bucket, await obstore.head_async(store, key))
         except FileNotFoundError:
             return await self._folder(path)
-        # Of a folder WebDAV tells headers, too.
+        # Some tools put an empty object where they want a folder to be.
         is_folder = not entry.size and bool((await self.entries(path, is_deep=False)).entries)
         return FileEntry(path=path, is_folder=True) if is_folder else entry
 
@@ -104,4 +104,6 @@ def _entry(bucket: str, meta: Any) -> FileEntry:
 
 
 def _version(meta: Any) -> str:
-    return meta.get("e_tag") or f"{meta['last_modified'].isoformat()}-{meta['size']}"
+    # Azure's lists have it without the quotes that its answers have.
+    tag = (meta.get("e_tag") or "").removeprefix("W/").strip('"')
+    return tag or f"{meta['last_modified'].isoformat()}-{meta['size']}"

@@ -34,6 +34,14 @@ async def _open(kind: SourceKind, login: SourceLogin) -> FileStore:
             from cellwright.data.file_stores.smb import open_smb
 
             return await anyio.to_thread.run_sync(open_smb, login)
+        case "http":
+            from cellwright.data.file_stores.http_folder import open_http_folder
+
+            return open_http_folder(login)
+        case "webdav":
+            from cellwright.data.file_stores.webdav import open_webdav
+
+            return open_webdav(login)
         case _:
             from cellwright.data.file_stores.object_opening import open_objects
 

@@ -32,6 +32,7 @@ class FileSession:
         self._loop = start_blocking_portal()
         self._portal = self._loop.__enter__()
         self._running: Future[Any] | None = None
+        self._has_secret = bool(login.secret)
         self._store: FileStore = self._wait(partial(open_store, kind, login))
         self.server = self._store.server
 
@@ -80,6 +81,10 @@ class FileSession:
             return running.result()
         except CancelledError:
             raise SourceFailed("cancelled", "It was cancelled.") from None
+        except SourceFailed as failed:
+            if failed.kind == "login" and not self._has_secret:
+                raise SourceFailed("login", "no secret is kept, and the server wants one.") from None
+            raise
         finally:
             self._running = None
 

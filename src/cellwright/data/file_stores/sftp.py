@@ -17,6 +17,7 @@ from cellwright.data.file_stores.store import (
     is_within,
     joined,
     missing,
+    unreached,
 )
 from cellwright.data.messages import FileEntry, FileList
 from cellwright.data.worker.source import SourceFailed, SourceLogin
@@ -128,7 +129,7 @@ async def open_sftp(login: SourceLogin) -> SftpFiles:
     except asyncssh.SFTPError as problem:
         raise _failed(options.get("path", "."), problem) from None
     except (OSError, asyncssh.Error) as problem:
-        raise SourceFailed("host", str(problem) or "It did not answer in time.") from None
+        raise unreached(problem) from None
     version = connection.get_extra_info("server_version") or "SSH"
     return SftpFiles(sftp, root.rstrip("/"), f"SFTP, {version}"[:200])
 

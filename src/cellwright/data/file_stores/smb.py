@@ -14,7 +14,15 @@ import smbclient
 from smbprotocol.exceptions import LogonFailure, SMBAuthenticationError, SMBException, SMBOSError
 from smbprotocol.file_info import FileAttributes
 
-from cellwright.data.file_stores.store import CONNECT_SECONDS, MAX_ENTRIES, ReadBytes, as_list, joined, missing
+from cellwright.data.file_stores.store import (
+    CONNECT_SECONDS,
+    MAX_ENTRIES,
+    ReadBytes,
+    as_list,
+    joined,
+    missing,
+    unreached,
+)
 from cellwright.data.messages import FileEntry, FileList
 from cellwright.data.worker.source import SourceFailed, SourceLogin
 
@@ -143,4 +151,4 @@ def open_smb(login: SourceLogin) -> SmbFiles:
     except (LogonFailure, SMBAuthenticationError):
         raise SourceFailed("login", "The server does not accept this user with this secret.") from None
     except (OSError, ValueError, SMBException) as problem:
-        raise SourceFailed("host", str(problem)) from None
+        raise unreached(problem) from None

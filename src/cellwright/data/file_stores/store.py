@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -53,7 +54,20 @@ def joined(*parts: str) -> str:
 
 def missing(path: str) -> SourceFailed:
     """There is nothing of this name."""
+    if not path:
+        why = "There is nothing at the place that the connection names, or it is no folder."
+        return SourceFailed("missing", why, hint="Look at its address and folder.")
     return SourceFailed("missing", f"There is no {path[:200]!r}.", hint="List the folder to see what is there.")
+
+
+def unreached(problem: BaseException) -> SourceFailed:
+    """Nobody was spoken with, for what an operating system says."""
+    text = " ".join(str(problem).split())
+    if re.search(r"name or service|no address|name resolution|nodename", text, re.IGNORECASE):
+        return SourceFailed("host", "no host of this name is known.")
+    if re.search(r"refused|connect call failed|timed out|unreachable|no route", text, re.IGNORECASE) or not text:
+        return SourceFailed("host", "nobody answers there.")
+    return SourceFailed("host", text[:300])
 
 
 def as_list(entries: list[FileEntry], *, is_cut: bool = False) -> FileList:

@@ -29,6 +29,7 @@ SENT_HEADER: Final = b"x-cellwright-sent"
 _NOT_PASSED: Final = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"content-length", SENT_HEADER})
 """A session's cookie is a credential, too; another way to the server would be one around us."""
 _STATUS: Final = {"host": 502, "tls": 502, "other": 502, "time": 504}
+_ASKS_WHO: Final = 401
 _UNSURE: Final = frozenset({"other", "time"})
 """Failures after which a request may have come to the server."""
 ExchangeOutcome = Literal["done", "refused", "failed", "cancelled", "unknown"]
@@ -247,6 +248,8 @@ class Exchange:
         self._is_complete = True
         await self.line.say(mask.finish())
         await self.line.finish()
+        if response.status == _ASKS_WHO and not self.rules.hidden:
+            record.why = "no secret is kept for this connection"
         if mask.has_masked:
             record.why = f"{record.why}; the secret was in the answer, and was masked".removeprefix("; ")
 

@@ -15,6 +15,7 @@ from cellwright.data.web_worker.upstream import Upstream, UpstreamFailed, tellin
 _MAX_BODY: Final = 1 << 16
 _SECONDS: Final = 20.0
 _CODE: Final = re.compile(rb"<Code>([A-Za-z]{1,60})</Code>")
+_LOOK_AT_IT: Final = "Is the address right: https:// or http://, host and port?"
 _KEY_CODES: Final = frozenset(
     {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "InvalidClientTokenId"}
 )
@@ -83,7 +84,7 @@ async def _ask(
     try:
         return await _answer(request, upstream)
     except UpstreamFailed as failed:
-        raise TrialFailed(failed.kind, failed.why) from None
+        raise TrialFailed(failed.kind, failed.why, _LOOK_AT_IT if failed.kind == "other" else "") from None
 
 
 async def _answer(request: SentRequest, upstream: Upstream) -> tuple[int, str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 import httpcore2
@@ -22,11 +22,14 @@ _MAX_CONNECTIONS: Final = 64
 _IDLE_SECONDS: Final = 15.0
 
 
-class UpstreamFailed(Exception):
-    """The server could not be asked: `kind` is one of `host`, `tls`, `time`, `other`."""
+UpstreamFailure = Literal["login", "host", "tls", "time", "other"]
 
-    def __init__(self, kind: str, why: str) -> None:
-        self.kind = kind
+
+class UpstreamFailed(Exception):
+    """The server could not be asked."""
+
+    def __init__(self, kind: UpstreamFailure, why: str) -> None:
+        self.kind: UpstreamFailure = kind
         self.why = why
         super().__init__(why)
 

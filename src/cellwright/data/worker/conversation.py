@@ -160,6 +160,7 @@ class Conversation:
             secret=str(request.get("secret", "")),
             access=request.get("access", "read"),
             seconds=seconds,
+            network=dict(request.get("network") or {}),
         )
         self._mask, self._access = SecretMask(login.user, login.secret), login.access
         if request["source"] in STORE_KINDS:

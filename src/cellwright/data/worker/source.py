@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from cellwright.data.catalogue import Catalogue
@@ -40,6 +41,8 @@ class SourceLogin:
     access: Literal["read", "write"] = "read"
     seconds: float = 300.0
     """What the server itself is told to stop a statement after."""
+    network: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict[str, str]()))
+    """Proxies and certificates in force, where it is for us to use them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

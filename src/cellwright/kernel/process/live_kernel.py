@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,11 @@ class LiveKernel:
         """A number no message had before."""
         self._requests += 1
         return self._requests
+
+    def running_cells(self) -> AbstractContextManager[None]:
+        """A block in which its cells run: of what they ask others, it matters in which one that was."""
+        egress = self.provisioner.options.egress
+        return egress.running_cells() if egress is not None else nullcontext()
 
     async def ready(self) -> Kernel:
         """The kernel, or another if it is gone. Only for whoever has the slot."""

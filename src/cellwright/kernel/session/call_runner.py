@@ -91,8 +91,9 @@ class CallRunner:
         call.request = self._live.next_request()
         kernel.link.begin_request()
         try:
-            await kernel.link.send(self._message(call, before, edited))
-            await self._watch_over(call, kernel)
+            with self._live.running_cells():
+                await kernel.link.send(self._message(call, before, edited))
+                await self._watch_over(call, kernel)
         except LinkClosed:
             # listen() sees the same end and reports how it came about.
             await call.is_over.wait()

@@ -162,8 +162,9 @@ class EditorAttachment:
             done = self._at_work = anyio.Event()
             kernel.link.begin_request()
             try:
-                await kernel.link.send_marimo(body)
-                await self._until(done, kernel)
+                with self._live.running_cells():
+                    await kernel.link.send_marimo(body)
+                    await self._until(done, kernel)
             except LinkClosed as error:
                 raise KernelLost("The kernel ended.", hint="Run a cell: that starts another.") from error
             finally:

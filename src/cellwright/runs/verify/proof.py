@@ -201,6 +201,8 @@ class Proof:
     """In words: how many cells, how many runs, what was normalised."""
     queries: tuple[ProvenQuery, ...] = ()
     exchanges: tuple[ProvenExchange, ...] = ()
+    more_exchanges: int = 0
+    """Answers that came beyond those that are named: only so many are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +240,8 @@ def _plain(proof: Proof) -> dict[str, Any]:
         del fields["queries"]
     if not proof.exchanges:
         del fields["exchanges"]
+    if not proof.more_exchanges:
+        del fields["more_exchanges"]
     return fields
 
 

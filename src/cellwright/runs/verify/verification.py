@@ -109,6 +109,7 @@ async def verify(
     opinion: str = "",
     queries: Callable[[], Sequence[ProvenQuery]] = tuple,
     exchanges: Callable[[], Sequence[ProvenExchange]] = tuple,
+    more_exchanges: Callable[[], int] = int,
     on_progress: OnProgress = lambda _: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Verified | NotVerified:
@@ -165,7 +166,7 @@ async def verify(
     if judge.reasons:
         return NotVerified(reasons=tuple(judge.reasons), report=report)
     proof = _proof(file, runs, report, environment, now(), opinion)
-    proof = replace(proof, queries=tuple(queries()), exchanges=tuple(exchanges()))
+    proof = replace(proof, queries=tuple(queries()), exchanges=tuple(exchanges()), more_exchanges=more_exchanges())
     signed = SignedProof(proof=proof, key=signer.key, signature=signer.sign(canonical(proof)))
     return Verified(signed=signed, report=report)
 

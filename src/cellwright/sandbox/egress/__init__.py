@@ -7,13 +7,25 @@ TLS is opened for their hosts, with an authority that only the cage trusts. Pure
 """
 
 from cellwright.sandbox.egress.cage_authority import CageAuthority
-from cellwright.sandbox.egress.completed_requests import Completed, CompletedAnswer, ExchangeLine, WantedExchange
+from cellwright.sandbox.egress.completed_requests import (
+    AnswerDigest,
+    AnswerHead,
+    AnswerListener,
+    Completed,
+    CompletedAnswer,
+    ExchangeLine,
+    KeptAnswer,
+    WantedExchange,
+)
 from cellwright.sandbox.egress.destinations import Allowed, AllowedHost, Denied, EgressCaps, EgressRecord, Verdict
 from cellwright.sandbox.egress.proxy import Egress
 
 __all__ = [
     "Allowed",
     "AllowedHost",
+    "AnswerDigest",
+    "AnswerHead",
+    "AnswerListener",
     "CageAuthority",
     "Completed",
     "CompletedAnswer",
@@ -22,6 +34,7 @@ __all__ = [
     "EgressCaps",
     "EgressRecord",
     "ExchangeLine",
+    "KeptAnswer",
     "Verdict",
     "WantedExchange",
 ]

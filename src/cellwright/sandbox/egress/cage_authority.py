@@ -1,6 +1,7 @@
 """An authority for one cage: signs for hosts whose TLS is opened. Nothing outside of the cage trusts it.
 
-Its key is in this process and in no file; what a host's certificate is signed for is exactly that host.
+Its key is in this process and in no file; what a host's certificate is signed for is exactly that host, and its own
+certificate says for which hosts it counts at all.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import os
 import ssl
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from typing import Final
 
 from cryptography import x509
@@ -34,7 +37,9 @@ class _KnownHost:
 class CageAuthority:
     """Certificates for hosts, made when they are needed. Blocking, and safe to use from threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self.hosts: Final = frozenset(hosts)
+        """For which it may sign; a certificate for another is one that nobody accepts."""
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Cellwright, for this cage only")])
         self._hosts: dict[str, _KnownHost] = {}
@@ -42,6 +47,7 @@ class CageAuthority:
         own = _begin(self._name, self._name, self._key.public_key(), self._key, timedelta(days=_AUTHORITY_DAYS))
         own = own.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         own = own.add_extension(_usage(signs_certificates=True), critical=True)
+        own = own.add_extension(_constraints(self.hosts), critical=True)
         self.certificate: Final = own.sign(self._key, hashes.SHA256()).public_bytes(_PEM).decode("ascii")
         """What the cage trusts, in PEM form."""
 
@@ -92,6 +98,14 @@ def _begin(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
+
+
+def _constraints(hosts: Iterable[str]) -> x509.NameConstraints:
+    names = [x509.DNSName(host) for host in sorted(hosts) if address_in(host) is None]
+    addresses = [x509.IPAddress(ip_network(found)) for host in sorted(hosts) if (found := address_in(host)) is not None]
+    # Of a sort that is not named at all everything would be permitted: nobody has these.
+    nobody = [x509.DNSName("nobody.invalid")], [x509.IPAddress(ip_network("0.0.0.0"))]
+    return x509.NameConstraints([*(names or nobody[0]), *(addresses or nobody[1])], None)
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:

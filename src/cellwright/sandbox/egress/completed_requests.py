@@ -1,16 +1,18 @@
 """Requests that somebody else completes, who has the secret that belongs into them: plain values.
 
-The proxy passes one on over a socket that it is given, and never learns what is put in. A request for an object at the
-proxy's own port names its connection in the place of an access key.
+The proxy passes one on over a socket that it is given, and never learns what is put in; or it is given an answer of
+before, and nothing is sent. A request for an object at the proxy's own port names its connection in the place of an
+access key.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 from urllib.parse import parse_qs
 
 import h11
@@ -37,6 +39,44 @@ class WantedExchange:
     """As they were written, names in lower case."""
     key_id: str = ""
     """The access key it names, where it asks the proxy itself for an object."""
+    run: int = 0
+    """In which run of cells it was asked, by its number; 0: no cells run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerHead:
+    """How an answer begins, for whoever gets it."""
+
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    """As they were written."""
+
+    def header(self, name: str) -> str:
+        """The values of a header, with commas between; empty: it is not there."""
+        return ", ".join(value for key, value in self.headers if key.lower() == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAnswer:
+    """An answer of before, whole, that is given again."""
+
+    head: AnswerHead
+    body: bytes
+
+
+class AnswerListener(Protocol):
+    """Hears an answer while it passes."""
+
+    def begin(self, head: AnswerHead) -> KeptAnswer | None:
+        """Its head; what comes back is given in its place."""
+        ...
+
+    def take(self, data: bytes) -> None:
+        """The next piece of its body."""
+
+    def end(self, *, is_whole: bool) -> None:
+        """It has passed, or was broken off. Told once, whatever happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +89,31 @@ class CompletedAnswer:
     """Of the body."""
 
 
+@dataclass(slots=True)
+class AnswerDigest:
+    """What an answer was, counted while it passes."""
+
+    on_answer: Callable[[CompletedAnswer], None]
+    """Told when it has passed as a whole."""
+    _status: int = 0
+    _size: int = 0
+    _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def begin(self, head: AnswerHead) -> None:
+        """Its head."""
+        self._status = head.status
+
+    def take(self, data: bytes) -> None:
+        """The next piece of its body."""
+        self._size += len(data)
+        self._digest.update(data)
+
+    def end(self, *, is_whole: bool) -> None:
+        """It has passed, or was broken off."""
+        if is_whole:
+            self.on_answer(CompletedAnswer(status=self._status, bytes=self._size, sha256=self._digest.hexdigest()))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeLine:
     """A socket on which exactly one request is completed. Whoever gets it closes it."""
@@ -56,11 +121,12 @@ class ExchangeLine:
     socket: socket.socket
     name: str
     """By whom, for the record."""
-    on_answer: Callable[[CompletedAnswer], None] | None = None
-    """Told when the answer has passed as a whole."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """That the request has besides its own."""
+    listener: AnswerListener | None = None
 
 
-OpenExchangeLine = Callable[[WantedExchange], Awaitable[ExchangeLine]]
+OpenExchangeLine = Callable[[WantedExchange], Awaitable[ExchangeLine | KeptAnswer]]
 """Raises `CellwrightError` where that may not be or cannot be."""
 
 

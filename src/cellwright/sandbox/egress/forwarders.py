@@ -6,9 +6,7 @@ that was approved. TLS is opened for hosts whose requests are completed by someb
 
 from __future__ import annotations
 
-import hashlib
 import ssl
-from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -19,13 +17,21 @@ from cellwright.network import Proxy
 from cellwright.policy.hosts import Address
 from cellwright.sandbox.egress import client_hello
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
-from cellwright.sandbox.egress.completed_requests import Completed, CompletedAnswer, ExchangeLine, WantedExchange
+from cellwright.sandbox.egress.completed_requests import Completed, ExchangeLine, KeptAnswer, WantedExchange
 from cellwright.sandbox.egress.destinations import BadInput, EgressCaps, Target, normal_host
-from cellwright.sandbox.egress.http_messages import HttpSide, RequestHead, credentials, for_client
+from cellwright.sandbox.egress.http_messages import (
+    HttpSide,
+    RequestHead,
+    answer_head,
+    credentials,
+    for_client,
+    response_of,
+)
 from cellwright.sandbox.egress.opened_tls import OpenedTls
 from cellwright.sandbox.egress.proxied_request import ProxiedRequest, RequestRejected, run_both
 
 _MOST_INTERIM = 10
+_PIECE = 64 << 10
 
 
 async def exchange(
@@ -36,27 +42,27 @@ async def exchange(
     caps: EgressCaps,
     through: Proxy | None = None,
     *,
-    answer: AnswerDigest | None = None,
-    is_left_with_client: bool = False,
+    completed: ExchangeLine | None = None,
 ) -> bool:
     """One request and its answer; whether the client's connection can be used for another.
 
-    With `is_left_with_client` it ends when the client hangs up, though no more is to be said to it.
+    One that is `completed` by somebody ends when the client hangs up, though no more is to be said to it.
     """
+    more, listener = (completed.headers, completed.listener) if completed is not None else ((), None)
     if request.announced_bytes > proxied.totals.room_out(proxied.host):
         raise RequestRejected(403, f"host {proxied.host!r}: the upload is larger than this notebook may send")
     server = HttpSide(server_line, "server", most=caps.header_bytes, count=proxied.received)
 
     async def upload() -> None:
         try:
-            await proxied.send(server_line, server.written(request.forwarded(through)))
+            await proxied.send(server_line, server.written(request.forwarded(through, more)))
             if client.awaits_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[], reason="Continue")
                 await proxied.client.send(client.written(go_on))
             while data := await client.body():
                 await proxied.send(server_line, server.written(h11.Data(data=data)))
             await proxied.send(server_line, server.written(h11.EndOfMessage()))
-            if is_left_with_client:
+            if completed is not None:
                 await client.line.wait_until_gone()
                 raise RequestRejected(408, "the notebook hung up")
         except ConnectionError:
@@ -67,13 +73,14 @@ async def exchange(
 
     async def download() -> None:
         try:
-            head = await _final(server)
-            if answer is not None:
-                answer.status = head.status_code
-            await proxied.answer(client.written(for_client(head)))
+            head = for_client(await _final(server))
+            if listener is not None and (kept := listener.begin(answer_head(head))) is not None:
+                await answer_again(proxied, client, kept)
+                return
+            await proxied.answer(client.written(head))
             while data := await server.body():
-                if answer is not None:
-                    answer.take(data)
+                if listener is not None:
+                    listener.take(data)
                 await proxied.answer(client.written(h11.Data(data=data)))
             await proxied.answer(client.written(h11.EndOfMessage()))
         except HttpViolation as error:
@@ -84,22 +91,12 @@ async def exchange(
     return client.hand_over()
 
 
-@dataclass(slots=True)
-class AnswerDigest:
-    """What an answer was, counted while it passes."""
-
-    status: int = 0
-    size: int = 0
-    _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
-
-    def take(self, data: bytes) -> None:
-        """The next piece of its body."""
-        self.size += len(data)
-        self._digest.update(data)
-
-    def whole(self) -> CompletedAnswer:
-        """When all of it was taken."""
-        return CompletedAnswer(status=self.status, bytes=self.size, sha256=self._digest.hexdigest())
+async def answer_again(proxied: ProxiedRequest, client: HttpSide, kept: KeptAnswer) -> None:
+    """Say an answer of before to a client that has said all."""
+    await proxied.answer(client.written(response_of(kept.head)))
+    for start in range(0, len(kept.body), _PIECE):
+        await proxied.answer(client.written(h11.Data(data=kept.body[start : start + _PIECE])))
+    await proxied.answer(client.written(h11.EndOfMessage()))
 
 
 async def _final(server: HttpSide) -> h11.Response:
@@ -186,14 +183,17 @@ async def open_tls(proxied: ProxiedRequest, context: ssl.SSLContext, caps: Egres
         ) from error
 
 
-async def open_exchange_line(verdict: Completed, request: RequestHead, *, seconds: float) -> ExchangeLine:
-    """A socket to whoever completes this request. Raises `RequestRejected`."""
+async def open_exchange_line(
+    verdict: Completed, request: RequestHead, *, run: int, seconds: float
+) -> ExchangeLine | KeptAnswer:
+    """A socket to whoever completes this request, or an answer of before. Raises `RequestRejected`."""
     wanted = WantedExchange(
         target=request.target,
         method=request.request.method.decode("ascii"),
         path=request.path,
         headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.request.headers),
         key_id=request.key_id,
+        run=run,
     )
     try:
         with anyio.fail_after(seconds):

@@ -6,7 +6,7 @@ Refused is what two parsers could understand differently.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -18,7 +18,7 @@ from cellwright.http_heads import HeaderList as Headers
 from cellwright.http_heads import end_to_end, in_short, read_message_head
 from cellwright.network import Proxy
 from cellwright.sandbox.egress.buffered_socket import BufferedSocket, HttpViolation
-from cellwright.sandbox.egress.completed_requests import OWN_PORT, key_id_of
+from cellwright.sandbox.egress.completed_requests import OWN_PORT, AnswerHead, key_id_of
 from cellwright.sandbox.egress.destinations import BadInput, Target, parse_authority
 
 _ABSOLUTE: Final = re.compile(r"(?i:http)://([^/?#]*)([^#]*)")
@@ -51,11 +51,15 @@ class RequestHead:
         """How long it says its body is; 0 where it says nothing."""
         return int(dict(self.request.headers).get(b"content-length", b"0"))
 
-    def forwarded(self, through: Proxy | None = None) -> h11.Request:
-        """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us."""
+    def forwarded(self, through: Proxy | None = None, more: Sequence[tuple[str, str]] = ()) -> h11.Request:
+        """The head for the server, or for the proxy on the way to it: one exchange, nothing of the hop to us.
+
+        It has `more` headers besides its own.
+        """
         authority = self.target.authority(default_port=_PORTS[self.scheme])
         address = self.path if through is None else f"http://{authority}{self.path}"
         headers = [(b"Host", authority.encode()), *_end_to_end(self.request)]
+        headers += [(name.encode("ascii"), value.encode("latin-1")) for name, value in more]
         if (b"transfer-encoding", b"chunked") in self.request.headers:
             headers.append((b"Transfer-Encoding", b"chunked"))
         headers += [*credentials(through), (b"Connection", b"close")]
@@ -115,6 +119,21 @@ def _parse_own(text: str, request: h11.Request, inside: Target | None) -> Reques
 def for_client(response: h11.Response) -> h11.Response:
     """A server's answer without what was meant for us; h11 says to the client how its body ends."""
     return h11.Response(status_code=response.status_code, headers=_end_to_end(response), reason=response.reason)
+
+
+def answer_head(response: h11.Response) -> AnswerHead:
+    """An answer's head as a plain value."""
+    return AnswerHead(
+        status=response.status_code,
+        reason=response.reason.decode("latin-1"),
+        headers=tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in response.headers.raw_items()),
+    )
+
+
+def response_of(head: AnswerHead) -> h11.Response:
+    """And the other way round."""
+    headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in head.headers]
+    return h11.Response(status_code=head.status, headers=headers, reason=head.reason.encode("latin-1"))
 
 
 def credentials(proxy: Proxy | None) -> Headers:

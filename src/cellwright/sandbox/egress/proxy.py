@@ -18,6 +18,7 @@ from cellwright.sandbox.egress.cage_authority import CageAuthority
 from cellwright.sandbox.egress.completed_requests import (
     Completed,
     FindCompleted,
+    KeptAnswer,
     OpenExchangeLine,
     nobody_completes,
 )
@@ -33,7 +34,7 @@ from cellwright.sandbox.egress.destinations import (
     judge,
 )
 from cellwright.sandbox.egress.forwarders import (
-    AnswerDigest,
+    answer_again,
     exchange,
     open_exchange_line,
     open_tls,
@@ -101,6 +102,7 @@ class Egress:
         self._idle: dict[anyio.CancelScope, None] = {}
         """Connections on which nothing is said, the one that has waited longest first."""
         self._slots = anyio.Semaphore(self._caps.connections)
+        self._run = self._running = 0
         self._completed = completed
         self._objects = objects
         self._authority = authority
@@ -129,6 +131,19 @@ class Egress:
     def visits(self) -> tuple[EgressRecord, ...]:
         """The latest visits, oldest first; a thousand are remembered."""
         return tuple(self._visits)
+
+    @contextmanager
+    def running_cells(self) -> Generator[None]:
+        """A block in which cells run: whoever completes requests is told in which one each was asked.
+
+        One that begins while another is under way is part of that one.
+        """
+        self._run += not self._running
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
 
     def environment(self) -> dict[str, str]:
         """What tells programs in the cage where the way out is, and whom to trust."""
@@ -272,7 +287,7 @@ class Egress:
 
     async def _open(self, proxied: ProxiedRequest) -> bool:
         """Attend to what a client says inside its TLS connection, request by request."""
-        if self._authority is None:
+        if self._authority is None or proxied.host not in self._authority.hosts:
             raise RequestRejected(
                 403, f"TLS of host {proxied.host!r} cannot be opened until the notebook is opened anew"
             )
@@ -290,16 +305,24 @@ class Egress:
         self, proxied: ProxiedRequest, request: RequestHead, client: HttpSide, verdict: Completed
     ) -> bool:
         with self._revocable(proxied.host):
-            line = await open_exchange_line(verdict, request, seconds=self._caps.connect_seconds)
+            run = self._run if self._running else 0
+            line = await open_exchange_line(verdict, request, run=run, seconds=self._caps.connect_seconds)
+            if isinstance(line, KeptAnswer):
+                # Nobody is asked: there is no visit to tell of.
+                proxied.is_recorded = False
+                async with proxied.within_idle_time():
+                    await answer_again(proxied, client, line)
+                return client.hand_over()
             proxied.address = line.name
-            digest = None if line.on_answer is None else AnswerDigest()
-            with BufferedSocket(line.socket) as server:
-                is_kept = await exchange(
-                    proxied, request, client, server, self._caps, answer=digest, is_left_with_client=True
-                )
-            if digest is not None and line.on_answer is not None:
-                line.on_answer(digest.whole())
-            return is_kept
+            is_whole = False
+            try:
+                with BufferedSocket(line.socket) as server:
+                    is_left_open = await exchange(proxied, request, client, server, self._caps, completed=line)
+                is_whole = True
+                return is_left_open
+            finally:
+                if line.listener is not None:
+                    line.listener.end(is_whole=is_whole)
         raise RequestRejected(403, f"host {proxied.host!r} is not approved for this notebook any more")
 
     @contextmanager

@@ -23,6 +23,7 @@ from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.routes import (
     artifacts,
     changes,
+    connection_contents,
     connections,
     events,
     files,
@@ -63,6 +64,7 @@ _ROUTERS: Final = (
     files.router,
     settings.router,
     connections.router,
+    connection_contents.router,
     table_profiles.router,
     health.doctor_router,
     onboarding.router,

@@ -2,9 +2,9 @@ import { useRef } from "react";
 import { Link, useLocation } from "wouter";
 
 import type { Connections, DataConnection } from "../../api/types";
-import { Banner, ButtonLink, Empty, dateTime, thousands, useKeys } from "../../parts";
+import { Banner, ButtonLink, Empty, bytes, dateTime, thousands, useKeys } from "../../parts";
 import { usePageTitle } from "../runs/page-title";
-import { kindWord, secretWords } from "./kind-words";
+import { kindWord, secretWords, sentWord, userOf } from "./kind-words";
 import { ADDING, connectionPlace } from "./places";
 import css from "./connections.module.css";
 
@@ -35,8 +35,8 @@ export function ConnectionList({ connections }: { connections: Connections }) {
       {all.length === 0 ? (
         <Empty title="No connections yet">
           <p>
-            A connection is a database that agents and notebooks may read, under a name you give it. Its password stays
-            with a process of its own: no agent, notebook or log sees it.
+            A connection is a database, a bucket, a file server or an API that agents and notebooks may read, under a name
+            you give it. Its secret stays with a process of its own: no agent, notebook or log sees it.
           </p>
           <p>
             <ButtonLink href={ADD}>Add</ButtonLink>
@@ -78,14 +78,14 @@ function Row({ connection }: { connection: DataConnection }) {
       <span className={css.cell}>
         <span>
           <span className="visually-hidden">User: </span>
-          {connection.options["user"] ?? "–"}
+          {userOf(connection) || "–"}
         </span>
         <span className={css.faint}>{secretWords(connection)}</span>
       </span>
       <span className={css.cell}>
-        <span>{countWords(connection.statements, "statement")}</span>
+        <span>{countWords(connection.statements, sentWord(connection, 1).toLowerCase())}</span>
         <span className={css.faint}>
-          {countWords(connection.rows_read, "row")} read
+          {connection.ways.includes("sql") ? countWords(connection.rows_read, "row") : bytes(connection.bytes_read)} read
           {connection.price !== "" && ` · ${connection.price}`}
         </span>
       </span>

@@ -3,32 +3,37 @@ import { Link, useLocation } from "wouter";
 
 import { post, remove } from "../../api/client";
 import type { DataConnection, SentStatement, TriedConnection } from "../../api/types";
-import { Button, Dialog, StatementList, Tabs, dateTime, panelProps, tell, tellProblem, thousands, useFetched, useKeys } from "../../parts";
+import { Button, Dialog, StatementList, Tabs, bytes, dateTime, panelProps, tell, tellProblem, thousands, useFetched, useKeys } from "../../parts";
 import { usePageTitle } from "../runs/page-title";
 import { Awaited, useMay } from "../settings/section";
-import { kindWord, secretWords } from "./kind-words";
-import { connectionPlace } from "./places";
+import { ApiView } from "./api-view";
+import { FileBrowser } from "./file-browser";
+import { kindWord, secretWords, sentWord, userOf } from "./kind-words";
+import { type ContentView, connectionPlace, contentOf } from "./places";
 import { SchemaBrowser } from "./schema-browser";
 import { type Tried, TriedNote } from "./tried-note";
 import css from "./connections.module.css";
 
 export interface ConnectionViewProps {
   connection: DataConnection;
-  view: "tables" | "statements";
-  /** The table that is looked at. */
-  table: string | null;
+  view: ContentView | "statements";
+  /** The table, folder or file that is looked at; "": none. */
+  place: string;
   onChanged: () => void;
 }
 
+const TITLES: Record<ContentView, string> = { tables: "Tables", files: "Files", operations: "Operations" };
+
 /** One connection: what is in it, and what was sent to it. */
-export function ConnectionView({ connection, view, table, onChanged }: ConnectionViewProps) {
+export function ConnectionView({ connection, view, place, onChanged }: ConnectionViewProps) {
   const { name } = connection;
   const [, go] = useLocation();
   const [tried, setTried] = useState<Tried | null>(null);
   const [isTrying, setTrying] = useState(false);
   /** How often it was tried: what was read before is old. */
   const [times, setTimes] = useState(0);
-  usePageTitle(table === null ? name : `${table} · ${name}`);
+  usePageTitle(place === "" ? name : `${place} · ${name}`);
+  const content = contentOf(connection);
   const test = async () => {
     setTrying(true);
     try {
@@ -43,8 +48,8 @@ export function ConnectionView({ connection, view, table, onChanged }: Connectio
   };
   useKeys("This connection", [
     { keys: "u", does: "Back to all connections", act: () => go("/connections") },
-    { keys: "1", does: "Tables", act: () => go(connectionPlace(name)) },
-    { keys: "2", does: "Statements", act: () => go(connectionPlace(name, "statements")) },
+    { keys: "1", does: TITLES[content], act: () => go(connectionPlace(name)) },
+    { keys: "2", does: sentWord(connection), act: () => go(connectionPlace(name, "statements")) },
     { keys: "c", does: "Change it", act: () => go(connectionPlace(name, "change")) },
   ]);
   return (
@@ -58,15 +63,18 @@ export function ConnectionView({ connection, view, table, onChanged }: Connectio
       <Tabs
         label="About this connection"
         tabs={[
-          { id: "tables", title: "Tables" },
-          { id: "statements", title: "Statements" },
+          { id: content, title: TITLES[content] },
+          { id: "statements", title: sentWord(connection) },
         ]}
         selected={view}
         onSelect={(id) => go(connectionPlace(name, id))}
         idBase="connection"
       />
       <div {...panelProps("connection", view)}>
-        {view === "tables" ? <SchemaBrowser key={times} name={name} table={table} /> : <Statements key={times} name={name} />}
+        {view === "tables" && <SchemaBrowser key={times} name={name} table={place === "" ? null : place} />}
+        {view === "files" && <FileBrowser key={times} connection={connection} place={place} />}
+        {view === "operations" && <ApiView key={times} connection={connection} />}
+        {view === "statements" && <Statements key={times} name={name} />}
       </div>
     </>
   );
@@ -102,7 +110,7 @@ function Head({ connection, isTrying, onTest, onForgotten }: HeadProps) {
         <p className={css.meta}>
           <span>{kindWord(connection.kind)}</span>
           <span className={css.place}>{connection.leads_to}</span>
-          {connection.options["user"] !== undefined && <span>as {connection.options["user"]}</span>}
+          {userOf(connection) !== "" && <span>as {userOf(connection)}</span>}
           <span>{secretWords(connection)}</span>
           {connection.is_untried && <span className={css.untried}>never tried against the service</span>}
         </p>
@@ -137,7 +145,7 @@ function Head({ connection, isTrying, onTest, onForgotten }: HeadProps) {
         >
           <p>
             The connection and its secrets are taken away, and notebooks that name it cannot read it any more. Nothing
-            changes in the database, and the record of what was sent stays.
+            changes where it leads, and the record of what was sent stays.
           </p>
         </Dialog>
       )}
@@ -146,9 +154,11 @@ function Head({ connection, isTrying, onTest, onForgotten }: HeadProps) {
 }
 
 function Usage({ connection }: { connection: DataConnection }) {
+  const isDatabase = connection.ways.includes("sql");
   const facts: (readonly [string, string])[] = [
-    ["Statements lately", thousands(connection.statements)],
-    ["Rows read", thousands(connection.rows_read)],
+    [`${sentWord(connection)} lately`, thousands(connection.statements)],
+    ["Rows read", isDatabase ? thousands(connection.rows_read) : ""],
+    ["Read", isDatabase ? "" : bytes(connection.bytes_read)],
     ["Price", connection.price],
     ["Last", connection.last_at === "" ? "never" : dateTime(Date.parse(connection.last_at))],
     ["Changes as", connection.writer],

@@ -2,7 +2,7 @@ import type { Connections, DataConnection, SourceKind } from "../../api/types";
 import { Banner, Card } from "../../parts";
 import { Lines, OptionField, SecretField } from "./form-fields";
 import type { FormValues } from "./form-values";
-import { keptWords, kindWord, secretWord } from "./kind-words";
+import { hasLongSecret, keptWords, kindWord, secretWord } from "./kind-words";
 import css from "./connections.module.css";
 
 export interface FormCardProps {
@@ -56,10 +56,14 @@ export function WhereCard({ kind, known, values, onChange, connections, isSaved,
         <label className={css.field}>
           <span>Kind</span>
           <select value={values.kind} onChange={({ target }) => choose(target.value)}>
-            {connections.kinds.map((each) => (
-              <option key={each.kind} value={each.kind}>
-                {kindWord(each.kind)}
-              </option>
+            {groupsOf(connections.kinds).map(({ title, kinds }) => (
+              <optgroup key={title} label={title}>
+                {kinds.map((each) => (
+                  <option key={each.kind} value={each.kind}>
+                    {kindWord(each.kind)}
+                  </option>
+                ))}
+              </optgroup>
             ))}
           </select>
         </label>
@@ -67,6 +71,7 @@ export function WhereCard({ kind, known, values, onChange, connections, isSaved,
         {kind?.is_file === false && known?.secret_in !== "command" && (
           <SecretField
             title={secretWord(kind.kind)}
+            isLong={hasLongSecret(kind.kind)}
             kept={keptWords(known?.secret_in ?? "")}
             value={values.secret}
             onType={(secret) => onChange({ secret })}
@@ -91,18 +96,29 @@ export function WhereCard({ kind, known, values, onChange, connections, isSaved,
   );
 }
 
+function groupsOf(kinds: readonly SourceKind[]): { title: string; kinds: SourceKind[] }[] {
+  return [
+    { title: "Databases", kinds: kinds.filter(({ ways }) => ways.includes("sql")) },
+    { title: "Buckets and files", kinds: kinds.filter(({ ways }) => ways.includes("files")) },
+    { title: "APIs", kinds: kinds.filter(({ ways }) => !ways.includes("sql") && !ways.includes("files")) },
+  ];
+}
+
 /** What nobody sees, whose notebooks may use it, and who makes changes. */
 export function UseCard({ kind, known, values, onChange }: FormCardProps) {
+  const isDatabase = kind?.ways.includes("sql") === true;
   return (
     <Card title="What it may be used for">
       <div className={css.fields}>
-        <Lines
-          title="Masked columns"
-          means="Values of these nobody sees, not even in a sum or a filter. One a line."
-          example={"customers.email\npublic.staff.*"}
-          value={values.masked}
-          onType={(masked) => onChange({ masked })}
-        />
+        {isDatabase && (
+          <Lines
+            title="Masked columns"
+            means="Values of these nobody sees, not even in a sum or a filter. One a line."
+            example={"customers.email\npublic.staff.*"}
+            value={values.masked}
+            onType={(masked) => onChange({ masked })}
+          />
+        )}
         <Lines
           title="Folders whose notebooks may use it"
           means="Whole paths, one a line. None: all."
@@ -111,7 +127,7 @@ export function UseCard({ kind, known, values, onChange }: FormCardProps) {
           onType={(projects) => onChange({ projects })}
         />
       </div>
-      {kind?.is_file === false && (
+      {isDatabase && kind?.is_file === false && (
         <details className={css.writer} open={(known?.writer ?? "") !== "" || undefined}>
           <summary>Let agents ask to change data</summary>
           <p className={css.faint}>

@@ -1,14 +1,20 @@
 import { useId } from "react";
 
 import type { SourceKind } from "../../api/types";
-import { exampleOf, optionWord } from "./kind-words";
+import { optionWords } from "./kind-words";
 import css from "./connections.module.css";
 
-const TLS = [
+const DATABASE_TLS = [
   ["", "if the server has it"],
   ["off", "never"],
   ["require", "always"],
   ["verify", "always, and its certificate is checked"],
+] as const;
+
+/** What speaks HTTP checks certificates, or says so. */
+const WEB_TLS = [
+  ["", "always, and its certificate is checked"],
+  ["off", "not needed: http:// is allowed, which others can read"],
 ] as const;
 
 export interface OptionFieldProps {
@@ -19,17 +25,23 @@ export interface OptionFieldProps {
   onType: (value: string) => void;
 }
 
+const WIDE: readonly string[] = ["url", "buckets"];
+
 /** One option of a kind. */
 export function OptionField({ kind, option, isNeeded = false, value, onType }: OptionFieldProps) {
+  const id = useId();
+  const { title, example, help } = optionWords(option, kind);
+  const isDatabase = kind.ways.includes("sql");
+  const modes = isDatabase ? DATABASE_TLS : WEB_TLS;
   return (
-    <label className={css.field} data-wide={option === "path"}>
-      <span>
-        {optionWord(option)}
+    <div className={css.field} data-wide={WIDE.includes(option) || (option === "path" && isDatabase)}>
+      <label htmlFor={`${id}-box`}>
+        {title}
         {!isNeeded && <small> optional</small>}
-      </span>
+      </label>
       {option === "tls" ? (
-        <select value={value === "prefer" ? "" : value} onChange={({ target }) => onType(target.value)}>
-          {TLS.map(([id, title]) => (
+        <select id={`${id}-box`} value={modes.some(([mode]) => mode === value) ? value : ""} onChange={({ target }) => onType(target.value)}>
+          {modes.map(([id, title]) => (
             <option key={id} value={id}>
               {title}
             </option>
@@ -37,22 +49,27 @@ export function OptionField({ kind, option, isNeeded = false, value, onType }: O
         </select>
       ) : (
         <input
+          id={`${id}-box`}
           value={value}
           required={isNeeded}
-          placeholder={exampleOf(option, kind)}
+          placeholder={example}
           inputMode={option === "port" ? "numeric" : "text"}
           spellCheck={false}
           autoCapitalize="none"
           autoComplete="off"
+          aria-describedby={help === undefined ? undefined : id}
           onChange={({ target }) => onType(target.value)}
         />
       )}
-    </label>
+      {help !== undefined && <small id={id}>{help}</small>}
+    </div>
   );
 }
 
 export interface SecretFieldProps {
   title: string;
+  /** It may have several lines: a private key. */
+  isLong?: boolean;
   /** Where one is; "": nowhere. */
   kept: string;
   value: string;
@@ -60,19 +77,21 @@ export interface SecretFieldProps {
 }
 
 /** Takes a secret; what is kept is never filled in. */
-export function SecretField({ title, kept, value, onType }: SecretFieldProps) {
+export function SecretField({ title, isLong = false, kept, value, onType }: SecretFieldProps) {
+  const given = {
+    value,
+    spellCheck: false,
+    placeholder: kept === "" ? "never shown again" : "kept; type to replace it",
+    title: kept,
+  };
   return (
     <label className={css.field}>
       <span>{title}</span>
-      <input
-        type="password"
-        value={value}
-        autoComplete="new-password"
-        spellCheck={false}
-        placeholder={kept === "" ? "never shown again" : "kept; type to replace it"}
-        title={kept}
-        onChange={({ target }) => onType(target.value)}
-      />
+      {isLong ? (
+        <textarea {...given} rows={2} className={css.dots} autoComplete="off" onChange={({ target }) => onType(target.value)} />
+      ) : (
+        <input {...given} type="password" autoComplete="new-password" onChange={({ target }) => onType(target.value)} />
+      )}
     </label>
   );
 }

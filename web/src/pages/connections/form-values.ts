@@ -45,13 +45,15 @@ export function bodyOf(values: FormValues, kind: SourceKind): NewConnection {
   const options = [...kind.needed, ...kind.known]
     .map((option) => [option, (values.options[option] ?? "").trim()] as const)
     .filter(([, value]) => value !== "");
+  const isDatabase = kind.ways.includes("sql");
+  const hasWriter = isDatabase && !kind.is_file;
   return {
     kind: kind.kind,
     options: Object.fromEntries(options),
     secret: kind.is_file || values.secret === "" ? null : values.secret,
-    writer: kind.is_file ? "" : values.writer.trim(),
-    writer_secret: kind.is_file || values.writerSecret === "" ? null : values.writerSecret,
-    masked: linesOf(values.masked),
+    writer: hasWriter ? values.writer.trim() : "",
+    writer_secret: hasWriter && values.writerSecret !== "" ? values.writerSecret : null,
+    masked: isDatabase ? linesOf(values.masked) : [],
     projects: linesOf(values.projects),
   };
 }

@@ -7,14 +7,14 @@ import { Awaited } from "../settings/section";
 import { ConnectionForm } from "./connection-form";
 import { ConnectionList } from "./connection-list";
 import { ConnectionView } from "./connection-view";
-import { ADDING } from "./places";
+import { ADDING, contentOf } from "./places";
 import css from "./connections.module.css";
 
-/** Databases by name: all of them, one of them, or a form for one. */
+/** Connections by name: all of them, one of them, or a form for one. */
 export default function ConnectionsPage() {
   const params = useParams();
   const { name, view } = params;
-  const table = params["*"];
+  const place = params["*"] ?? "";
   const found = useFetched<Connections>("/connections");
   const isFirst = useRef(true);
   useEffect(() => {
@@ -36,8 +36,8 @@ export default function ConnectionsPage() {
             <ConnectionView
               key={name}
               connection={connection}
-              view={view === "statements" ? "statements" : "tables"}
-              table={view === "tables" && table !== undefined && table !== "" ? table : null}
+              view={view === "statements" ? "statements" : contentOf(connection)}
+              place={view === "folders" ? `${place}/` : view === contentOf(connection) ? place : ""}
               onChanged={found.refresh}
             />
           );

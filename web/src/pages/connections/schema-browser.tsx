@@ -1,13 +1,12 @@
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { Link } from "wouter";
 
 import type { DataSchema, SchemaTable } from "../../api/types";
-import { Button, Empty, Kbd, Loading, ProblemBanner, dateTime, thousands, useFetched, useKeys } from "../../parts";
+import { Button, Empty, Loading, ProblemBanner, dateTime, thousands, useFetched } from "../../parts";
 import { connectionPlace, tablePlace } from "./places";
+import { SearchBox } from "./search-box";
 import { TableView } from "./table-view";
 import css from "./connections.module.css";
-
-const TYPING_MS = 180;
 
 /** Tables on the left, searched while somebody types; the one that was picked on the right. */
 export function SchemaBrowser({ name, table }: { name: string; table: string | null }) {
@@ -32,7 +31,7 @@ export function SchemaBrowser({ name, table }: { name: string; table: string | n
   return (
     <div className={css.browser} data-picked={table !== null}>
       <section className={css.tables} aria-label="Tables">
-        <TableSearch onSearch={setSearch} />
+        <SearchBox what="Search tables and columns" room="Tables" onSearch={setSearch} />
         <p className={css.faint} role="status">
           {foundWords(schema, search)}
         </p>
@@ -80,34 +79,4 @@ function foundWords(schema: DataSchema, search: string): string {
 function sizeWords(table: SchemaTable): string {
   const rows = table.rows === null ? "" : `${thousands(table.rows)} ${table.rows === 1 ? "row" : "rows"}`;
   return [table.kind === "view" ? "view" : "", rows].filter((each) => each !== "").join(" · ");
-}
-
-function TableSearch({ onSearch }: { onSearch: (words: string) => void }) {
-  const [words, setWords] = useState("");
-  const box = useRef<HTMLInputElement>(null);
-  useKeys("Tables", [{ keys: "/", does: "Search tables", act: () => box.current?.focus() }]);
-  useEffect(() => {
-    const timer = setTimeout(() => onSearch(words.trim()), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [words]);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Escape" && words === "") box.current?.blur();
-    else if (event.key === "Escape") setWords("");
-  };
-  return (
-    <div className={css.searchBox}>
-      <input
-        ref={box}
-        type="search"
-        aria-label="Search tables and columns"
-        placeholder="Search tables and columns"
-        value={words}
-        onChange={(event) => setWords(event.target.value)}
-        onKeyDown={onKeyDown}
-      />
-      <span className={css.searchKey} aria-hidden="true">
-        <Kbd>/</Kbd>
-      </span>
-    </div>
-  );
 }

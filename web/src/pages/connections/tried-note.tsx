@@ -31,9 +31,13 @@ export function TriedNote({ tried, isSaved = false, onDismiss }: { tried: Tried;
       </Banner>
     );
   return (
-    <Banner tone="good" actions={isSaved ? <Link href={connectionPlace(name)}>Look at its tables</Link> : dismiss}>
-      <strong>It works.</strong> {says.server}, {says.tables} {says.tables === 1 ? "table" : "tables"}, in{" "}
-      {says.seconds.toFixed(1)} s.{isSaved && " It is saved."}
+    <Banner
+      tone="good"
+      actions={isSaved ? <Link href={connectionPlace(name)}>{says.tables === null ? "Look into it" : "Look at its tables"}</Link> : dismiss}
+    >
+      <strong>It works.</strong> {says.server || "It answers"}
+      {says.tables !== null && `, ${says.tables} ${says.tables === 1 ? "table" : "tables"}`}, in {says.seconds.toFixed(1)} s.
+      {isSaved && " It is saved."}
     </Banner>
   );
 }

@@ -1,25 +1,39 @@
 import { useState } from "react";
 
-import type { FileEntry } from "../../api/types";
+import type { FileEntry, StoredEntry } from "../../api/types";
 import { Button, Dialog, Empty, Loading, ProblemBanner, bytes, useFetched } from "../../parts";
 import css from "./goal.module.css";
 
 export interface FilePickerProps {
+  /** Connections with files; null: the folder that is served. */
+  stores: readonly string[] | null;
+  /** Paths, of a connection `NAME:path`. */
   picked: readonly string[];
-  onPick: (path: string) => void;
+  onPick: (word: string) => void;
   onClose: () => void;
 }
 
-/** Files that lie in the folder already. */
-export function FilePicker({ picked, onPick, onClose }: FilePickerProps) {
+interface PickerListing {
+  entries: (FileEntry | StoredEntry)[];
+  /** Of a connection: so many there are. */
+  total?: number;
+}
+
+/** Files that lie in the folder already, or behind a connection. */
+export function FilePicker({ stores, picked, onPick, onClose }: FilePickerProps) {
+  const [store, setStore] = useState<string | null>(stores?.length === 1 ? (stores[0] ?? null) : null);
   const [path, setPath] = useState("");
-  const listing = useFetched<{ path: string; entries: FileEntry[] }>(`/files?path=${encodeURIComponent(path)}`);
-  const entries = (listing.value?.entries ?? []).toSorted(
-    (a, b) => Number(b.is_folder) - Number(a.is_folder) || a.name.localeCompare(b.name),
-  );
+  const isChoosing = stores !== null && store === null;
+  const place = store === null ? "/files" : `/connections/${store}/files`;
+  const listing = useFetched<PickerListing>(isChoosing ? null : `${place}?path=${encodeURIComponent(path)}`);
+  const entries = (listing.value?.entries ?? []).toSorted((a, b) => Number(b.is_folder) - Number(a.is_folder) || a.name.localeCompare(b.name));
+  const wordOf = (inside: string) => (store === null ? inside : `${store}:${inside}`);
+  const back = () => (path === "" ? setStore(null) : setPath(path.split("/").slice(0, -1).join("/")));
+  const hasBack = path !== "" || (store !== null && stores !== null && stores.length > 1);
+  const more = (listing.value?.total ?? 0) - entries.length;
   return (
     <Dialog
-      title={path === "" ? "The folder" : path}
+      title={isChoosing ? "Connections with files" : wordOf(path) || "The folder"}
       onClose={onClose}
       actions={
         <Button look="primary" onClick={onClose}>
@@ -30,33 +44,57 @@ export function FilePicker({ picked, onPick, onClose }: FilePickerProps) {
       {listing.error !== null && <ProblemBanner error={listing.error} />}
       {listing.isLoading && <Loading />}
       <ul className={css.pickList}>
-        {path !== "" && (
+        {hasBack && (
           <li>
-            <button type="button" onClick={() => setPath(path.split("/").slice(0, -1).join("/"))}>
+            <button type="button" onClick={back}>
               ← back
             </button>
           </li>
         )}
+        {isChoosing &&
+          stores.map((name) => (
+            <PickerRow key={name} title={name} isFolder isPicked={picked.includes(`${name}:`)} onOpen={() => setStore(name)} onPick={() => onPick(`${name}:`)} />
+          ))}
         {entries.map((entry) => (
-          <li key={entry.path}>
-            <button
-              type="button"
-              aria-pressed={entry.is_folder ? undefined : picked.includes(entry.path)}
-              onClick={() => (entry.is_folder ? setPath(entry.path) : onPick(entry.path))}
-            >
-              <span aria-hidden="true">{entry.is_folder ? "▸" : picked.includes(entry.path) ? "✓" : "+"}</span>
-              {entry.name}
-              {!entry.is_folder && <span className={css.size}>{bytes(entry.bytes)}</span>}
-            </button>
-            {entry.is_folder && (
-              <Button look="quiet" size="small" onClick={() => onPick(entry.path)}>
-                Add all of it
-              </Button>
-            )}
-          </li>
+          <PickerRow
+            key={entry.path}
+            title={entry.name}
+            isFolder={entry.is_folder}
+            size={entry.bytes}
+            isPicked={picked.includes(wordOf(entry.path))}
+            onOpen={() => setPath(entry.path)}
+            onPick={() => onPick(wordOf(entry.path))}
+          />
         ))}
       </ul>
+      {more > 0 && <p className={css.means}>{more.toLocaleString("en")} more; type what you mean as NAME:path.</p>}
       {listing.value !== null && entries.length === 0 && <Empty title="Nothing here" />}
     </Dialog>
+  );
+}
+
+interface PickerRowProps {
+  title: string;
+  isFolder: boolean;
+  size?: number | null;
+  isPicked: boolean;
+  onOpen: () => void;
+  onPick: () => void;
+}
+
+function PickerRow({ title, isFolder, size = null, isPicked, onOpen, onPick }: PickerRowProps) {
+  return (
+    <li>
+      <button type="button" aria-pressed={isFolder ? undefined : isPicked} onClick={isFolder ? onOpen : onPick}>
+        <span aria-hidden="true">{isFolder ? "▸" : isPicked ? "✓" : "+"}</span>
+        {title}
+        {!isFolder && size !== null && <span className={css.size}>{bytes(size)}</span>}
+      </button>
+      {isFolder && (
+        <Button look="quiet" size="small" aria-label={`Add all of ${title}`} onClick={onPick}>
+          {isPicked ? "Added" : "Add all of it"}
+        </Button>
+      )}
+    </li>
   );
 }

@@ -1,6 +1,6 @@
-import { type DragEvent, useCallback, useRef, useState } from "react";
+import { type DragEvent, type KeyboardEvent, useCallback, useRef, useState } from "react";
 
-import { problemOf, upload } from "../../api/client";
+import { get, problemOf, upload } from "../../api/client";
 import { Button } from "../../parts";
 import { FilePicker } from "./file-picker";
 import css from "./goal.module.css";
@@ -8,9 +8,9 @@ import css from "./goal.module.css";
 interface GoalFile {
   id: number;
   name: string;
-  /** What was dropped; null for one of the folder. */
+  /** What was dropped; null for one of the folder, or behind a connection. */
   content: File | null;
-  /** In the folder; "" until it is there. */
+  /** In the folder, or `NAME:path`; "" until it is there. */
   path: string;
   /** Of its bytes that were sent; null until sending begins. */
   share: number | null;
@@ -18,6 +18,7 @@ interface GoalFile {
 }
 
 let latest = 0;
+const OF_CONNECTION = /^([a-z][a-z0-9_]{0,39}):(?!\/\/)(.*)$/s;
 
 /** Files for a goal, picked from the folder or dropped: these are sent when it starts, so what is removed before never is. */
 export function useGoalFiles() {
@@ -59,12 +60,20 @@ export function useGoalFiles() {
     return paths;
   };
   const pick = useCallback((path: string) => {
-    setFiles((all) =>
-      all.some((file) => file.path === path)
-        ? all
-        : [...all, { id: ++latest, name: path.split("/").at(-1) ?? path, content: null, path, share: 1, problem: "" }],
-    );
+    const name = OF_CONNECTION.test(path) || path.includes("://") ? path : (path.split("/").at(-1) ?? path);
+    setFiles((all) => (all.some((file) => file.path === path) ? all : [...all, { id: ++latest, name, content: null, path, share: 1, problem: "" }]));
   }, []);
+  /** What somebody typed; whether it is there is asked at once, where it names a connection. */
+  const type = useCallback(
+    async (path: string) => {
+      pick(path);
+      const [, connection, inside = ""] = OF_CONNECTION.exec(path) ?? [];
+      if (connection === undefined) return;
+      const problem = await get(`/connections/${connection}/files?path=${encodeURIComponent(inside)}`).then(() => "", (error: unknown) => problemOf(error).message);
+      setFiles((all) => all.map((file) => (file.path === path ? { ...file, problem } : file)));
+    },
+    [pick],
+  );
   const drop = useCallback((id: number) => setFiles((all) => all.filter((file) => file.id !== id)), []);
   const dropProps = {
     onDragOver: (event: DragEvent) => {
@@ -86,14 +95,21 @@ export function useGoalFiles() {
     add,
     send,
     pick,
+    type,
     drop,
     dropProps,
   };
 }
 
-export function GoalFiles({ files }: { files: ReturnType<typeof useGoalFiles> }) {
+export interface GoalFilesProps {
+  files: ReturnType<typeof useGoalFiles>;
+  /** Connections that have files. */
+  stores: readonly string[];
+}
+
+export function GoalFiles({ files, stores }: GoalFilesProps) {
   const input = useRef<HTMLInputElement>(null);
-  const [isPicking, setIsPicking] = useState(false);
+  const [picking, setPicking] = useState<"folder" | "connection" | null>(null);
   return (
     <div className={css.files}>
       <ul className={css.fileList}>
@@ -115,10 +131,16 @@ export function GoalFiles({ files }: { files: ReturnType<typeof useGoalFiles> })
         <Button size="small" onClick={() => input.current?.click()}>
           Upload…
         </Button>
-        <Button size="small" onClick={() => setIsPicking(true)}>
+        <Button size="small" onClick={() => setPicking("folder")}>
           From the folder…
         </Button>
+        {stores.length > 0 && (
+          <Button size="small" onClick={() => setPicking("connection")}>
+            From a connection…
+          </Button>
+        )}
       </p>
+      {stores.length > 0 && <TypedFile example={`${stores[0]}:folder/file.parquet`} onType={(path) => void files.type(path)} />}
       <input
         ref={input}
         type="file"
@@ -129,7 +151,44 @@ export function GoalFiles({ files }: { files: ReturnType<typeof useGoalFiles> })
           event.target.value = "";
         }}
       />
-      {isPicking && <FilePicker onClose={() => setIsPicking(false)} onPick={files.pick} picked={files.paths} />}
+      {picking !== null && (
+        <FilePicker
+          stores={picking === "connection" ? stores : null}
+          onClose={() => setPicking(null)}
+          onPick={files.pick}
+          picked={files.paths}
+        />
+      )}
     </div>
+  );
+}
+
+/** A word for data: what lies in the folder, or behind a connection. */
+function TypedFile({ example, onType }: { example: string; onType: (path: string) => void }) {
+  const [word, setWord] = useState("");
+  const add = () => {
+    if (word.trim() !== "") onType(word.trim());
+    setWord("");
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    add();
+  };
+  return (
+    <p className={css.typed}>
+      <input
+        aria-label="Data behind a connection"
+        value={word}
+        placeholder={`or type it: ${example}`}
+        spellCheck={false}
+        autoCapitalize="none"
+        onChange={({ target }) => setWord(target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <Button size="small" disabled={word.trim() === ""} onClick={add}>
+        Add
+      </Button>
+    </p>
   );
 }

@@ -2,7 +2,7 @@ import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useLocation } from "wouter";
 
 import { post } from "../../api/client";
-import type { Approve, Effort, Models, NewRun } from "../../api/types";
+import type { Approve, Connections, Effort, Models, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalConnections } from "./goal-connections";
 import { GoalFiles, useGoalFiles } from "./goal-files";
@@ -36,6 +36,7 @@ export function NewGoal() {
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
   const models = useFetched<Models>("/models");
+  const known = useFetched<Connections>("/connections?is_counted=false").value?.connections ?? [];
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
   const canStart = words.trim() !== "" && !isBusy;
 
@@ -96,8 +97,8 @@ export function NewGoal() {
             placeholder="Why did revenue fall in the third quarter?"
             autoFocus
           />
-          <GoalFiles files={files} />
-          <GoalConnections picked={connections} onPick={setConnections} />
+          <GoalFiles files={files} stores={known.filter(({ ways }) => ways.includes("files")).map(({ name }) => name)} />
+          <GoalConnections known={known} picked={connections} onPick={setConnections} />
           <div className={css.options}>
             <label>
               <span>Model</span>

@@ -10,6 +10,7 @@ const TOOLS: Readonly<Record<string, string>> = {
   schema: "Looks at a database",
   sample: "Looks at rows",
   write: "Changes a database",
+  send: "Sends a change",
   compare: "Compares results",
   read_file: "Reads a file",
   write_file: "Writes a file",

@@ -1,4 +1,4 @@
-"""`/connections`: databases by name, what they have, and what was sent to them; secrets go in and never come out."""
+"""`/connections`: databases, files and APIs by name, and what was sent to them; secrets go in and never come out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cellwright.data.connections import (
     store_connection,
 )
 from cellwright.data.messages import Asker, CostlyQuery, ListStatements, ReadSchema, RunQuery, SentStatement
-from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, SOURCE_TRAITS, UNTRIED_KINDS, SourceKind
+from cellwright.data.source_kinds import FILE_KINDS, SOURCE_KINDS, SOURCE_TRAITS, UNTRIED_KINDS, SourceKind, ways_of
 from cellwright.data.statements import first_rows
 from cellwright.data.table_choice import choose_tables
 from cellwright.errors import CellwrightError, UserError
@@ -63,14 +63,14 @@ async def list_connections(
     resources: Resources,
     is_counted: Annotated[bool, Query(description="Also say what was sent lately.")] = True,
 ) -> ConnectionsShape:
-    """Databases by name, and the kinds there are."""
+    """Databases, file servers and APIs by name, and the kinds there are."""
     home = resources.settings.home
     known, kept = await anyio.to_thread.run_sync(lambda: (connections_at(home), kept_secrets(home)))
     sent: Sequence[SentStatement] = ()
     problem = ""
     if known and is_counted:
         try:
-            sent = await _client(resources).statements(ListStatements(most=_COUNTED))
+            sent = await broker_of(resources).statements(ListStatements(most=_COUNTED))
         except CellwrightError as error:
             problem = page_problem(error)
     by_name = defaultdict[str, list[SentStatement]](list)
@@ -107,21 +107,21 @@ async def put_connection(_: Admin, resources: Resources, name: ConnectionName, b
             forget_secret(home, connection.writer_secret_name)
 
     await anyio.to_thread.run_sync(store)
-    await _client(resources).secrets_changed(name)
+    await broker_of(resources).secrets_changed(name)
     return await _tried(resources, name)
 
 
 @router.post("/connections/{name}/try")
 async def try_connection(_: Steerer, resources: Resources, name: ConnectionName) -> TriedShape:
     """Open a connection anew, and say what is wrong if it cannot be."""
-    await _find(resources, name)
+    await find_named(resources, name)
     return await _tried(resources, name)
 
 
 @router.delete("/connections/{name}")
 async def forget_connection(_: Admin, resources: Resources, name: ConnectionName) -> ForgottenShape:
     """Take a connection and its secrets away; the record of what was sent stays."""
-    connection, home = await _find(resources, name), resources.settings.home
+    connection, home = await find_named(resources, name), resources.settings.home
 
     def forget() -> list[str]:
         removed = [*forget_secret(home, connection.secret_name), *forget_secret(home, connection.writer_secret_name)]
@@ -129,7 +129,7 @@ async def forget_connection(_: Admin, resources: Resources, name: ConnectionName
         return [str(place) for place in removed]
 
     removed = await anyio.to_thread.run_sync(forget)
-    await _client(resources).secrets_changed(name)
+    await broker_of(resources).secrets_changed(name)
     return ForgottenShape(name=name, removed_from=removed)
 
 
@@ -143,9 +143,9 @@ async def connection_schema(
     is_fresh: Annotated[bool, Query(description="Read it from the server again.")] = False,
 ) -> SchemaShape:
     """Tables with columns and keys."""
-    await _find(resources, name)
+    await find_named(resources, name)
     asked = ReadSchema(connection=name, tables=(table,) if table else None, fresh=is_fresh)
-    found = await _client(resources).schema(asked)
+    found = await broker_of(resources).schema(asked)
     return await anyio.to_thread.run_sync(_schema, found, search)
 
 
@@ -157,7 +157,7 @@ async def connection_rows(
     table: Annotated[str, Query(min_length=1, max_length=600)],
 ) -> RowsShape:
     """The first rows of a table; masked columns stay masked."""
-    connection, client = await _find(resources, name), _client(resources)
+    connection, client = await find_named(resources, name), broker_of(resources)
     found = (await client.schema(ReadSchema(connection=name, tables=(table,)))).tables
     if not found:
         raise ResourceNotFound(f"{name!r} has no table {table[:80]!r}.", hint="Look at its tables.")
@@ -179,19 +179,21 @@ async def list_statements(
     run: Annotated[str, Query(max_length=200)] = "",
     most: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> StatementsShape:
-    """What was sent to databases and what was refused, the latest first."""
-    found = await _client(resources).statements(ListStatements(connection=connection, run=run, most=most))
+    """What was sent through connections and what was refused, the latest first."""
+    found = await broker_of(resources).statements(ListStatements(connection=connection, run=run, most=most))
     return StatementsShape(statements=[StatementShape.model_validate(asdict(line)) for line in found])
 
 
 # ── how it is told ──
 
 
-def _client(resources: ApiResources) -> BrokerClient:
+def broker_of(resources: ApiResources) -> BrokerClient:
+    """The way to connections, which starts the broker if need be."""
     return BrokerClient(launch=resources.settings.broker_launch())
 
 
-async def _find(resources: ApiResources, name: str) -> DataConnection:
+async def find_named(resources: ApiResources, name: str) -> DataConnection:
+    """The connection. Raises `ResourceNotFound`."""
     try:
         return await anyio.to_thread.run_sync(find_connection, resources.settings.home, name)
     except UserError as problem:
@@ -200,16 +202,17 @@ async def _find(resources: ApiResources, name: str) -> DataConnection:
 
 async def _tried(resources: ApiResources, name: str) -> TriedShape:
     try:
-        tried = await _client(resources).try_connection(name)
+        tried = await broker_of(resources).try_connection(name)
     except CellwrightError as problem:
         return TriedShape(is_open=False, problem=problem.message, hint=page_hint(problem.advice))
-    return TriedShape(is_open=True, server=tried.server, tables=tried.tables or 0, seconds=tried.seconds)
+    return TriedShape(is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds)
 
 
 def _shape(connection: DataConnection, kept: Mapping[str, str], sent: list[SentStatement]) -> ConnectionShape:
     return ConnectionShape(
         name=connection.name,
         kind=connection.kind,
+        ways=list(ways_of(connection.kind)),
         leads_to=connection.place,
         options=dict(connection.options),
         secret_in="command" if connection.secret_command else kept.get(connection.secret_name, ""),
@@ -220,6 +223,7 @@ def _shape(connection: DataConnection, kept: Mapping[str, str], sent: list[SentS
         is_untried=connection.kind in UNTRIED_KINDS,
         statements=len(sent),
         rows_read=sum(line.rows or 0 for line in sent if line.access == "read"),
+        bytes_read=sum(line.bytes or 0 for line in sent),
         price=_sum(line.price for line in sent),
         last_at=sent[0].at if sent else "",
     )
@@ -229,6 +233,7 @@ def _kind(kind: SourceKind) -> KindShape:
     traits = SOURCE_TRAITS[kind]
     return KindShape(
         kind=kind,
+        ways=list(ways_of(kind)),
         needed=list(traits.needed),
         known=list(traits.known),
         port=traits.port,

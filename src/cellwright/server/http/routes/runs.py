@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import AsyncIterator, Collection, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Final
 
 import anyio
@@ -16,8 +17,13 @@ import anyio.to_thread
 from fastapi import Query
 
 from cellwright.analyst.data_search import project_files
+from cellwright.app.profiling import remote_data
+from cellwright.data.broker_client import BrokerClient
 from cellwright.data.connections import DataConnection, connections_at
 from cellwright.data.files import split_name
+from cellwright.data.messages import Asker
+from cellwright.data.remote_check import check_remote_paths
+from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.notebook.files import read
@@ -104,11 +110,13 @@ class RunStarter:
 
     async def start(self, asked: NewRun, *, person: str) -> RunId:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
+        remote = await self._remote(asked, person)
         async with self._starting:
             chosen = None if asked.key is None else self._run_of(asked.key, person)
             if chosen is not None and await self._is_known(chosen):
                 return chosen
             taken = await active_notebooks(self._resources.records) | self._promised
+<<<<<<< HEAD
             goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken)
             run = await self._resources.live.start(goal, run=chosen or new_run_id())
             self._promised.add(goal.notebook)
@@ -123,8 +131,24 @@ class RunStarter:
         return run_id(hashlib.sha256(meant.encode()).hexdigest()[:16])
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str]) -> Goal:
+=======
+            goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken, remote)
+            run = await self._resources.live.start(goal, run=new_run_id())
+            self._promised.add(goal.notebook)
+            return run
+
+    async def _remote(self, asked: NewRun, person: str) -> Mapping[str, RemotePath]:
+        """The data that is behind connections, by its words; each is there. Raises what its server says."""
+        settings, folder = self._resources.settings, self._resources.folder
+        remote = await anyio.to_thread.run_sync(remote_data, asked.data, folder, settings.home)
+        client = BrokerClient(launch=settings.broker_launch())
+        await check_remote_paths(client, list(remote.values()), Asker(person=person, project=str(folder)))
+        return remote
+
+    def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
+>>>>>>> origin/main
         known = connections_at(self._resources.settings.home) if asked.connections else {}
-        return goal_of_request(asked, self._resources.folder, person, taken, known)
+        return goal_of_request(asked, self._resources.folder, person, taken, known, remote)
 
 
 def goal_of_request(
@@ -133,13 +157,17 @@ def goal_of_request(
     person: str,
     taken: Collection[str],
     connections: Mapping[str, DataConnection],
+    remote: Mapping[str, RemotePath] = MappingProxyType({}),
 ) -> Goal:
-    """The goal. Raises `UserError`, and `RefusedByPolicy` for paths that are not to be had. Blocking."""
+    """The goal; `remote` is what of its data is behind connections.
+
+    Raises `UserError`, and `RefusedByPolicy` for paths that are not to be had. Blocking.
+    """
     files = ProjectFiles(folder)
     try:
         typed = GoalRequest(
             words=asked.goal,
-            data=[_data(files, word) for word in asked.data],
+            data=[word if word in remote else _data(files, word) for word in asked.data],
             connections=asked.connections,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
             models=asked.models,
@@ -157,6 +185,7 @@ def goal_of_request(
             taken=taken,
             has_data=_has_data,
             known_connections=connections,
+            find_remote=remote.get,
             apis=[name for name, each in connections.items() if each.kind == "api"],
         )
     except OSError as problem:

@@ -1,20 +1,25 @@
-"""`/connections/{name}/profile`: what a table of a database is, read in a cage as files are."""
+"""`/connections/{name}/profile` and `…/files/profile`: what a table or a file is, read in a cage."""
 
 from __future__ import annotations
 
 from typing import Annotated, Final
 
 import anyio
-from fastapi import Path, Query
+from fastapi import Query
 
 from cellwright.analyst import profile_view
 from cellwright.analyst.profile import ColumnProfile, TableProfile, one_line
-from cellwright.app.profiling import ConnectionQuery, profile_connection
+from cellwright.app.profiling import ConnectionQuery, profile_connection, profile_remote
+from cellwright.data.connections import require_way
+from cellwright.data.file_paths import plain_path
+from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.kernel.profiler import ProfileLimits
 from cellwright.server.http.auth.dependencies import Reader
 from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
+from cellwright.server.http.routes.connections import ConnectionName, find_named
+from cellwright.server.http.schemas.connection_contents import FileProfileShape
 from cellwright.server.http.schemas.table_profiles import (
     ProfiledColumn,
     ProfiledValue,
@@ -26,6 +31,7 @@ router = ApiRouter(tags=["connections"])
 _LIMITS: Final = ProfileLimits(most_rows=100_000, seconds=30)
 _FEW_VALUES: Final = 10
 _MOST_REMARKS: Final = 100
+_MOST_TABLES: Final = 20
 _AT_ONCE: Final = 2
 
 
@@ -42,7 +48,7 @@ async def connection_profile(
     caller: Reader,
     resources: Resources,
     turns: Turns,
-    name: Annotated[str, Path(min_length=1, max_length=40)],
+    name: ConnectionName,
     table: Annotated[str, Query(min_length=1, max_length=600)],
 ) -> TableProfileShape:
     """What a table is: columns and what they mean, ranges, gaps, problems; masked columns stay masked."""
@@ -59,10 +65,36 @@ async def connection_profile(
     return _shape(name, found.tables[0])
 
 
+@router.get("/connections/{name}/files/profile")
+async def stored_file_profile(
+    caller: Reader,
+    resources: Resources,
+    turns: Turns,
+    name: ConnectionName,
+    path: Annotated[str, Query(min_length=1, max_length=4_096)],
+) -> FileProfileShape:
+    """What a file behind a connection is, or the data files of a folder; of large ones a part is fetched."""
+    require_way(await find_named(resources, name), "files")
+    remote = RemotePath(connection=name, path=plain_path(path))
+    async with turns:
+        found = await profile_remote(
+            [remote], person=caller.person, effort=_LIMITS, pool=resources.live.pool, settings=resources.settings
+        )
+    if not found.tables:
+        why = "; ".join(one_line(each.why) for each in found.skipped[:3]) or "nothing in it is a table"
+        raise UserError(f"{remote.words[:200]!r} cannot be looked at: {why}.", hint="Read it in a notebook.")
+    skipped = [f"{one_line(each.path)}: {one_line(each.why)}" for each in found.skipped[:_MOST_REMARKS]]
+    return FileProfileShape(
+        path=remote.path,
+        tables=[_shape(name, table) for table in found.tables[:_MOST_TABLES]],
+        notes=[*skipped, *found.notes[:_MOST_REMARKS]],
+    )
+
+
 def _shape(connection: str, table: TableProfile) -> TableProfileShape:
     return TableProfileShape(
         connection=connection,
-        table=table.reading.part,
+        table=table.reading.part or table.reading.path,
         rows=table.rows,
         is_counted=table.is_counted,
         looked_at=table.looked_at,

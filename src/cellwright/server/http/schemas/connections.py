@@ -6,16 +6,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, StringConstraints
 
-from cellwright.data.source_kinds import SourceKind
+from cellwright.data.source_kinds import SourceKind, SourceWay
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
 
 Text = Annotated[str, StringConstraints(max_length=4_096)]
 
 
 class KindShape(ResponseModel):
-    """A kind of database, and what one of it takes."""
+    """A kind of connection, and what one of it takes."""
 
     kind: SourceKind
+    ways: list[SourceWay]
+    """How it is spoken with: SQL, HTTP requests of cells, files."""
     needed: list[str]
     known: list[str]
     port: int | None
@@ -30,6 +32,8 @@ class ConnectionShape(ResponseModel):
 
     name: str
     kind: SourceKind
+    ways: list[SourceWay]
+    """As its kind has them."""
     leads_to: str
     options: dict[str, str]
     secret_in: str
@@ -43,6 +47,7 @@ class ConnectionShape(ResponseModel):
     statements: int
     """Of the latest thousand that anybody sent."""
     rows_read: int
+    bytes_read: int
     price: str
     """What they cost, where the source charges and it is known; else empty."""
     last_at: str
@@ -74,7 +79,8 @@ class TriedShape(ResponseModel):
 
     is_open: bool
     server: str = ""
-    tables: int = 0
+    tables: int | None = None
+    """None: it is no database, or cannot be opened."""
     seconds: float = 0.0
     problem: str = ""
     hint: str = ""
@@ -139,6 +145,7 @@ class StatementShape(ResponseModel):
     connection: str
     access: Literal["read", "write"]
     statement: str
+    """SQL; of an HTTP request method and path; of files `LIST`, `STAT` or `READ` and the path."""
     tables: list[str]
     columns: list[str]
     rows: int | None

@@ -228,9 +228,9 @@ class NewRun(RequestModel):
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
     data: tuple[PathText, ...] = Field(default=(), max_length=100)
-    """Files and folders, or `NAME=PATH`."""
+    """Files and folders, or `NAME=PATH`; behind a connection `NAME:path`, or an address that leads to one."""
     connections: tuple[Annotated[str, StringConstraints(max_length=40)], ...] = Field(default=(), max_length=20)
-    """Databases it may read, by their names."""
+    """What it may read besides: databases, file servers and APIs, by their names."""
     models: tuple[Annotated[str, StringConstraints(max_length=200)], ...] = Field(default=(), max_length=20)
     """`provider:model`, the first that answers; or `analyst`, which needs none."""
     budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None

@@ -1,0 +1,104 @@
+import { useState } from "react";
+
+import type { DataConnection, FileProfile, ProfiledColumn, StoredEntry, TableProfile } from "../../api/types";
+import { Button, Card, Loading, ProblemBanner, SnippetCard, Table, ageOf, bytes, thousands, useFetched } from "../../parts";
+import { fileSnippets } from "./snippets";
+import css from "./connections.module.css";
+
+export interface FileViewProps {
+  connection: DataConnection;
+  path: string;
+  /** As the list tells it; null: it is not among what the list shows. */
+  entry: StoredEntry | null;
+}
+
+/** One file: how large and old it is, how a cell reads it, and what is in it if somebody asks. */
+export function FileView({ connection, path, entry }: FileViewProps) {
+  const facts = [
+    entry === null || entry.bytes === null ? "" : bytes(entry.bytes),
+    entry === null || entry.modified === "" ? "" : `changed ${ageOf(Date.parse(entry.modified), Date.now())}`,
+    `as data of a goal: ${connection.name}:${path}`,
+  ];
+  return (
+    <div className={css.table}>
+      <header>
+        <h2 className={css.tableTitle}>{path.split("/").at(-1)}</h2>
+        <p className={css.faint}>{facts.filter((each) => each !== "").join(" · ")}</p>
+      </header>
+      {fileSnippets(connection, "", path).map((snippet) => (
+        <SnippetCard key={snippet.title} {...snippet} />
+      ))}
+      <Inside name={connection.name} path={path} />
+    </div>
+  );
+}
+
+/** Reading it is recorded, and of a large file a part is fetched: so only when somebody asks. */
+function Inside({ name, path }: { name: string; path: string }) {
+  const [isAsked, setAsked] = useState(false);
+  const found = useFetched<FileProfile>(isAsked ? `/connections/${name}/files/profile?path=${encodeURIComponent(path)}` : null);
+  return (
+    <Card
+      title="What is in it"
+      isFlush
+      actions={
+        <Button size="small" isBusy={found.isLoading} onClick={isAsked ? found.refresh : () => setAsked(true)}>
+          {isAsked ? "Look again" : "Look"}
+        </Button>
+      }
+    >
+      {!isAsked && (
+        <p className={css.note}>Tables are looked at in a cage. Of a large file a part is fetched, and that is recorded as yours.</p>
+      )}
+      {found.isLoading && <Loading what="Fetching a part, and looking at it…" />}
+      {found.error !== null && <ProblemBanner error={found.error} />}
+      {found.value?.tables.map((table) => <TableProfileView key={table.table} path={path} table={table} />)}
+      {found.value?.notes.map((note) => (
+        <p key={note} className={css.note}>
+          {note}
+        </p>
+      ))}
+    </Card>
+  );
+}
+
+function TableProfileView({ path, table }: { path: string; table: TableProfile }) {
+  const rows = `${table.is_counted ? "" : "about "}${thousands(table.rows)} ${table.rows === 1 ? "row" : "rows"}`;
+  const isNamed = !table.table.endsWith(path);
+  return (
+    <section className={css.profile} aria-label={`Profile of ${table.table}`}>
+      <p className={css.note}>
+        {isNamed && <b>{table.table}: </b>}
+        {rows}, {table.columns.length} {table.columns.length === 1 ? "column" : "columns"}
+        {table.sampling !== "" && `; looked at ${table.sampling}`}
+        {table.facts.map((fact) => ` · ${fact}`).join("")}
+      </p>
+      <Table
+        caption={`Columns of ${table.table}`}
+        rows={table.columns}
+        rowKey={(column) => column.name}
+        columns={[
+          { title: "Column", cell: (column) => <code>{column.name}</code> },
+          { title: "What it is", cell: kindWords },
+          { title: "Missing", isNumber: true, cell: (column) => (column.missing === 0 ? "" : thousands(column.missing)) },
+          { title: "Values", cell: (column) => <span className={css.value}>{column.values}</span> },
+        ]}
+      />
+      {table.remarks.length > 0 && (
+        <ul className={css.remarks}>
+          {table.remarks.map((remark) => (
+            <li key={`${remark.column} ${remark.says}`}>
+              {remark.column !== "" && <code>{remark.column}: </code>}
+              {remark.says}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function kindWords(column: ProfiledColumn): string {
+  const meaning = column.meaning === column.kind ? "" : column.meaning;
+  return [column.kind, meaning, column.unit].filter((each) => each !== "").join(", ");
+}
