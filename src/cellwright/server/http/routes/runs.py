@@ -116,8 +116,7 @@ class RunStarter:
             if chosen is not None and await self._is_known(chosen):
                 return chosen
             taken = await active_notebooks(self._resources.records) | self._promised
-<<<<<<< HEAD
-            goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken)
+            goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken, remote)
             run = await self._resources.live.start(goal, run=chosen or new_run_id())
             self._promised.add(goal.notebook)
             return run
@@ -130,13 +129,6 @@ class RunStarter:
         meant = "\0".join((str(self._resources.folder), person, key))
         return run_id(hashlib.sha256(meant.encode()).hexdigest()[:16])
 
-    def _goal(self, asked: NewRun, person: str, taken: Collection[str]) -> Goal:
-=======
-            goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken, remote)
-            run = await self._resources.live.start(goal, run=new_run_id())
-            self._promised.add(goal.notebook)
-            return run
-
     async def _remote(self, asked: NewRun, person: str) -> Mapping[str, RemotePath]:
         """The data that is behind connections, by its words; each is there. Raises what its server says."""
         settings, folder = self._resources.settings, self._resources.folder
@@ -146,7 +138,6 @@ class RunStarter:
         return remote
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
->>>>>>> origin/main
         known = connections_at(self._resources.settings.home) if asked.connections else {}
         return goal_of_request(asked, self._resources.folder, person, taken, known, remote)
 
