@@ -6690,7 +6690,6 @@ export interface operations {
                 };
                 content: {
                     "text/markdown": string;
-                    "text/plain": string;
                 };
             };
             /** @description Something this needs is not there now */
@@ -6699,7 +6698,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": components["schemas"]["ProblemAnswer"];
+                    "application/json": components["schemas"]["ProblemAnswer"];
                 };
             };
             /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
@@ -6708,7 +6707,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": components["schemas"]["ProblemAnswer"];
+                    "application/json": components["schemas"]["ProblemAnswer"];
                 };
             };
         };

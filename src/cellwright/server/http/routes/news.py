@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import anyio
 import anyio.to_thread
 from fastapi import Query
-from starlette.responses import PlainTextResponse
+from starlette.responses import Response
 
 from cellwright.journal.names import stream_of
 from cellwright.runs.deliver.report.markdown import report_markdown
@@ -78,13 +78,13 @@ async def _news(resources: ApiResources, run: str, after: int) -> RunNews:
 
 @router.get(
     "/runs/{run}/report",
-    response_class=PlainTextResponse,
+    response_class=Response,
     responses={200: {"description": "Markdown", "content": {"text/markdown": {"schema": {"type": "string"}}}}},
 )
-async def read_report(_: Reader, resources: Resources, status: KnownStatus) -> PlainTextResponse:
+async def read_report(_: Reader, resources: Resources, status: KnownStatus) -> Response:
     """What a run found, as markdown."""
     delivery = delivery_of(status.standing, await resources.views.of(status.run))
     if delivery is None:
         raise Conflict(f"The run {status.run!r} is still at work.", hint="Its news say when it is over.")
     text = await anyio.to_thread.run_sync(report_markdown, delivery)
-    return PlainTextResponse(resources.mask(text), media_type="text/markdown")
+    return Response(resources.mask(text), media_type="text/markdown")
