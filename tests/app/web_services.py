@@ -179,6 +179,8 @@ def object_server() -> Generator[ObjectServer]:
             "region_name": "us-east-1",
         }
         iam, s3 = boto3.client("iam", **anybody), boto3.client("s3", **anybody)
+        # What servers before this one had is the process's.
+        _tell_moto(port, "reset", "")
         iam.create_user(UserName="reader")
         rights = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
         iam.put_user_policy(UserName="reader", PolicyName="all", PolicyDocument=json.dumps(rights))
@@ -198,11 +200,15 @@ def object_server() -> Generator[ObjectServer]:
 
 def _check_signatures_after(port: int, requests: str) -> str:
     """How many requests pass unchecked first; what it was before."""
-    address = f"http://127.0.0.1:{port}/moto-api/reset-auth"
+    return str(_tell_moto(port, "reset-auth", requests)["PREVIOUS_INITIAL_NO_AUTH_ACTION_COUNT"])
+
+
+def _tell_moto(port: int, what: str, said: str) -> dict[str, Any]:
+    address = f"http://127.0.0.1:{port}/moto-api/{what}"
     with urllib.request.urlopen(
-        urllib.request.Request(address, data=requests.encode(), headers={"Content-Type": "text/plain"})
+        urllib.request.Request(address, data=said.encode(), headers={"Content-Type": "text/plain"})
     ) as answer:
-        return str(json.loads(answer.read())["PREVIOUS_INITIAL_NO_AUTH_ACTION_COUNT"])
+        return json.loads(answer.read())
 
 
 # ── notebooks that reach them ──

@@ -193,3 +193,16 @@ def test_file_servers_and_apis_say_in_a_sentence_why_they_cannot_be_opened(
     assert untrusted["hint"] == "`tls_ca` of the connection names its authority."
     plain = connect(home, "crm", "--url", f"http://127.0.0.1:{crm.port}", secret=API_SECRET)
     assert "https:// or http://" in plain["hint"]
+
+
+def test_files_of_a_connection_are_listed_in_the_terminal(home: Path, files: Path) -> None:
+    with web_server(files) as web:
+        url = web.options["url"]
+        connect(home, "shelf", "--kind", "http", "--url", url, secret=CANARY, code=0)
+        shown = run_here(home, "data", "files", "shelf")
+        assert "readme.txt" in shown.stdout
+        told = json.loads(run_here(home, "data", "files", "shelf", "--json").stdout)
+        assert {each["path"] for each in told["entries"]} >= {"readme.txt", "sales"}
+        below = json.loads(run_here(home, "data", "files", "shelf", "sales", "--below", "--json").stdout)
+        assert all(each["path"].startswith("sales/") and not each["is_folder"] for each in below["entries"])
+        run_here(home, "data", "files", "shelf", "../secret", code=2)

@@ -33,6 +33,8 @@ def main(context: int = 2048, most_tokens: int = -1) -> None:
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.cpuparams.poll = settings.cpuparams_batch.poll = 0
     settings.use_jinja = True
+    # It says the same to the same: how often a run asks it is then no matter of luck.
+    settings.sampling.seed, settings.sampling.temp = 1, 0.0
     server = xllamacpp.Server(settings)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()

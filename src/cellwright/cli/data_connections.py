@@ -1,4 +1,4 @@
-"""`cellwright data connect|list|test|schema|query|statements|forget|start|stop`: data by a name."""
+"""`cellwright data connect|list|test|schema|files|query|statements|forget|start|stop`: data by a name."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from cellwright.data.connections import (
 from cellwright.data.messages import (
     Asker,
     CostlyQuery,
+    ListFiles,
     ListStatements,
     MakeWrite,
     ReadSchema,
@@ -51,8 +52,8 @@ _MOST_SHOWN: Final = 50
 def add_commands(app: typer.Typer) -> None:
     """Put these commands among those of `cellwright data`."""
     for name, command in (
-        ("connect", connect), ("list", list_command), ("test", test), ("schema", schema), ("query", query),
-        ("statements", statements), ("forget", forget), ("start", start), ("stop", stop),
+        ("connect", connect), ("list", list_command), ("test", test), ("schema", schema), ("files", files),
+        ("query", query), ("statements", statements), ("forget", forget), ("start", start), ("stop", stop),
     ):  # fmt: skip
         app.command(name)(command)
 
@@ -162,6 +163,18 @@ def schema(
     console.result(
         asdict(found), as_json, lambda _: connection_tables.catalogue(found, is_whole=bool(tables or search))
     )
+
+
+def files(
+    name: NameArgument,
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder in it; a bucket's name comes first.")] = "",
+    below: Annotated[bool, typer.Option("--below", help="Everything below it, not only what is in it.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the files of a bucket or file server."""
+    asked = ListFiles(connection=name, path=path, recursive=below, asker=_me())
+    found = anyio.run(_client(Settings.read()).files, asked)
+    console.result(asdict(found) | {"connection": name}, as_json, lambda _: connection_tables.files(found))
 
 
 def query(

@@ -263,4 +263,7 @@ def _spread(items: Sequence[Item], most: int) -> list[Item]:
 
 def _fetched_words(files: Sequence[StandIn], requests: int) -> str:
     fetched, size = sum(file.fetched for file in files), sum(file.size for file in files)
-    return f"Fetched {fetched:,} bytes of {size:,} in {len(files):,} files, with {requests:,} requests."
+    counted = (
+        f"{len(files):,} file{'' if len(files) == 1 else 's'}, with {requests:,} request{'' if requests == 1 else 's'}"
+    )
+    return f"Fetched {fetched:,} bytes of {size:,} in {counted}."

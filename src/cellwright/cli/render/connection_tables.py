@@ -13,7 +13,7 @@ from cellwright.analyst.profile import one_line
 from cellwright.cli.render import console
 from cellwright.data.catalogue import Catalogue, CatalogueTable
 from cellwright.data.estimates import count_words
-from cellwright.data.messages import CostlyQuery, QueryResult, RehearsedWrite
+from cellwright.data.messages import CostlyQuery, FileList, QueryResult, RehearsedWrite
 
 _UNTRIED: Final = "It was never tried against the service: say what you see."
 _MOST_TABLES: Final = 200
@@ -68,6 +68,20 @@ def catalogue(found: Catalogue, *, is_whole: bool) -> None:
     console.results.print(table)
     if len(found.tables) > _MOST_TABLES:
         console.note(f"{len(found.tables) - _MOST_TABLES:,} more; --search finds some, --json has all.")
+
+
+def files(found: FileList) -> None:
+    """Files and folders, with sizes and times as far as the server says them."""
+    if not found.entries:
+        console.note("Nothing is there.")
+        return
+    table = console.table("path", "bytes", "changed", right=("bytes",), whole=("path",))
+    for each in found.entries:
+        size = "folder" if each.is_folder else "–" if each.size is None else f"{each.size:,}"
+        table.add_row(_shown(each.path), size, _shown(each.modified[:19].replace("T", " ")))
+    console.results.print(table)
+    if found.is_cut:
+        console.note("There are more: name a folder in it.")
 
 
 def _whole_table(table: CatalogueTable) -> None:
