@@ -58,7 +58,9 @@ def use_tool(caller: GuardedCaller) -> Tool:
         if name not in known:
             return _search(known, name)
         if arguments is None:
-            return Done(text=_told(known[name]), value=known[name].parameters)
+            return Done(
+                text=_told(known[name]), value=known[name].parameters, is_untrusted=known[name].is_foreign
+            )
         return await caller.call(calling.flow, ToolCall(id=f"{calling.call.id}u", name=name, arguments=arguments))
 
     return use
@@ -77,7 +79,8 @@ def _search(known: Toolset, words: str) -> ToolResult:
         named = ", ".join(known.without({TRY, PROGRAM}).names)
         return ToolError(kind="not-found", message=f"No tool {words[:80]!r}.", hint=f"There is: {named}.")
     lines = [f"- {_line(known[name])}" for name in hits]
-    return Done(text="\n".join(lines), value=list(lines))
+    is_untrusted = any(known[name].is_foreign for name in hits)
+    return Done(text="\n".join(lines), value=list(lines), is_untrusted=is_untrusted)
 
 
 def _line(each: Tool) -> str:
