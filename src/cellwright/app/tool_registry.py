@@ -192,7 +192,8 @@ def find_proposal(project: Path, name: str) -> NamedServer:
     """The server that the project proposes by this name. Raises `UserError`. Blocking."""
     proposed = proposed_servers(project)
     if name not in proposed:
-        raise UserError(f"The project proposes no tool server {name[:80]!r}.", hint=f"It proposes: {', '.join(proposed) or 'none'}.")  # fmt: skip
+        names = ", ".join(proposed) or "none"
+        raise UserError(f"The project proposes no tool server {name[:80]!r}.", hint=f"It proposes: {names}.")
     return proposed[name]
 
 
@@ -203,9 +204,7 @@ def _state(
     allowed: Mapping[str, AllowedTool],
     now: Sequence[ServerTool] | None,
 ) -> ServerState:
-    rules = standing_rules(
-        state=settings.home, project=project, home=settings.user_home, team=settings.team_rules
-    )
+    rules = standing_rules(state=settings.home, project=project, home=settings.user_home, team=settings.team_rules)
     tools, at = review(now, allowed), datetime.now(UTC)
     kept = kept_secrets(settings.home)
     return ServerState(

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import anyio
 import typer
@@ -31,7 +31,7 @@ from cellwright.cli.terminal_input import ask_line
 from cellwright.errors import UserError
 from cellwright.sandbox.host.project import project_of
 from cellwright.settings import Settings
-from cellwright.tools.mcp.servers import FILES_SHOWN, FilesShown, NamedServer, server_json, servers_at
+from cellwright.tools.mcp.servers import FILES_SHOWN, NamedServer, server_json, servers_at
 
 app = typer.Typer(help="Servers whose tools agents may call (MCP): name them, look at what they say, allow it.",
                   no_args_is_help=True)  # fmt: skip
@@ -65,7 +65,9 @@ def add(
     ] = None,
     package: Annotated[
         list[str] | None,
-        typer.Option("--package", metavar="NAME==VERSION", help="A Python package it needs, in an environment of its own."),
+        typer.Option(
+            "--package", metavar="NAME==VERSION", help="A Python package it needs, in an environment of its own."
+        ),
     ] = None,
     url: Annotated[str, typer.Option("--url", metavar="URL", help="A server that is reached over HTTP.")] = "",
     software: Annotated[
@@ -88,6 +90,9 @@ def add(
     files: Annotated[
         str, typer.Option("--files", metavar="|".join(FILES_SHOWN), help="Whether it sees the project, at /project.")
     ] = "none",
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=1, max=3600, help="How long one call may take.")
+    ] = 120,
     for_project: Annotated[
         list[Path] | None, typer.Option("--for-project", metavar="DIR", help="Only runs there may use it.")
     ] = None,
@@ -116,7 +121,8 @@ def add(
             private_hosts=private_hosts,
             variables=() if url else asked,
             settings=MappingProxyType(dict(_pair(word) for word in setting or ())),
-            files=cast("FilesShown", files),
+            files=files,
+            call_seconds=seconds,
             projects=tuple(str(folder.expanduser().resolve()) for folder in for_project or ()),
         )
         if known is not None and not command and not url:
@@ -137,7 +143,7 @@ def allow(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """See what is new or changed of a server's tools, and allow agents to know of it; exit 3 if you were shown other."""
+    """See what is new or changed of a server's tools, and let agents know of it; exit 3 if that is not as shown."""
     settings = Settings.read()
     state = anyio.run(lambda: look_at_server(settings, name, _project(), on_progress=console.note))
     if state.problem is not None:

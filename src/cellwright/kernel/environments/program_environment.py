@@ -39,4 +39,6 @@ async def program_environment(
 
 def pinned_packages(environment: Environment) -> tuple[str, ...]:
     """All that is in it, each with its version: built of these, it is the same again. Blocking."""
-    return tuple(f"{name}=={version}" for name, version in sorted(distributions_in([environment.site_packages]).items()))
+    return tuple(
+        f"{name}=={version}" for name, version in sorted(distributions_in([environment.site_packages]).items())
+    )

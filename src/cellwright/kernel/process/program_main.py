@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 from collections import deque
+from typing import Any
 
 _LINE = 3
 _NOT_STARTED = 127
@@ -48,7 +49,7 @@ def _receive(line: socket.socket, size: int) -> bytes:
     return data
 
 
-def _become(told: dict, said: int) -> None:
+def _become(told: dict[str, Any], said: int) -> None:
     try:
         os.dup2(_LINE, 0)
         os.dup2(_LINE, 1)

@@ -22,7 +22,6 @@ from cellwright.policy.display_text import shown, shown_block
 from cellwright.tools.mcp.pins import ServerTool
 from cellwright.tools.mcp.server_line import ServerLine
 
-CALL_SECONDS: Final = 120.0
 LIST_SECONDS: Final = 60.0
 _MOST_PAGES: Final = 20
 MOST_TOOLS: Final = 300
@@ -95,7 +94,7 @@ class Elicited:
     answers: Mapping[str, PersonSaid] = field(default_factory=dict[str, PersonSaid])
     """By its words: it asks again, under another number."""
 
-    async def __call__(self, _: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
         """As the person said; cancelled where nobody was asked yet."""
         if not isinstance(params, types.ElicitRequestFormParams):
             return types.ElicitResult(action="decline")
@@ -144,11 +143,11 @@ class ServerConnection:
         *,
         answered: Sequence[tuple[ServerAsks, PersonSaid]] = (),
         state: str | None = None,
-        seconds: float = CALL_SECONDS,
+        seconds: float,
     ) -> ServerAnswer:
         """Make a call; `answered` is what the person said to what it asked before.
 
-        A server of the older era, which asked in the middle of a call, was told that nobody answers, and is called anew.
+        A server of the older era, which asked in the middle of a call, was told that nobody answers: it is called anew.
         """
         self.elicited.asked.clear()
         self.elicited.answers = {asks.message: said for asks, said in answered}
@@ -237,7 +236,9 @@ def _tool_of(tool: types.Tool) -> ServerTool:
         annotations=_plain(tool.annotations),
     )
     if len(found.text) > _LONGEST_DEFINITION:
-        raise Unavailable(f"Its tool {shown(tool.name)[:80]!r} is described in more than {_LONGEST_DEFINITION} letters.")
+        raise Unavailable(
+            f"Its tool {shown(tool.name)[:80]!r} is described in more than {_LONGEST_DEFINITION} letters."
+        )
     return found
 
 
@@ -329,7 +330,7 @@ def sound_names(tools: Sequence[ServerTool]) -> None:
 
 def is_servers_word(error: BaseException) -> bool:
     """Whether the server answered, with an error of the protocol: then it goes on."""
-    return isinstance(error, MCPError) and error.code != types.CONNECTION_CLOSED and error.code != types.REQUEST_TIMEOUT
+    return isinstance(error, MCPError) and error.code not in _OVER
 
 
 def read_asks(kept: Any) -> tuple[ServerAsks, ...]:
@@ -353,4 +354,5 @@ def field_value(field: ServerField, said: str) -> str | int | float | bool | Non
         return None
 
 
+_OVER: Final = frozenset({types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT})
 _ASKS: Final = TypeAdapter(tuple[ServerAsks, ...])

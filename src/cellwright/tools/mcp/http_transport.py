@@ -1,6 +1,7 @@
 """The way to a server at an address: through an egress of its own that lets nothing through but that host.
 
-The address is looked at before it is connected to, as for a notebook; no redirect leads elsewhere; an answer has a limit.
+The address is looked at before it is connected to, as for a notebook; no redirect leads elsewhere; an answer has a
+limit.
 """
 
 from __future__ import annotations

@@ -114,7 +114,9 @@ async def open_server(server: NamedServer, host: ServerHost) -> AsyncGenerator[S
     except Exception as error:
         if is_open:
             raise
-        raise Unavailable(f"The tool server {server.name!r} cannot be used: {line.why or why_failed(error)}.") from error
+        raise Unavailable(
+            f"The tool server {server.name!r} cannot be used: {line.why or why_failed(error)}."
+        ) from error
 
 
 @asynccontextmanager
@@ -170,7 +172,7 @@ async def _command(server: NamedServer, host: ServerHost) -> tuple[tuple[str, ..
         found = program if program.startswith("/") else await anyio.to_thread.run_sync(_which, program, host.path)
     if found is None:
         raise UserError(f"There is no command {program[:200]!r} on this machine.", hint="Give its whole path.")
-    real = os.path.realpath(found)  # noqa: PTH118
+    real = str(await anyio.Path(found).resolve())
     if not server.packages and not real.startswith(_SYSTEM) and not _is_shown(found, real, software):
         raise UserError(
             f"{found!r} is not among the system's programs, so its cage does not see it.",

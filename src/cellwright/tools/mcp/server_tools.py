@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -51,7 +51,7 @@ def server_tools(servers: ToolServers) -> list[Tool]:
     return found
 
 
-def tool_name(server: str, tool: str, taken: set[str] = frozenset()) -> str:  # pyrefly: ignore[bad-function-definition]
+def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
     """What agents call it: `server__tool`, in letters every provider takes."""
     name = f"{server}__{re.sub(r'[^A-Za-z0-9_]', '_', tool)}".replace("-", "_")
     if len(name) > _LONGEST_NAME or name in taken:
@@ -107,7 +107,7 @@ class _ServerCall:
         from cellwright.tools.mcp.connection import PersonSaid, read_asks
 
         for number in range(1, _MOST_ROUNDS + 1):
-            asked = read_asks(result.value.get(_ASKS)) if isinstance(result, Done) and _is_asked(result) else ()
+            asked = read_asks(_asked_in(result))
             if not asked:
                 return result
             answered = [
@@ -159,8 +159,9 @@ class _ServerCall:
         return str(said.get("choice", "") if isinstance(said, dict) else said)
 
 
-def _is_asked(result: Done) -> bool:
-    return isinstance(result.value, dict) and _ASKS in result.value
+def _asked_in(result: ToolResult) -> Any:
+    """What the server asked, as the journal kept it; None if it answered."""
+    return result.value.get(_ASKS) if isinstance(result, Done) and isinstance(result.value, dict) else None
 
 
 def _told(answer: ServerAnswer) -> ToolResult:

@@ -60,6 +60,8 @@ class NamedServer:
     """Variables that are no secret."""
     files: FilesShown = "none"
     """What it sees of the project. read: all but what looks like secrets; what it writes there is forgotten."""
+    call_seconds: float = 120.0
+    """How long one call may take; then the server is ended."""
     projects: tuple[str, ...] = ()
     """Folders whose runs may use it; empty: all."""
 
@@ -172,7 +174,9 @@ def _check_variables(server: NamedServer) -> None:
 
 def _check_address(server: NamedServer) -> None:
     if server.packages or server.software or server.hosts or server.variables or server.settings:
-        raise UserError("A server at an address is not started here.", hint="It has a token, and nothing else of these.")
+        raise UserError(
+            "A server at an address is not started here.", hint="It has a token, and nothing else of these."
+        )
     if server.files != "none":
         raise UserError("A server at an address sees no files of this machine.", hint="Leave that out.")
     server_origin(server.url)
@@ -229,6 +233,7 @@ class _ServerTable(StrictTable):
     variables: _Words = ()
     settings: dict[str, str] = Field(default_factory=dict[str, str])
     files: FilesShown = "none"
+    call_seconds: Annotated[float, Field(gt=0, le=3600, strict=False)] = 120.0
     projects: _Words = ()
 
 
@@ -261,7 +266,7 @@ def _server_of(toml: TomlText, name: str, table: _ServerTable) -> NamedServer:
     return server
 
 
-_PLAIN: Final = ("url", "private_hosts", "files")
+_PLAIN: Final = ("url", "private_hosts", "files", "call_seconds")
 _LISTS: Final = ("command", "packages", "software", "hosts", "variables", "projects")
 
 

@@ -6,7 +6,7 @@ Before each call the server's tools are read again: one that is not what a perso
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -66,9 +66,15 @@ class ToolServers:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, host: ServerHost, names: Sequence[str], *, asks: bool) -> AsyncGenerator[ToolServers]:
-        """Those of these names; none of them is started yet. Raises `UserError` for one there is not."""
-        servers, allowed = await anyio.to_thread.run_sync(_named, host, names)
+    async def open(
+        cls, host: ServerHost, names: Sequence[str], *, callable_names: Collection[str], asks: bool
+    ) -> AsyncGenerator[ToolServers]:
+        """Those of these names; none of them is started yet. Raises `UserError` for one there is not.
+
+        Tools are called of those in `callable_names` alone; of the others something is read.
+        """
+        servers, known = await anyio.to_thread.run_sync(_named, host, names)
+        allowed = {name: tools for name, tools in known.items() if name in callable_names}
         with unwrap_single_error():
             async with anyio.create_task_group() as tasks:
                 found = cls(tasks, host, servers, allowed, asks)
@@ -89,10 +95,11 @@ class ToolServers:
     ) -> ServerAnswer:
         """What it answers. Raises `CallUnanswered` if it was called and did not answer, else why it was not called."""
         there = await self._ready(server)
+        seconds = self.servers[server].call_seconds
         async with there.turn:
             await self._check_pin(there, server, tool)
             try:
-                return await there.connection.call(tool, arguments, answered=answered, state=state)
+                return await there.connection.call(tool, arguments, answered=answered, state=state, seconds=seconds)
             except Exception as error:
                 why = await self._lost(server, there, error)
                 raise CallUnanswered(f"The tool server {server!r}: {why}.") from error
