@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -186,7 +187,8 @@ def _which(program: str, path: str) -> str | None:
 
 
 def _is_shown(found: str, real: str, software: tuple[str, ...]) -> bool:
-    folders = (*software, "/project")
+    # Of ours a cage sees what it is started with anyway.
+    folders = (*software, "/project", sys.prefix, sys.base_prefix)
     return all(any(Path(each).is_relative_to(folder) for folder in folders) for each in {found, real})
 
 
