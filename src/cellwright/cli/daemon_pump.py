@@ -36,20 +36,33 @@ def has_keys(settings: Settings) -> bool:
     return bool(key_variables(settings.environment) or secret_variables(settings.environment))
 
 
-def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]] = {}) -> bool:
-    """Until the client or the daemon ends; False: there is no daemon of this version, and not a byte was read.
+Options = Mapping[str, Sequence[str]]
 
-    Raises `RefusedByPolicy` for a daemon of somebody else, `Unavailable` if it ends first or cannot answer.
+
+def dial(settings: Settings, protocol: PumpProtocol, folder: str, options: Options) -> socket.socket | None:
+    """A connection on which the daemon was asked to answer this protocol; None: there is no daemon.
+
+    Raises `RefusedByPolicy` for a daemon of somebody else.
     """
     # As `server.daemon.launch` names it, which takes longer to load than a client waits.
     process = BackgroundProcess(
         home=settings.home, name="daemon", called="daemon", ended_by=remedy("stop_daemon", how="kill")
     )
     connection = find(process, _check_peer)
+    if connection is not None:
+        connection.sendall(_head(protocol, folder, options))
+    return connection
+
+
+def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Options = {}) -> bool:
+    """Until the client or the daemon ends; False: there is no daemon of this version, and not a byte was read.
+
+    Raises `RefusedByPolicy` for a daemon of somebody else, `Unavailable` if it ends first or cannot answer.
+    """
+    connection = dial(settings, protocol, folder, options)
     if connection is None:
         return False
     with closing(connection):
-        connection.sendall(_head(protocol, folder, options))
         answer = connection.makefile("rb")
         status = _read_head(answer)
         if status == _OTHER_VERSION:
@@ -64,9 +77,7 @@ def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Mappi
         return True
 
 
-def pump_or_start(
-    settings: Settings, protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]] = {}
-) -> None:
+def pump_or_start(settings: Settings, protocol: PumpProtocol, folder: str, options: Options = {}) -> None:
     """The same; a daemon is started if there is none. Raises `Unavailable`."""
     if pump(settings, protocol, folder, options):
         return
@@ -91,7 +102,7 @@ def _check_peer(connection: socket.socket) -> None:
         raise RefusedByPolicy(f"The daemon's socket belongs to another user (uid {other}).")
 
 
-def _head(protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]]) -> bytes:
+def _head(protocol: PumpProtocol, folder: str, options: Options) -> bytes:
     lines = (
         f"POST /api/v1/{protocol}?{urlencode(options, doseq=True)} HTTP/1.1",
         "host: daemon",

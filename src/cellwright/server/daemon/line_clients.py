@@ -103,7 +103,24 @@ async def _serve_mcp(client: LineClient) -> None:
     await serve_stdio(resources, client.control_room, client.version, client.caller, client.lines)
 
 
+async def _serve_acp(client: LineClient) -> None:
+    await anyio.to_thread.run_sync(importlib.import_module, "cellwright.server.acp.agent")
+    from cellwright.server.acp.agent import AcpHost, serve_acp
+
+    host = AcpHost(
+        resources_in=client.resources_in,
+        starter=client.caller,
+        control_room=client.control_room,
+        version=client.version,
+        models=tuple(client.options.getlist("model")),
+        budget_usd=client.options.get("budget"),
+        is_marimo=client.options.get("client") == "marimo",
+    )
+    await serve_acp(host, client.lines)
+
+
 LINE_CLIENTS: Final[Mapping[str, Callable[[LineClient], Awaitable[None]]]] = {
     messages.MCP_PATH: _serve_mcp,
+    messages.ACP_PATH: _serve_acp,
 }
 """Who is answered where."""
