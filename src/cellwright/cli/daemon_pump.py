@@ -54,7 +54,7 @@ def dial(settings: Settings, protocol: PumpProtocol, folder: str, options: Optio
     return connection
 
 
-def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Options = {}) -> bool:
+def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]] = {}) -> bool:
     """Until the client or the daemon ends; False: there is no daemon of this version, and not a byte was read.
 
     Raises `RefusedByPolicy` for a daemon of somebody else, `Unavailable` if it ends first or cannot answer.
@@ -77,7 +77,9 @@ def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Optio
         return True
 
 
-def pump_or_start(settings: Settings, protocol: PumpProtocol, folder: str, options: Options = {}) -> None:
+def pump_or_start(
+    settings: Settings, protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]] = {}
+) -> None:
     """The same; a daemon is started if there is none. Raises `Unavailable`."""
     if pump(settings, protocol, folder, options):
         return

@@ -66,7 +66,7 @@ class Editor:
 @asynccontextmanager
 async def an_editor(home: Path, folder: Path, *options: str, chooses: str = "") -> AsyncGenerator[Editor]:
     """One that was started in this folder."""
-    folder.mkdir(exist_ok=True)
+    await anyio.Path(folder).mkdir(exist_ok=True)
     editor = Editor(chooses=chooses)
     environment = {"CELLWRIGHT_HOME": str(home), "PATH": os.environ["PATH"]}
 
