@@ -58,7 +58,7 @@ def card_of(question: Question, kind: schema.ToolKind = "other") -> schema.ToolC
     """What the client shows: all that is asked about stands in the title, as some show nothing else."""
     what, shown = question["what"], question["what"][:_LONGEST]
     if not is_whole(question):
-        shown += f"… ({len(what) - _LONGEST:,} more characters: see all of it with `cellwright inbox`.)"
+        shown += f"… ({len(what) - _LONGEST:,} more characters: see all of it in the inbox, or the control room.)"
     text = schema.TextContentBlock(type="text", text=shown)
     content = schema.ContentToolCallContent(type="content", content=text)
     return schema.ToolCallUpdate(
