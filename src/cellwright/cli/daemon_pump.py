@@ -1,8 +1,7 @@
 """The bytes of `cellwright mcp` and `cellwright acp`: from standard input to the daemon and back, loading little.
 
-Clients wait for it.
-
-One HTTP request whose body is what the client says, line by line, and whose answer is what it is told.
+Clients wait for it. One HTTP request whose body is what the client says, line by line, and whose answer is what it is
+told.
 """
 
 from __future__ import annotations
