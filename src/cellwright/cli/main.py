@@ -44,6 +44,7 @@ _COMMANDS = {
     "journal": "What Cellwright keeps of everything that happened.",
     "models": "The models agents use, what they cost, and their keys.",
     "gateway": "The process that holds your API keys and speaks to models.",
+    "acp": "Be the agent in an editor: runs as sessions over ACP.",
     "mcp": "Let other people's agents use Cellwright: runs and notebooks as tools over MCP.",
     "doctor": "Check Python, marimo, the sandbox, the zygote, the disk and models.",
 }

@@ -1548,6 +1548,8 @@ export interface components {
             agent: string;
             /** At Ms */
             at_ms: number | null;
+            /** Call */
+            call: string;
             /** Cells */
             cells: components["schemas"]["CellChangeShape"][];
             /** Is Undone */
