@@ -10,6 +10,10 @@ import pytest
 from cellwright.testing import ProviderServer
 from tests.clients.real_clients import Machine
 from tests.conftest import notebook_source
+from tests.server.conftest import template, testbed, warm
+from tests.server.mcp.test_mcp_over_stdio import a_client
+
+__all__ = ["template", "testbed", "warm"]
 
 
 @pytest.fixture
@@ -24,9 +28,10 @@ async def machine(tmp_path: Path) -> AsyncGenerator[Machine]:
     for folder in (made.home, made.project):
         folder.mkdir()
     (made.project / "lab.py").write_text(notebook_source("x = 6"))
-    begun = await made.run("cellwright", "notebook", "run", "lab.py", "--json")
-    assert begun.code == 0, begun.stderr
     try:
+        # The daemon and a kernel are there already, as for everybody but the first.
+        async with a_client(made.state, made.project, "legacy") as first:
+            await first.call_tool("run_cells", {"notebook": "lab.py", "cells": "all"})
         yield made
     finally:
         await made.run("cellwright", "serve", "stop")

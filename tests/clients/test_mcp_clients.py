@@ -20,9 +20,6 @@ EDITS = {"notebook": "lab.py", "edits": [{"op": "create", "code": "x * 7", "name
 async def test_a_clients_model_makes_a_cell_and_sees_its_value(
     client: str, machine: Machine, model: ProviderServer
 ) -> None:
-    # The daemon is there already, as for everybody but the first.
-    async with a_client(machine.state, machine.project, "legacy") as first:
-        await first.call_tool("look", {"notebook": "lab.py"})
     script_call(model, client, "apply", EDITS)
     done = await machine.say(client, "Make a cell that multiplies x by seven.", model)
     assert (done.code, "That is done." in done.stdout) == (0, True), done

@@ -127,7 +127,11 @@ def _call_events(call: ReplyToolCall, index: int) -> Iterator[tuple[Json, bool]]
     yield {"type": "response.output_item.added", "output_index": index, "item": begun}, False
     for piece in call.pieces:
         yield {"type": "response.function_call_arguments.delta", "delta": piece} | position, True
-    done = {"type": "response.function_call_arguments.done", "arguments": call.arguments, "name": call.name.rpartition(".")[2]}
+    done = {
+        "type": "response.function_call_arguments.done",
+        "arguments": call.arguments,
+        "name": call.name.rpartition(".")[2],
+    }
     yield done | position, False
     yield {"type": "response.output_item.done", "output_index": index, "item": item}, False
 
