@@ -21,7 +21,7 @@ async def test_the_inspector_finds_nothing_to_say_about_our_tools(machine: Machi
     asked = ("--cli", "--method", "tools/list", "--strict", "--protocol-era", era, "--connect-timeout", "0")
     done = await machine.node(INSPECTOR, *asked, "cellwright", "mcp")
     assert done.code == 0, done
-    assert [each["name"] for each in json.loads(done.stdout)["tools"]][0] == "start_run"
+    assert json.loads(done.stdout)["tools"][0]["name"] == "start_run"
     assert "portability" not in done.stderr
 
 
@@ -37,11 +37,8 @@ async def test_two_hundred_calls_ten_at_a_time_all_answer(machine: Machine, era:
 
 @pytest.mark.parametrize(
     "scenario",
-    [
-        "server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams",
-        "dns-rebinding-protection",
-    ],
-)  # fmt: skip
+    ["server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams"],
+)
 async def test_the_conformance_suite_passes(room: McpTestbed, tmp_path: Path, scenario: str) -> None:
     machine = Machine(home=tmp_path, state=tmp_path / "state", project=tmp_path)
     bearer = room.served.bearing("steer")["authorization"]

@@ -84,6 +84,7 @@ async def begun(client: Client, tasks: RunTasks, goal: str) -> str:
     return tasks.begun[-1]
 
 
+@pytest.mark.slow
 async def test_a_tasks_question_is_answered_by_its_person_and_its_result_is_the_report(up: DaemonTestbed) -> None:
     tasks = RunTasks()
     async with a_client(up, tasks) as client:
@@ -127,6 +128,7 @@ async def test_a_task_that_is_cancelled_ends_in_order(up: DaemonTestbed) -> None
     assert told["taskId"] == task
 
 
+@pytest.mark.slow
 async def test_a_program_that_may_not_approve_cannot_answer_a_task(room: McpTestbed) -> None:
     run = await room.asking("approval")
     async with room.client("2026-07-28", "steer") as client:

@@ -109,6 +109,7 @@ class McpHost:
                 types.Prompt(
                     name=each.name,
                     title=each.says,
+                    description=each.says,
                     arguments=[types.PromptArgument(name=each.takes, description=each.about, required=True)],
                 )
                 for each in PROMPTS
