@@ -30,7 +30,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 export PYTHONDONTWRITEBYTECODE :=
 GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval models+testing \
 	house+policy+network+data+cells+secrets+telemetry+bench guest/profiling+analyst+notebook guest
-ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
+ALONE := $(filter-out __pycache__ clients $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
 # One more than there are processors: tests wait for processes, deadlines and locks.
@@ -49,7 +49,7 @@ UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/http/static/index.html
 PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
 
-.PHONY: help setup page types browser emulator containers servers screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers servers screenshots run examples test test-all test-clients eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ room-house $(ROOMS:%=room-%): room-%:
 	@echo "$(subst +, ,$*)"; code=0; $(BIN)/pytest --quiet --no-header -o tmp_path_retention_count=50 $(addprefix tests/,$(subst +, ,$*)) \
 		$(addprefix --ignore=tests/,$(filter $(addsuffix /%,$(subst +, ,$*)),$(PARTS))) $(WHICH) || code=$$?; \
 		test $$code = 0 -o $$code = 5
+
+test-clients: $(READY) ## other people's programs against us: fetches Claude Code, Codex, OpenCode, the MCP Inspector, FastMCP (2 GB, .clients/)
+	@$(BIN)/python -m tests.clients.fetch
+	@$(BIN)/pytest --quiet --no-header -m clients tests/clients
 
 eval: $(READY) ## give the tasks of eval/ to the analyst, replay what was recorded, or ask any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval $(if $(MODEL),--model "$(MODEL)") $(EVAL)
