@@ -18,7 +18,8 @@ def python_shapes(document: dict[str, Any]) -> str:
     schemas: dict[str, Schema] = document["components"]["schemas"]
     sent = names_below(document, [each.body for each in operations_of(document)])
     head = _TOLD.format("What is sent and answered, as values.") + _FUTURE
-    head += "from typing import Any, Literal\n\nfrom cellwright_client.shape import Shape\n"
+    head += "from typing import Any, Literal\n\nfrom pydantic import ConfigDict\n\n"
+    head += "from cellwright_client.shape import Shape\n"
     return head + "".join(_shape(name, schema, name in sent) for name, schema in sorted(schemas.items()))
 
 
@@ -35,6 +36,8 @@ def _shape(name: str, schema: Schema, is_sent: bool) -> str:
     needed = schema.get("required", [])
     fields = sorted(schema.get("properties", {}).items(), key=lambda each: each[0] not in needed)
     lines = [f'"""{textwrap.fill(schema.get("description", name), 110, subsequent_indent="    ")}"""', ""]
+    if schema.get("additionalProperties") is True:
+        lines += ['model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)', ""]
     lines += [_field(field, inside, field in needed, is_sent) for field, inside in fields]
     return f"\n\nclass {_class(name)}(Shape):\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines)
 

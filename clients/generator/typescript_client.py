@@ -14,23 +14,26 @@ import { type Call, type File, type Stream, call, file, stream } from "./call.ts
 import type { components } from "./schema.ts";
 
 type Schemas = components["schemas"];
+/** What is left out is as the server has it by itself. */
+type Sent<Shape, Needed extends keyof Shape> = Pick<Shape, Needed> & Partial<Omit<Shape, Needed>>;
 """
 _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
 def typescript_calls(document: dict[str, Any]) -> str:
     """The module with a function for each operation."""
-    return _HEAD + "".join(_call(each) for each in operations_of(document))
+    schemas: dict[str, Schema] = document["components"]["schemas"]
+    return _HEAD + "".join(_call(each, schemas) for each in operations_of(document))
 
 
-def _call(operation: Operation) -> str:
+def _call(operation: Operation, schemas: dict[str, Schema]) -> str:
     takes = [f"{each.name}: {_type(each.schema)}" for each in operation.in_path]
     gives = [json.dumps(operation.method), _path(operation)]
     if operation.body is not None:
-        kind = _type(operation.body) if operation.body else "Blob"
-        takes.append(f"body{'' if operation.is_body_needed else '?'}: {kind}")
+        kind = _sent(operation.body, schemas) if operation.body else "Blob"
+        takes.append(f"body: {kind}" if operation.is_body_needed else f"body: {kind} | undefined = undefined")
     if operation.in_query:
-        parts = "; ".join(f"{each.name}{'' if each.is_needed else '?'}: {_type(each.schema)}" for each in operation.in_query)
+        parts = "; ".join(f"{each.name}{'' if each.is_needed else '?'}: {_type(each.schema)}{'' if each.is_needed else ' | undefined'}" for each in operation.in_query)
         is_needed = any(each.is_needed for each in operation.in_query)
         takes.append(f"query: {{ {parts} }}{'' if is_needed else ' = {}'}")
     if operation.in_query or operation.body is not None:
@@ -65,6 +68,21 @@ def _type(schema: Schema) -> str:
         case _:
             raise ValueError(f"No type for {schema}.")
 
+
+
+def _sent(schema: Schema, schemas: dict[str, Schema]) -> str:
+    """The type of a body: fields with a default are there when it is answered, and need not be sent."""
+    match schema:
+        case {"anyOf": list(options)} | {"oneOf": list(options)}:
+            return " | ".join(_sent(each, schemas) for each in options)
+        case {"$ref": str(name)}:
+            shape = schemas[name.rpartition("/")[2]]
+            needed = shape.get("required", [])
+            if set(needed) == set(shape.get("properties", {})):
+                return _type(schema)
+            return f"Sent<{_type(schema)}, {' | '.join(json.dumps(each) for each in needed) or 'never'}>"
+        case _:
+            return _type(schema)
 
 
 def _camel(name: str) -> str:

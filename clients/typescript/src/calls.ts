@@ -4,6 +4,8 @@ import { type Call, type File, type Stream, call, file, stream } from "./call.ts
 import type { components } from "./schema.ts";
 
 type Schemas = components["schemas"];
+/** What is left out is as the server has it by itself. */
+type Sent<Shape, Needed extends keyof Shape> = Pick<Shape, Needed> & Partial<Omit<Shape, Needed>>;
 
 /** Keep a branch that waits. */
 export function acceptBranch(run: string, branch: string): Call<Schemas["BranchDecided"]> {
@@ -11,12 +13,12 @@ export function acceptBranch(run: string, branch: string): Call<Schemas["BranchD
 }
 
 /** Answer; the first answer stands. */
-export function answerQuestion(question: string, body: Schemas["AnswerBody"]): Call<Schemas["AnswerTaken"]> {
+export function answerQuestion(question: string, body: Sent<Schemas["AnswerBody"], "answer">): Call<Schemas["AnswerTaken"]> {
   return call("POST", `/questions/${encodeURIComponent(question)}/answer`, { body });
 }
 
 /** Stop at once, for good. */
-export function cancelRun(run: string, body?: Schemas["Reason"]): Call<Schemas["RunNote"]> {
+export function cancelRun(run: string, body: Sent<Schemas["Reason"], never> | undefined = undefined): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/cancel`, { body });
 }
 
@@ -26,7 +28,7 @@ export function changeGoal(run: string, body: Schemas["GoalBody"]): Call<Schemas
 }
 
 /** One task more, one less, or another one; or a person takes one, and hands it back. */
-export function changePlan(run: string, body: Schemas["AddTaskBody"] | Schemas["ChangeTaskBody"] | Schemas["DropTaskBody"] | Schemas["RetryTaskBody"] | Schemas["TakeTaskBody"] | Schemas["HandBackTaskBody"]): Call<Schemas["RunNote"]> {
+export function changePlan(run: string, body: Schemas["AddTaskBody"] | Sent<Schemas["ChangeTaskBody"], "op" | "task"> | Schemas["DropTaskBody"] | Schemas["RetryTaskBody"] | Schemas["TakeTaskBody"] | Sent<Schemas["HandBackTaskBody"], "op" | "task" | "is_done">): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/plan`, { body });
 }
 
@@ -36,7 +38,7 @@ export function closeNotebook(id: string): Call<Schemas["Noted"]> {
 }
 
 /** Files and folders of a bucket or file server, one level of them. */
-export function connectionFiles(name: string, query: { path?: string; search?: string } = {}): Call<Schemas["StoredListing"]> {
+export function connectionFiles(name: string, query: { path?: string | undefined; search?: string | undefined } = {}): Call<Schemas["StoredListing"]> {
   return call("GET", `/connections/${encodeURIComponent(name)}/files`, { query });
 }
 
@@ -56,12 +58,12 @@ export function connectionRows(name: string, query: { table: string }): Call<Sch
 }
 
 /** Tables with columns and keys. */
-export function connectionSchema(name: string, query: { search?: string; table?: string; is_fresh?: boolean } = {}): Call<Schemas["SchemaShape"]> {
+export function connectionSchema(name: string, query: { search?: string | undefined; table?: string | undefined; is_fresh?: boolean | undefined } = {}): Call<Schemas["SchemaShape"]> {
   return call("GET", `/connections/${encodeURIComponent(name)}/schema`, { query });
 }
 
 /** A new token, shown once. */
-export function createToken(body: Schemas["NewToken"]): Call<Schemas["CreatedToken"]> {
+export function createToken(body: Sent<Schemas["NewToken"], "name" | "scope">): Call<Schemas["CreatedToken"]> {
   return call("POST", "/tokens", { body });
 }
 
@@ -71,7 +73,7 @@ export function dropBranch(run: string, branch: string): Call<Schemas["BranchDec
 }
 
 /** Change cells, run what that affects, and save. */
-export function editNotebook(id: string, body: Schemas["EditsBody"]): Call<Schemas["Edited"]> {
+export function editNotebook(id: string, body: Sent<Schemas["EditsBody"], "edits">): Call<Schemas["Edited"]> {
   return call("POST", `/notebooks/${encodeURIComponent(id)}/edits`, { body });
 }
 
@@ -91,7 +93,7 @@ export function explainRules(body: Schemas["WantedAction"]): Call<Schemas["Why"]
 }
 
 /** The same sums as CSV. */
-export function exportUsage(query: { days?: number } = {}): File {
+export function exportUsage(query: { days?: number | undefined } = {}): File {
   return file("GET", "/usage.csv", { query });
 }
 
@@ -106,7 +108,7 @@ export function followNotebook(id: string): Stream {
 }
 
 /** What happens in a run, as server-sent events; between them, without an id, what its agents are being answered. */
-export function followRun(run: string, query: { after?: number } = {}): Stream {
+export function followRun(run: string, query: { after?: number | undefined } = {}): Stream {
   return stream("GET", `/runs/${encodeURIComponent(run)}/events`, { query });
 }
 
@@ -116,7 +118,7 @@ export function forgetConnection(name: string): Call<Schemas["ForgottenShape"]> 
 }
 
 /** A new run with the steps of this one. */
-export function forkRun(run: string, body?: Schemas["ForkBody"]): Call<Schemas["RunNote"]> {
+export function forkRun(run: string, body: Sent<Schemas["ForkBody"], never> | undefined = undefined): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/fork`, { body });
 }
 
@@ -141,12 +143,12 @@ export function listChanges(run: string): Call<Schemas["Changes"]> {
 }
 
 /** Databases, file servers and APIs by name, and the kinds there are. */
-export function listConnections(query: { is_counted?: boolean } = {}): Call<Schemas["ConnectionsShape"]> {
+export function listConnections(query: { is_counted?: boolean | undefined } = {}): Call<Schemas["ConnectionsShape"]> {
   return call("GET", "/connections", { query });
 }
 
 /** What lies in the folder that is served. */
-export function listFiles(query: { path?: string } = {}): Call<Schemas["Listing"]> {
+export function listFiles(query: { path?: string | undefined } = {}): Call<Schemas["Listing"]> {
   return call("GET", "/files", { query });
 }
 
@@ -191,7 +193,7 @@ export function listRunQuestions(run: string): Call<Schemas["AskedQuestions"]> {
 }
 
 /** Runs, the newest first. */
-export function listRuns(query: { search?: string; status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over" | "running" | "cancelled" | "dead"; limit?: number; before?: string | null } = {}): Call<Schemas["RunLines"]> {
+export function listRuns(query: { search?: string | undefined; status?: "" | "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over" | "running" | "cancelled" | "dead" | undefined; limit?: number | undefined; before?: string | null | undefined } = {}): Call<Schemas["RunLines"]> {
   return call("GET", "/runs", { query });
 }
 
@@ -201,7 +203,7 @@ export function listSkills(): Call<Schemas["Skills"]> {
 }
 
 /** What was sent through connections and what was refused, the latest first. */
-export function listStatements(query: { connection?: string; run?: string; most?: number } = {}): Call<Schemas["StatementsShape"]> {
+export function listStatements(query: { connection?: string | undefined; run?: string | undefined; most?: number | undefined } = {}): Call<Schemas["StatementsShape"]> {
   return call("GET", "/statements", { query });
 }
 
@@ -231,17 +233,17 @@ export function openTutorial(): Call<Schemas["NotebookName"]> {
 }
 
 /** Pause before the next step. */
-export function pauseRun(run: string, body?: Schemas["Nothing"]): Call<Schemas["RunNote"]> {
+export function pauseRun(run: string, body: Schemas["Nothing"] | undefined = undefined): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/pause`, { body });
 }
 
 /** Add or change a connection, and try it at once; its secret is never shown. */
-export function putConnection(name: string, body: Schemas["NewConnection"]): Call<Schemas["TriedShape"]> {
+export function putConnection(name: string, body: Sent<Schemas["NewConnection"], "kind">): Call<Schemas["TriedShape"]> {
   return call("PUT", `/connections/${encodeURIComponent(name)}`, { body });
 }
 
 /** One file of a run. */
-export function readArtifact(run: string, name: string, query: { inline?: boolean } = {}): File {
+export function readArtifact(run: string, name: string, query: { inline?: boolean | undefined } = {}): File {
   return file("GET", `/runs/${encodeURIComponent(run)}/artifacts/${encodeURIComponent(name)}`, { query });
 }
 
@@ -251,7 +253,7 @@ export function readHealth(): Call<Schemas["Health"]> {
 }
 
 /** What happened in a run, in words; waits for something to happen. */
-export function readNews(run: string, query: { after?: number; wait_seconds?: number } = {}): Call<Schemas["RunNews"]> {
+export function readNews(run: string, query: { after?: number | undefined; wait_seconds?: number | undefined } = {}): Call<Schemas["RunNews"]> {
   return call("GET", `/runs/${encodeURIComponent(run)}/news`, { query });
 }
 
@@ -281,12 +283,12 @@ export function readSettings(): Call<Schemas["SettingsShape"]> {
 }
 
 /** What happened in a run. */
-export function readTimeline(run: string, query: { after?: number; limit?: number } = {}): Call<Schemas["Timeline"]> {
+export function readTimeline(run: string, query: { after?: number | undefined; limit?: number | undefined } = {}): Call<Schemas["Timeline"]> {
   return call("GET", `/runs/${encodeURIComponent(run)}/timeline`, { query });
 }
 
 /** Cost per day, model and run; latency per model. */
-export function readUsage(query: { days?: number } = {}): Call<Schemas["Usage"]> {
+export function readUsage(query: { days?: number | undefined } = {}): Call<Schemas["Usage"]> {
   return call("GET", "/usage", { query });
 }
 
@@ -301,17 +303,17 @@ export function removeKey(provider: string): Call<Schemas["RemovedKey"]> {
 }
 
 /** Go on: paused, cancelled or given up. */
-export function resumeRun(run: string, body?: Schemas["Nothing"]): Call<Schemas["RunNote"]> {
+export function resumeRun(run: string, body: Schemas["Nothing"] | undefined = undefined): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/resume`, { body });
 }
 
 /** Do a task again. */
-export function retryRun(run: string, body: Schemas["RetryBody"]): Call<Schemas["RunNote"]> {
+export function retryRun(run: string, body: Sent<Schemas["RetryBody"], "task">): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/retry`, { body });
 }
 
 /** Accept one cell's change, or take it back. */
-export function reviewChange(run: string, number: number, cell: string, body: Schemas["VerdictBody"]): Call<Schemas["CellChangeShape"]> {
+export function reviewChange(run: string, number: number, cell: string, body: Sent<Schemas["VerdictBody"], "verdict">): Call<Schemas["CellChangeShape"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/changes/${encodeURIComponent(number)}/cells/${encodeURIComponent(cell)}`, { body });
 }
 
@@ -326,12 +328,12 @@ export function revokeToken(id: string): Call<Schemas["RevokedToken"]> {
 }
 
 /** Run cells and what depends on them. */
-export function runCells(id: string, body: Schemas["WhatToRun"]): Call<Schemas["Ran"]> {
+export function runCells(id: string, body: Sent<Schemas["WhatToRun"], never>): Call<Schemas["Ran"]> {
   return call("POST", `/notebooks/${encodeURIComponent(id)}/run`, { body });
 }
 
 /** Tell its agents something. */
-export function sayToRun(run: string, body: Schemas["SayBody"]): Call<Schemas["RunNote"]> {
+export function sayToRun(run: string, body: Sent<Schemas["SayBody"], "text">): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/say`, { body });
 }
 
@@ -351,7 +353,7 @@ export function showRun(run: string): Call<Schemas["RunDetail"]> {
 }
 
 /** Begin a run. */
-export function startRun(body: Schemas["NewRun"]): Call<Schemas["RunName"]> {
+export function startRun(body: Sent<Schemas["NewRun"], "goal">): Call<Schemas["RunName"]> {
   return call("POST", "/runs", { body });
 }
 
@@ -361,7 +363,7 @@ export function startSession(body: Schemas["StartSession"]): Call<Schemas["NewSe
 }
 
 /** Hand over what there is, before the next step. */
-export function stopRun(run: string, body?: Schemas["Reason"]): Call<Schemas["RunNote"]> {
+export function stopRun(run: string, body: Sent<Schemas["Reason"], never> | undefined = undefined): Call<Schemas["RunNote"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/stop`, { body });
 }
 
@@ -381,12 +383,12 @@ export function tryDataset(id: string): Call<Schemas["Begun"]> {
 }
 
 /** Take back the last edits that were made here. */
-export function undoEdits(id: string, body: Schemas["UndoEditsBody"]): Call<Schemas["Edited"]> {
+export function undoEdits(id: string, body: Sent<Schemas["UndoEditsBody"], never>): Call<Schemas["Edited"]> {
   return call("POST", `/notebooks/${encodeURIComponent(id)}/undo`, { body });
 }
 
 /** Take back one change, or all of them. */
-export function undoRun(run: string, body?: Schemas["UndoBody"]): Call<Schemas["UndoneShape"]> {
+export function undoRun(run: string, body: Sent<Schemas["UndoBody"], never> | undefined = undefined): Call<Schemas["UndoneShape"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/undo`, { body });
 }
 

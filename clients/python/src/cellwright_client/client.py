@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import TypeVar
 
+import anyio
 import httpx2
 from typing_extensions import Self
 
@@ -19,6 +21,8 @@ T = TypeVar("T")
 _SECONDS = 60.0
 _SILENCE_SECONDS = 40.0
 """The server gives a sign of life every 15 s: a stream that is silent for longer is dead."""
+_PAUSE_SECONDS = 1.0
+"""Before a stream that ended is taken up again."""
 
 
 class Client(AbstractContextManager["Client"]):
@@ -50,18 +54,19 @@ class Client(AbstractContextManager["Client"]):
         """
         lines = EventLines(last=last)
         while True:
-            seen = lines.last
+            is_open = False
             try:
                 with self._http.stream(**_streamed(call, lines)) as answer:
                     if answer.is_error:
                         raise ApiError(answer.status_code, problem_in(answer.read(), answer.status_code))
+                    is_open = True
                     for line in answer.iter_lines():
                         if (event := lines.take(line)) is not None:
                             yield event
             except httpx2.TransportError as problem:
-                # Once more from where it broke off; twice in vain is nobody there.
-                if lines.last == seen:
+                if not is_open:
                     raise offline(problem) from problem
+            time.sleep(_PAUSE_SECONDS)
 
     def _ask(self, call: Request, accept: str) -> bytes:
         try:
@@ -104,17 +109,19 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         """As `Client.follow`; close it (`contextlib.aclosing`) when you leave the loop."""
         lines = EventLines(last=last)
         while True:
-            seen = lines.last
+            is_open = False
             try:
                 async with self._http.stream(**_streamed(call, lines)) as answer:
                     if answer.is_error:
                         raise ApiError(answer.status_code, problem_in(await answer.aread(), answer.status_code))
+                    is_open = True
                     async for line in answer.aiter_lines():
                         if (event := lines.take(line)) is not None:
                             yield event
             except httpx2.TransportError as problem:
-                if lines.last == seen:
+                if not is_open:
                     raise offline(problem) from problem
+            await anyio.sleep(_PAUSE_SECONDS)
 
     async def _ask(self, call: Request, accept: str) -> bytes:
         try:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import ConfigDict
+
 from cellwright_client.shape import Shape
 
 
@@ -1215,7 +1217,26 @@ class RunDetail(Shape):
     seconds: float
     stage: Literal["queued", "brief", "agree", "build", "check", "review", "deliver", "over"] | str
     standing: Literal["queued", "running", "done", "failed", "cancelled", "dead"] | str | Literal["waiting"]
-    status: str
+    status: (
+        Literal[
+            "done",
+            "partial",
+            "refused",
+            "stopped",
+            "failed",
+            "waiting",
+            "paused",
+            "queued",
+            "brief",
+            "agree",
+            "build",
+            "check",
+            "review",
+            "deliver",
+            "over",
+        ]
+        | str
+    )
     steps: int
     team: list[TaskWork]
     tokens: int
@@ -1236,7 +1257,26 @@ class RunLine(Shape):
     seconds: float
     stage: Literal["queued", "brief", "agree", "build", "check", "review", "deliver", "over"] | str
     standing: Literal["queued", "running", "done", "failed", "cancelled", "dead"] | str | Literal["waiting"]
-    status: str
+    status: (
+        Literal[
+            "done",
+            "partial",
+            "refused",
+            "stopped",
+            "failed",
+            "waiting",
+            "paused",
+            "queued",
+            "brief",
+            "agree",
+            "build",
+            "check",
+            "review",
+            "deliver",
+            "over",
+        ]
+        | str
+    )
     unpriced_tokens: int
 
 
@@ -1631,6 +1671,8 @@ class VerdictBody(Shape):
 
 class WantedAction(Shape):
     """An action as an agent would want it, e.g. `{"action": "use-network", "host": "example.org", "port": 443}`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     action: Literal[
         "edit-cells",

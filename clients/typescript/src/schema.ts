@@ -3337,8 +3337,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Steps */
             steps: number;
             /** Team */
@@ -3378,8 +3381,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Unpriced Tokens */
             unpriced_tokens: number;
         };
