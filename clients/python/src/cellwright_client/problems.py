@@ -28,5 +28,7 @@ def problem_in(data: bytes, status: int) -> Problem:
 
 def offline(problem: Exception) -> ApiError:
     """Nobody answers there."""
-    told = Problem(kind="offline", message=f"Cellwright does not answer: {problem}.", hint="Is `cellwright serve` running?")
+    told = Problem(
+        kind="offline", message=f"Cellwright does not answer: {problem}.", hint="Is `cellwright serve` running?"
+    )
     return ApiError(0, told)
