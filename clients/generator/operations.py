@@ -88,12 +88,13 @@ def without_null(schema: Schema) -> Schema:
 def names_below(document: dict[str, Any], schema: object) -> set[str]:
     """The shapes a schema leads to."""
     shapes: dict[str, Any] = document["components"]["schemas"]
-    found, left = set[str](), [schema]
+    found, left = set[str](), list[Any]([schema])
     while left:
         match left.pop():
-            case {"$ref": str(name)} if (short := name.rpartition("/")[2]) not in found:
-                found.add(short)
-                left.append(shapes[short])
+            case {"$ref": str(name)}:
+                if (short := name.rpartition("/")[2]) not in found:
+                    found.add(short)
+                    left.append(shapes[short])
             case dict() as inside:
                 left.extend(inside.values())
             case list() as inside:

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-from clients.generator.operations import Operation, Schema, operations_of
+from clients.generator.operations import Operation, Parameter, Schema, operations_of
 
-_HEAD = """/** What can be asked: each function gives a call, which a client sends. Made from the API's document by `make types`. */
+_HEAD = """/** What can be asked: each function gives a call, which a client sends. Made by `make types`. */
 
 import { type Call, type File, type Stream, call, file, stream } from "./call.ts";
 import type { components } from "./schema.ts";
@@ -33,10 +33,7 @@ def _call(operation: Operation, schemas: dict[str, Schema]) -> str:
         kind = _sent(operation.body, schemas) if operation.body else "Blob"
         takes.append(f"body: {kind}" if operation.is_body_needed else f"body: {kind} | undefined = undefined")
     if operation.in_query:
-        parts = "; ".join(
-            f"{each.name}{'' if each.is_needed else '?'}: {_type(each.schema)}{'' if each.is_needed else ' | undefined'}"
-            for each in operation.in_query
-        )
+        parts = "; ".join(_query_parameter(each) for each in operation.in_query)
         is_needed = any(each.is_needed for each in operation.in_query)
         takes.append(f"query: {{ {parts} }}{'' if is_needed else ' = {}'}")
     if operation.in_query or operation.body is not None:
@@ -51,6 +48,11 @@ def _call(operation: Operation, schemas: dict[str, Schema]) -> str:
         f"export function {_camel(operation.name)}({', '.join(takes)}): {shape[operation.answer]} {{\n"
         f"  return {maker}({', '.join(gives)});\n}}\n"
     )
+
+
+def _query_parameter(parameter: Parameter) -> str:
+    kind = _type(parameter.schema)
+    return f"{parameter.name}: {kind}" if parameter.is_needed else f"{parameter.name}?: {kind} | undefined"
 
 
 def _path(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-/** What can be asked: each function gives a call, which a client sends. Made from the API's document by `make types`. */
+/** What can be asked: each function gives a call, which a client sends. Made by `make types`. */
 
 import { type Call, type File, type Stream, call, file, stream } from "./call.ts";
 import type { components } from "./schema.ts";

@@ -43,8 +43,8 @@ class _Comparison:
             if status not in new["responses"]:
                 yield f"{where} does not answer {status} any more"
             else:
-                contents = (each.get("content", {}) for each in (answer, new["responses"][status]))
-                yield from self._contents(where, *contents, "told")
+                told, told_now = answer.get("content", {}), new["responses"][status].get("content", {})
+                yield from self._contents(where, told, told_now, "told")
 
     def _parameters(self, where: str, old: Json, new: Json) -> Iterator[str]:
         known, now = ({(each["in"], each["name"]): each for each in said.get("parameters", [])} for said in (old, new))
@@ -71,7 +71,8 @@ class _Comparison:
         # What is told must be among what was known, what is sent among what is still taken.
         lost = options.keys() - options_now.keys() if way == "sent" else options_now.keys() - options.keys()
         if lost:
-            yield f"{where}: {'no ' if way == 'sent' else ''}{', '.join(sorted(lost))} {'any more' if way == 'sent' else 'is new'}"
+            names = ", ".join(sorted(lost))
+            yield f"{where}: no {names} any more" if way == "sent" else f"{where}: {names} is new"
         for label in options.keys() & options_now.keys():
             yield from self._shape(where, options[label], options_now[label], way, seen)
 

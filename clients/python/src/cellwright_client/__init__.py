@@ -1,7 +1,7 @@
 """A client of Cellwright's HTTP API, without its runtime.
 
-`calls` has a function for each operation, `shapes` what is sent and answered; both are made from the API's document. `Client` and
-`AsyncClient` send calls, read files and follow events.
+`calls` has a function for each operation, `shapes` what is sent and answered; both are made from the API's document.
+`Client` and `AsyncClient` send calls, read files and follow events.
 """
 
 from cellwright_client import calls, shapes

@@ -32,9 +32,7 @@ class Request:
             content = content.model_dump_json(exclude_unset=True).encode()
         elif content is not None:
             headers["content-type"] = "application/octet-stream"
-        # Words of the API, not of Python.
-        said = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.query.items()
-                if value is not None}  # fmt: skip
+        said = {name: _word(value) for name, value in self.query.items() if value is not None}
         return {"method": self.method, "url": API + self.path, "params": said, "content": content, "headers": headers}
 
 
@@ -57,6 +55,11 @@ class File(Request):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream(Request):
     """A call whose answer is events, as they happen."""
+
+
+def _word(value: object) -> str:
+    # As JSON has them, not as Python does.
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def path_of(template: str, *parts: object) -> str:

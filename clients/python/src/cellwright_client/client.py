@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio
 import httpx2
@@ -48,8 +48,8 @@ class Client(AbstractContextManager["Client"]):
     def follow(self, call: Stream, *, last: str = "") -> Generator[ServerEvent]:
         """Events as they happen, for ever: leave the loop when you have seen enough. `last` is the id you read last.
 
-        Lost connections are taken up again where they ended, and nothing is lost or doubled. Raises `ApiError` for what is
-        refused, and where the server cannot be reached.
+        Lost connections are taken up again where they ended, and nothing is lost or doubled. Raises `ApiError` for
+        what is refused, and where the server cannot be reached.
         """
         lines = EventLines(last=last)
         while True:
@@ -145,7 +145,7 @@ def _good(answer: httpx2.Response) -> bytes:
     return answer.content
 
 
-def _streamed(call: Stream, lines: EventLines) -> dict[str, object]:
+def _streamed(call: Stream, lines: EventLines) -> dict[str, Any]:
     sent = call.sent("text/event-stream")
     if lines.last:
         sent["headers"]["last-event-id"] = lines.last
