@@ -3339,8 +3339,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Steps */
             steps: number;
             /** Team */
@@ -3380,8 +3383,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Unpriced Tokens */
             unpriced_tokens: number;
         };
