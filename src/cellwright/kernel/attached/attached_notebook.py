@@ -6,32 +6,31 @@ still reads as it was seen, and only while nobody types: what a person wrote win
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import anyio
-import anyio.abc
-import websockets
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
 from cellwright.kernel.attached import edit_program
 from cellwright.kernel.attached.edit_checks import Sound, check_edits, edit_orders, with_ids
 from cellwright.kernel.attached.marimo_server import MarimoServer, Session, SessionClosed
-from cellwright.kernel.attached.session_mirror import SessionMirror
-from cellwright.kernel.attached.stream_messages import decode
-from cellwright.kernel.attached.turns import Turn, TurnStore, turn_between, undo_edits
+from cellwright.kernel.attached.session_stream import SessionStream
+from cellwright.kernel.attached.turns import TurnStore, turn_between, undo_edits
 from cellwright.kernel.observation import CellOutcome, Observation, VariablePreview, outcomes_for_summary
 from cellwright.kernel.process.call import CellSelection
+from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.notebook.document import Document
-from cellwright.notebook.edits import Edit, EditRefused, apply_edits
+from cellwright.notebook.edits import CreateCell, Edit, EditRefused
 from cellwright.notebook.prompt_summary import summary
 
 _READY_SECONDS: Final = 30
-_TOLD_SECONDS: Final = 10
 _PATIENCE_SECONDS: Final = 3.0
 """A program that begins later than this after it was sent does nothing: what it was sent about may have changed."""
 _CELL_QUIET_SECONDS: Final = 3.0
@@ -64,13 +63,11 @@ class AttachedNotebook:
     def __init__(self, server: MarimoServer, session: Session, permit: Permit, turns: TurnStore) -> None:
         self.server = server
         self.session = session
-        self.mirror = SessionMirror()
+        self.stream = SessionStream()
+        self.mirror = self.stream.mirror
         self._permit = permit
         self._turns = turns
         self._turn = anyio.Lock()
-        self._heard = anyio.Event()
-        self._lost: SessionClosed | None = None
-        self._is_started = False
 
     # ── what is there ──
 
@@ -171,7 +168,7 @@ class AttachedNotebook:
                 await self._idle()
                 continue
             if answer.status == "conflict":
-                await self._caught_up(lambda: self.document != before)
+                await self.stream.wait_until(lambda seen=before: self.document != seen)
                 return Observation(refused=self._conflict(edits, answer.cells), stale=self.stale)
             problem = answer.message[:2_000] if answer.status != "done" else ""
             return await self._finished(edits, before, answer, mark, began, problem, is_undo=is_undo)
@@ -198,12 +195,12 @@ class AttachedNotebook:
             edits=edit_orders(edits, sound.document),
             run=sound.run,
             seen={cell.id: cell.code for cell in before.cells},
-            needs=sorted({cell for edit in edits if (cell := getattr(edit, "cell", None)) and before.find(cell)}),
+            needs=sorted(cell for cell in _touched(edits) if before.find(cell) is not None),
             sent=time.time(),
             patience=_PATIENCE_SECONDS if self.server.address.is_here else 0,
         )
         printed = await self._without_interrupting(mark, code, seconds)
-        await self._caught_up(lambda: self.mirror.own_runs.get(mark, "") in self.mirror.finished)
+        await self.stream.wait_until(lambda: self.mirror.own_runs.get(mark, "") in self.mirror.finished)
         return edit_program.read_answer(printed, mark)
 
     async def _without_interrupting(self, mark: str, code: str, seconds: float | None) -> str:
@@ -219,7 +216,7 @@ class AttachedNotebook:
                 except (Unavailable, UserError) as problem:
                     problems.append(problem)
             over.set()
-            self._pulse()
+            self.stream.pulse()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(execute)
@@ -238,8 +235,9 @@ class AttachedNotebook:
 
     async def _drop(self, mark: str, scope: anyio.CancelScope, over: anyio.Event) -> None:
         """Leave the execution once it has begun: until then, what runs is somebody else's, and would be interrupted."""
-        while mark not in self.mirror.own_runs and not over.is_set() and self._lost is None:
-            await self._heard.wait()
+        with contextlib.suppress(SessionClosed):
+            while mark not in self.mirror.own_runs and not over.is_set():
+                await self.stream.next()
         scope.cancel()
         await over.wait()
 
@@ -272,23 +270,24 @@ class AttachedNotebook:
     # ── nobody's text is lost ──
 
     def _conflict(self, edits: Sequence[Edit], cells: Sequence[str]) -> EditRefused:
-        at = next((at for at, edit in enumerate(edits) if getattr(edit, "cell", None) in cells), 0)
-        cell = self.document.find(getattr(edits[at], "cell", CellId("")))
-        name = cell.id if cell is not None else getattr(edits[at], "cell", "")
-        message = f"Cell {name!r} was changed by somebody meanwhile: their text stays. Read it again."
-        return EditRefused(index=at, edit=edits[at], reason="stale", message=message, current=cell)
+        named = ", ".join(repr(cell) for cell in sorted(cells)[:5])
+        message = f"Somebody changed {named} meanwhile: their text stays. Read it again."
+        return self._kept(edits, set(map(CellId, cells)), message)
+
+    def _kept(self, edits: Sequence[Edit], cells: set[CellId], message: str) -> EditRefused:
+        at = next((at for at, edit in enumerate(edits) if _touched([edit]) & cells), 0)
+        current = next((self.document.find(cell) for cell in _touched([edits[at]])), None)
+        return EditRefused(index=at, edit=edits[at], reason="stale", message=message, current=current)
 
     async def _quiet(self, edits: Sequence[Edit]) -> EditRefused | None:
         """Wait until nobody types and nothing runs; why not, after long enough."""
-        touched = {CellId(cell) for edit in edits if (cell := getattr(edit, "cell", None))}
+        touched = _touched(edits)
         await self._idle()
         deadline = time.monotonic() + 20
         while (wait := self._busy_seconds(touched)) > 0:
             if time.monotonic() > deadline:
-                at = next(at for at, edit in enumerate(edits) if getattr(edit, "cell", None) is not None)
-                cell = self.document.find(getattr(edits[at], "cell"))
                 message = "Somebody is typing in the notebook: their text stays. Try again in a moment."
-                return EditRefused(index=at, edit=edits[at], reason="stale", message=message, current=cell)
+                return self._kept(edits, touched, message)
             await anyio.sleep(wait)
         return None
 
@@ -303,87 +302,40 @@ class AttachedNotebook:
     async def _idle(self) -> None:
         """Until nobody's cell runs: what is sent meanwhile would wait, and be about cells that have changed."""
         while self.mirror.running:
-            await self._next()
+            await self.stream.next()
 
     async def _yielded(self, edits: Sequence[Edit]) -> str:
         """If somebody typed in a cell at the moment it was changed, put their text back; what to say of it."""
-        touched = {CellId(cell) for edit in edits if (cell := getattr(edit, "cell", None))}
+        touched = _touched(edits)
         self.mirror.typed_code.clear()
         with anyio.move_on_after(_AFTERWARDS_SECONDS if touched else 0):
             while not any(cell in touched for cell, _ in self.mirror.typed_code):
-                await self._next()
+                await self.stream.next()
         late = {cell: code for cell, code in self.mirror.typed_code if cell in touched}
         for cell, code in late.items():
             await self.server.execute(self.session, edit_program.put_back(cell, code))
         return "".join(f"Somebody typed in cell {cell!r} just then: their text stays. " for cell in late).strip()
 
-    # ── the session's stream ──
-
-    async def listen(self, socket: Any, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Take in what the session tells, until it ends."""
-        try:
-            async for frame in socket:
-                message = decode(frame)
-                if message is not None:
-                    self.mirror.hear(message, time.monotonic())
-                    if self.mirror.is_ready:
-                        self._wake(task_status)
-        except websockets.exceptions.WebSocketException:
-            pass
-        self._lost = SessionClosed(
-            "The notebook was closed while it was attached: its session ended, or its server.",
-            hint="Attach again; its cells are in its file.",
-        )
-        self._wake(task_status)
-
-    def _wake(self, task_status: anyio.abc.TaskStatus[None]) -> None:
-        if not self._is_started:
-            self._is_started = True
-            task_status.started()
-        self._pulse()
-
-    def _pulse(self) -> None:
-        heard, self._heard = self._heard, anyio.Event()
-        heard.set()
-
-    async def _next(self) -> None:
-        if self._lost is not None:
-            raise self._lost
-        await self._heard.wait()
-        if self._lost is not None:
-            raise self._lost
-
-    async def _caught_up(self, is_so: Callable[[], bool]) -> None:
-        """Until the stream has told it; what an execution answered comes another way."""
-        with anyio.move_on_after(_TOLD_SECONDS):
-            while not is_so():
-                await self._next()
-
 
 @asynccontextmanager
 async def attach(
-    server: MarimoServer, *, permit: Permit, turns: TurnStore, file: str = ""
+    server: MarimoServer, *, permit: Permit, turns: Path, file: str = ""
 ) -> AsyncGenerator[AttachedNotebook]:
     """The notebook that is open there, or the one of `file`; it is opened if nobody has. Leaving changes nothing there.
 
-    Raises `UserError` if it is not clear which one is meant.
+    `turns` is the folder that remembers what was changed. Raises `UserError` if it is not clear which one is meant.
     """
     session = await _choose(server, file)
-    notebook = AttachedNotebook(server, session, permit, turns)
-    async with server.look_on(session, file) as socket, anyio.create_task_group() as tasks:
-        with anyio.fail_after(_READY_SECONDS):
-            await tasks.start(_listening(notebook, socket))
-        try:
-            yield notebook
-        finally:
-            tasks.cancel_scope.cancel()
-
-
-def _listening(notebook: AttachedNotebook, socket: Any) -> Callable[..., Awaitable[None]]:
-    async def listen(*, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        await notebook.listen(socket, task_status=task_status)
-
-    return listen
+    notebook = AttachedNotebook(server, session, permit, TurnStore(turns, server.address.url, session.path))
+    with unwrap_single_error():
+        async with server.look_on(session, file) as socket, anyio.create_task_group() as tasks:
+            with anyio.fail_after(_READY_SECONDS):
+                await tasks.start(notebook.stream.listen, socket)
+            await notebook.stream.settle(socket)
+            try:
+                yield notebook
+            finally:
+                tasks.cancel_scope.cancel()
 
 
 async def _choose(server: MarimoServer, file: str) -> Session:
@@ -395,3 +347,9 @@ async def _choose(server: MarimoServer, file: str) -> Session:
         names = ", ".join(each.path or "(unsaved)" for each in meant[:10])
         raise UserError(f"{len(meant)} notebooks are open there.", hint=f"Choose one with --file: {names}.")
     return await server.begin_session(file)
+
+
+def _touched(edits: Sequence[Edit]) -> set[CellId]:
+    """The cells that were there and are to be changed; a new cell disturbs nobody."""
+    made = {edit.id for edit in edits if isinstance(edit, CreateCell)}
+    return {edit.cell for edit in edits if not isinstance(edit, CreateCell) and edit.cell not in made}

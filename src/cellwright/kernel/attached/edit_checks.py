@@ -1,4 +1,4 @@
-"""What edits of an attached notebook would do, judged before anything is sent; and the same edits as orders for its kernel.
+"""What edits of an attached notebook would do, judged before anything is sent; and the same as orders for its kernel.
 
 A stock kernel knows only the cells that ran, so it accepts a second definition beside one that did not: the whole
 document is checked here.

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-PROGRAM: Final = '''
+PROGRAM: Final = """
 import base64, json, sys, time
 
 async def main(given, mark):
@@ -59,7 +59,7 @@ def apply(context, edit, made, known):
             context.move_cell(known(edit["cell"]), **place)
         case "delete":
             context.delete_cell(known(edit["cell"]))
-'''
+"""
 _STARTER: Final = """\
 # cellwright-{mark}
 import builtins as __cellwright
@@ -112,7 +112,7 @@ def read_answer(printed: str, mark: str) -> ProgramAnswer | None:
     return None
 
 
-_PUT_BACK: Final = '''
+_PUT_BACK: Final = """
 import base64, json
 async def main(given, mark):
     asked = json.loads(base64.b64decode(given))
@@ -124,7 +124,7 @@ async def main(given, mark):
     if there.get(asked["cell"]) == asked["code"]:
         change = SetCode(cell_id=asked["cell"], code=asked["code"])
         context.broadcast_raw_notification(Told(transaction=Transaction(changes=(change,), source="code-mode")))
-'''
+"""
 
 
 def put_back(cell: str, code: str) -> str:

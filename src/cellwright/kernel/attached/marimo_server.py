@@ -246,5 +246,6 @@ async def _socket(
         ) from error
     except (OSError, websockets.exceptions.WebSocketException) as error:
         raise Unavailable(
-            f"The marimo server at {address.url} lets nobody look on.", hint="Is a proxy between that takes no websockets?"
+            f"The marimo server at {address.url} lets nobody look on.",
+            hint="Is a proxy between that takes no websockets?",
         ) from error

@@ -58,6 +58,8 @@ class SessionMirror:
     cells: list[Cell] = field(default_factory=list[Cell])
     is_ready: bool = False
     """True from the first message on that lists the cells."""
+    awaited: set[str] = field(default_factory=set[str])
+    """Cells that ran before, whose outcome has not been told yet."""
     typed: dict[CellId, float] = field(default_factory=dict[CellId, float])
     """When a person last changed a cell."""
     typed_at: float = 0.0
@@ -156,9 +158,9 @@ class SessionMirror:
         listed = zip(ready.cell_ids, ready.codes, ready.names, ready.configs, strict=False)
         known = [_cell(id, code, name, config) for id, code, name, config in listed]
         self.cells = [cell for cell in known[:MOST_CELLS] if cell is not None]
-        for id, code in ready.last_executed_code.items():
-            if _ID.fullmatch(id) and code is not None:
-                self._state(CellId(id)).ran_code = code
+        self.awaited = {id for id in ready.last_execution_time if _ID.fullmatch(id)}
+        for id in self.awaited:
+            self._state(CellId(id)).ms = max(0.0, ready.last_execution_time[id])
 
     def _typed(self, change: told.Change, now: float) -> None:
         self.typed_at = now
@@ -233,6 +235,7 @@ class SessionMirror:
             state.ran_code = (message.code or "")[:_MOST_CODE]
 
     def _cell(self, message: told.CellTold) -> None:
+        self.awaited.discard(message.cell_id)
         if message.cell_id == told.SCRATCH or not _ID.fullmatch(message.cell_id):
             return
         cell = CellId(message.cell_id)
@@ -244,8 +247,13 @@ class SessionMirror:
         if message.status == "running":
             state.began, state.console, state.traceback = message.timestamp, "", ""
             state.error, state.output, state.ended_as = None, None, "ok"
-        elif message.status == "idle" and state.status == "running":
-            state.has_run, state.ms = True, max(0.0, message.timestamp - state.began) * 1000
+        elif message.status == "idle":
+            state.has_run = True
+            if message.stale_inputs is None and state.began == 0.0:
+                # What ran before anybody looked on: marimo tells the last of it alone.
+                state.is_stale = False
+            if state.status == "running":
+                state.ms = max(0.0, message.timestamp - state.began) * 1000
         state.status = message.status[:40] if message.status is not None else state.status
         printed = message.console
         for part in printed[:10_000] if isinstance(printed, list) else [printed] if printed is not None else ():

@@ -29,7 +29,8 @@ class KernelReady(msgspec.Struct, tag_field="op", tag="kernel-ready"):
     codes: list[str]
     names: list[str]
     configs: list[ConfigWire]
-    last_executed_code: dict[str, str | None] = {}
+    last_execution_time: dict[str, float] = {}
+    """Milliseconds, of each cell that ran."""
 
 
 class CreateChange(msgspec.Struct, tag_field="type", tag="create-cell", rename="camel"):
@@ -170,16 +171,7 @@ class CompletionTold(msgspec.Struct, tag_field="op", tag="completion-result"):
     """Somebody is typing: their page asked how a word could go on."""
 
 
-Told = (
-    KernelReady
-    | DocumentChanged
-    | CellTold
-    | ExecutionTold
-    | RunCompleted
-    | NamesTold
-    | ValuesTold
-    | CompletionTold
-)
+Told = KernelReady | DocumentChanged | CellTold | ExecutionTold | RunCompleted | NamesTold | ValuesTold | CompletionTold
 
 
 class _Frame(msgspec.Struct):
@@ -189,10 +181,12 @@ class _Frame(msgspec.Struct):
 
 _FRAME: Final = msgspec.json.Decoder(_Frame)
 _TOLD: Final = msgspec.json.Decoder(Told)
-_OPS: Final = frozenset({
-    *("kernel-ready", "notebook-document-transaction", "cell-op", "execution"),
-    *("completed-run", "variables", "variable-values", "completion-result"),
-})
+_OPS: Final = frozenset(
+    {
+        *("kernel-ready", "notebook-document-transaction", "cell-op", "execution"),
+        *("completed-run", "variables", "variable-values", "completion-result"),
+    }
+)
 
 
 def decode(frame: str | bytes) -> Told | None:
