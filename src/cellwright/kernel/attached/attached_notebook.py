@@ -192,7 +192,7 @@ class AttachedNotebook:
     ) -> edit_program.ProgramAnswer | None:
         code = edit_program.program(
             mark,
-            edits=edit_orders(edits, sound.document),
+            edits=edit_orders(edits, before, sound.document),
             run=sound.run,
             seen={cell.id: cell.code for cell in before.cells},
             needs=sorted(cell for cell in _touched(edits) if before.find(cell) is not None),

@@ -15,11 +15,6 @@ from cellwright.kernel.process.call import CellSelection
 from cellwright.notebook.consequences import Consequences, foresee
 from cellwright.notebook.document import DEFAULT_NAME, SETUP_ID, SETUP_NAME, Document
 from cellwright.notebook.edits import (
-    After,
-    AtEnd,
-    AtStart,
-    Before,
-    CellPosition,
     ConfigureCell,
     CreateCell,
     DeleteCell,
@@ -115,9 +110,16 @@ def _cell_of(edit: Edit) -> CellId | None:
     return edit.cell
 
 
-def edit_orders(edits: Sequence[Edit], after: Document) -> list[dict[str, Any]]:
-    """The edits as the program takes them; code as the file will hold it."""
-    return [_order(edit, after) for edit in edits]
+def edit_orders(edits: Sequence[Edit], before: Document, after: Document) -> list[dict[str, Any]]:
+    """The edits as the program takes them: code as the file will hold it, places by a neighbour, as marimo does."""
+    there = {cell.id for cell in before.cells if after.find(cell.id) is not None}
+    orders: list[dict[str, Any]] = []
+    for edit in edits:
+        cell = _cell_of(edit)
+        place = _place(cell, after, there) if isinstance(edit, CreateCell | MoveCell) else {}
+        orders.append({**_order(edit, after), **place})
+        there |= {cell} if cell is not None else set()
+    return orders
 
 
 def _order(edit: Edit, after: Document) -> dict[str, Any]:
@@ -128,13 +130,13 @@ def _order(edit: Edit, after: Document) -> dict[str, Any]:
             code = there.code if there is not None else edit.code
             name = "" if edit.name == DEFAULT_NAME else edit.name
             made: dict[str, Any] = {"op": "create", "cell": cell, "code": code, "name": name}
-            return {**made, "config": asdict(edit.config), **_place(edit.place, cell, after)}
+            return {**made, "config": asdict(edit.config)}
         case EditCell():
             return {"op": "edit", "cell": cell, "code": there.code if there is not None else edit.code}
         case DeleteCell():
             return {"op": "delete", "cell": cell}
         case MoveCell():
-            return {"op": "move", "cell": cell, **_place(edit.place, cell, after)}
+            return {"op": "move", "cell": cell}
         case RenameCell():
             return {"op": "rename", "cell": cell, "name": "" if edit.name == DEFAULT_NAME else edit.name}
         case ConfigureCell():
@@ -144,17 +146,12 @@ def _order(edit: Edit, after: Document) -> dict[str, Any]:
             assert_never(edit)
 
 
-def _place(place: CellPosition, cell: CellId | None, after: Document) -> dict[str, str]:
-    """Said by a neighbour, which is all that marimo takes."""
-    others = [each.id for each in after.cells if each.id not in {cell, SETUP_ID}]
-    match place:
-        case After(cell=neighbour):
-            return {"after": neighbour}
-        case Before(cell=neighbour):
-            return {"before": neighbour}
-        case AtStart():
-            return {"before": others[0]} if others else {}
-        case AtEnd():
-            return {"after": others[-1]} if others else {}
-        case _:
-            assert_never(place)
+def _place(cell: CellId | None, after: Document, there: set[CellId]) -> dict[str, str]:
+    """Behind the nearest cell above it that is there already, or else in front of the first below it."""
+    order = [each.id for each in after.cells]
+    if cell is None or cell == SETUP_ID or cell not in order:
+        return {}
+    at = order.index(cell)
+    above = [each for each in order[:at] if each in there and each != SETUP_ID]
+    below = [each for each in order[at + 1 :] if each in there]
+    return {"after": above[-1]} if above else {"before": below[0]} if below else {}

@@ -245,11 +245,11 @@ class SessionMirror:
         if message.stale_inputs is not None:
             state.is_stale = message.stale_inputs
         if message.status == "running":
-            state.began, state.console, state.traceback = message.timestamp, "", ""
+            state.began, state.console, state.traceback, state.is_stale = message.timestamp, "", "", False
             state.error, state.output, state.ended_as = None, None, "ok"
         elif message.status == "idle":
             state.has_run = True
-            if message.stale_inputs is None and state.began == 0.0:
+            if message.stale_inputs is None and state.began == 0:
                 # What ran before anybody looked on: marimo tells the last of it alone.
                 state.is_stale = False
             if state.status == "running":
