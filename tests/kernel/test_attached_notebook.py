@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -13,9 +14,10 @@ import anyio
 import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permit, attach
+from cellwright.ids import CellId
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, Permit, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
-from cellwright.kernel.observation import Observation
+from cellwright.kernel.observation import CellFault, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.document import CellConfig, Document
 from cellwright.notebook.edits import (
@@ -34,12 +36,12 @@ from tests.kernel.stock_marimo import StockMarimo, stock_marimo, write_notebook
 Opener = Callable[..., AbstractAsyncContextManager[OpenNotebook]]
 
 
-async def say_yes(_: HostExecution) -> bool:
-    return True
+async def say_yes(_: HostExecution) -> Permission:
+    return "now"
 
 
-async def say_no(_: HostExecution) -> bool:
-    return False
+async def say_no(_: HostExecution) -> Permission:
+    return "no"
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +53,12 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Generator[StockMarimo]:
 
 @asynccontextmanager
 async def attached(stock: StockMarimo, permit: Permit = say_yes) -> AsyncGenerator[AttachedNotebook]:
-    async with MarimoServer.open(stock.address) as server:
-        async with attach(server, permit=permit, turns=stock.notebook.parent / "turns") as notebook:
-            yield notebook
+    turns = stock.notebook.parent / "turns"
+    async with (
+        MarimoServer.open(stock.address) as server,
+        attach(server, permit=permit, turns=turns) as notebook,
+    ):
+        yield notebook
 
 
 async def started_over(notebook: AttachedNotebook, *cells: str) -> None:
@@ -95,9 +100,9 @@ async def test_a_notebook_nobody_has_open_is_opened_edited_run_and_taken_back(st
 async def test_what_would_break_the_notebook_is_refused_before_anything_is_sent(stock: StockMarimo) -> None:
     asked: list[HostExecution] = []
 
-    async def record(wanted: HostExecution) -> bool:
+    async def record(wanted: HostExecution) -> Permission:
         asked.append(wanted)
-        return True
+        return "now"
 
     async with attached(stock) as notebook:
         # Not run: the stock kernel does not know of it, and would take a second definition.
@@ -201,13 +206,16 @@ def _ten_edits(document: Document, at: int) -> list[Edit]:
         cell = by_code(document, code)
         return {"cell": cell.id, "base_version": cell.version}
 
+    def behind() -> CellId:
+        return by_code(document, "x = 10").id
+
     turns: list[Callable[[], list[Edit]]] = [
         lambda: [CreateCell(code="x = 1")],
         lambda: [CreateCell(code="y = x + 1\ny"), CreateCell(code="print('one')\nprint('two')")],
         lambda: edit("x = 1", "x = 10"),
         lambda: [CreateCell(code="z = y / 0")],
         lambda: edit("z = y / 0", "z = y / 2\nz"),
-        lambda: [CreateCell(code="'first'", place=AtStart()), CreateCell(code="w = z", place=After(cell=by_code(document, "x = 10").id))],
+        lambda: [CreateCell(code="'first'", place=AtStart()), CreateCell(code="w = z", place=After(cell=behind()))],
         lambda: [RenameCell(**known("w = z"), name="last"), MoveCell(**known("x = 10"), place=AtStart())],
         lambda: [ConfigureCell(**known("'first'"), config=CellConfig(hide_code=True))],
         lambda: [DeleteCell(**known("w = z"))],
@@ -225,7 +233,7 @@ def _fields(seen: Observation, order: list[Any]) -> Any:
                 cell.status,
                 cell.console,
                 cell.output.text if cell.output else None,
-                (cell.error.type, cell.error.message, cell.error.line) if cell.error else None,
+                _fault(cell.error),
                 [each.name for each in cell.variables],
             )
             for cell in seen.cells
@@ -234,6 +242,14 @@ def _fields(seen: Observation, order: list[Any]) -> Any:
         "refused": seen.refused,
         "ok": seen.is_ok,
     }
+
+
+def _fault(error: CellFault | None) -> Any:
+    if error is None:
+        return None
+    # An ancestor is named by its id.
+    message = re.sub(r"cell '\w+'", "cell ''", error.message)
+    return error.type, message, error.line
 
 
 # ── what goes wrong is one sentence ──
@@ -255,12 +271,14 @@ async def test_a_wrong_token_a_closed_session_and_a_restart_are_one_sentence_eac
             assert (await attached_notebook.run("all")).is_ok
             stock.process.terminate()
             stock.process.wait(30)
-            with pytest.raises(Unavailable, match="session ended, or its server|No marimo server answers"):
+            with pytest.raises(Unavailable, match=r"session ended, or its server|No marimo server answers"):
                 await attached_notebook.apply([CreateCell(code="y = 2")])
             port = int(stock.url.rpartition(":")[2])
-            with stock_marimo(notebook, token="right-token-1234", port=port):
-                with pytest.raises(Unavailable, match="closed"):
-                    await attached_notebook.server.execute(attached_notebook.session, "x = 2")
+            with (
+                stock_marimo(notebook, token="right-token-1234", port=port),
+                pytest.raises(Unavailable, match="closed"),
+            ):
+                await attached_notebook.server.execute(attached_notebook.session, "x = 2")
     with pytest.raises(UserError, match="carries a token"):
         ServerAddress.parse("http://127.0.0.1:2718/?access_token=abc")
 
@@ -268,10 +286,18 @@ async def test_a_wrong_token_a_closed_session_and_a_restart_are_one_sentence_eac
 @pytest.mark.slow
 async def test_a_marimo_that_was_not_tried_is_told_in_one_sentence(tmp_path: Path) -> None:
     python = _older_marimo(tmp_path)
+    said = r"runs marimo 0\.24\.0, with which attaching was not tried"
     with stock_marimo(write_notebook(tmp_path / "old.py", "x = 1"), python=python) as stock:
-        with pytest.raises(UserError, match=r"runs marimo 0\.24\.0, with which attaching was not tried"):
-            async with MarimoServer.open(stock.address):
-                pass
+        problem = await _problem_of(stock)
+        assert re.search(said, problem)
+
+
+async def _problem_of(stock: StockMarimo) -> str:
+    try:
+        async with MarimoServer.open(stock.address):
+            return ""
+    except UserError as problem:
+        return problem.message
 
 
 def _older_marimo(folder: Path) -> str:

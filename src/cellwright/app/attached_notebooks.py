@@ -19,7 +19,7 @@ import msgspec
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
 from cellwright.kernel.attached.session_mirror import version_of
 from cellwright.kernel.attached.turns import CellText
@@ -50,9 +50,9 @@ async def open_attached(
     """The notebook that is open there. Before anything is executed, rules are asked and then a person."""
     settings = settings or Settings.read()
 
-    async def permit(wanted: HostExecution) -> bool:
+    async def permit(wanted: HostExecution) -> Permission:
         await anyio.to_thread.run_sync(_check_rules, wanted, settings)
-        return await ask(wanted)
+        return "now" if await ask(wanted) else "no"
 
     async with MarimoServer.open(address) as server:
         turns = settings.ready_home() / _FOLDER

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 
@@ -36,6 +36,7 @@ _PATIENCE_SECONDS: Final = 3.0
 _CELL_QUIET_SECONDS: Final = 3.0
 _PAGE_QUIET_SECONDS: Final = 1.2
 """A page sends what is typed 0.4 s after the last key."""
+_SILENCE_SECONDS: Final = 30.0
 _AFTERWARDS_SECONDS: Final = 0.9
 _MOST_TRIES: Final = 8
 
@@ -53,8 +54,9 @@ class HostExecution:
     """Cells that are asked to run; marimo runs what depends on them too, if the notebook is set so."""
 
 
-Permit = Callable[[HostExecution], Awaitable[bool]]
-"""True: it may run, this once."""
+Permission = Literal["no", "now", "standing"]
+"""now: a person has just said yes, so they are not typing elsewhere. standing: they said so of all turns before."""
+Permit = Callable[[HostExecution], Awaitable[Permission]]
 
 
 class AttachedNotebook:
@@ -68,6 +70,7 @@ class AttachedNotebook:
         self._permit = permit
         self._turns = turns
         self._turn = anyio.Lock()
+        self._began = time.monotonic()
 
     # ── what is there ──
 
@@ -138,7 +141,7 @@ class AttachedNotebook:
         self, edits: Sequence[Edit], run: CellSelection, seconds: float | None, *, is_undo: bool
     ) -> Observation:
         began = time.monotonic()
-        permitted: HostExecution | None = None
+        permission: Permission = "no"
         for _ in range(_MOST_TRIES):
             before = self.document
             sound = check_edits(before, edits, run, self.stale)
@@ -146,17 +149,16 @@ class AttachedNotebook:
                 return Observation(refused=sound, stale=self.stale)
             if not edits and not sound.run:
                 return Observation(stale=self.stale)
-            wanted = self._execution(edits, before, sound)
-            if permitted is None:
+            if permission == "no":
                 # Asked once: the same edits of the same cells are the same execution, however often it is begun.
-                if not await self._permit(wanted):
+                permission = await self._permit(self._execution(edits, before, sound))
+                if permission == "no":
                     raise RefusedByPolicy(
                         "Nobody allowed it, so nothing was executed.",
                         hint="What runs in an attached notebook runs outside any cage: a person says yes to each turn.",
                     )
-                permitted = wanted
                 continue
-            if (typing := await self._quiet(edits)) is not None:
+            if (typing := await self._quiet(edits, permission)) is not None:
                 return Observation(refused=typing, stale=self.stale)
             if self.document != before:
                 continue
@@ -279,10 +281,22 @@ class AttachedNotebook:
         current = next((self.document.find(cell) for cell in _touched([edits[at]])), None)
         return EditRefused(index=at, edit=edits[at], reason="stale", message=message, current=current)
 
-    async def _quiet(self, edits: Sequence[Edit]) -> EditRefused | None:
-        """Wait until nobody types and nothing runs; why not, after long enough."""
+    async def _quiet(self, edits: Sequence[Edit], permission: Permission) -> EditRefused | None:
+        """Wait until nobody types and nothing runs; why not, after long enough.
+
+        A page tells of what is typed only when its person pauses, and replaces it by what it is sent: so cells that are
+        there are changed while nobody can be typing, which is when they have just said yes, or after a long silence.
+        """
         touched = _touched(edits)
         await self._idle()
+        if not touched or not await self.server.has_pages():
+            return None
+        if permission == "standing" and time.monotonic() - max(self._began, self.mirror.typed_at) < _SILENCE_SECONDS:
+            message = (
+                "Somebody has the notebook's page open: a cell that is there is changed only with their yes at that "
+                f"moment, or when nobody has typed for {_SILENCE_SECONDS:.0f} seconds. New cells can be made."
+            )
+            return self._kept(edits, touched, message)
         deadline = time.monotonic() + 20
         while (wait := self._busy_seconds(touched)) > 0:
             if time.monotonic() > deadline:
@@ -308,7 +322,7 @@ class AttachedNotebook:
         """If somebody typed in a cell at the moment it was changed, put their text back; what to say of it."""
         touched = _touched(edits)
         self.mirror.typed_code.clear()
-        with anyio.move_on_after(_AFTERWARDS_SECONDS if touched else 0):
+        with anyio.move_on_after(_AFTERWARDS_SECONDS if touched and await self.server.has_pages() else 0):
             while not any(cell in touched for cell, _ in self.mirror.typed_code):
                 await self.stream.next()
         late = {cell: code for cell, code in self.mirror.typed_code if cell in touched}

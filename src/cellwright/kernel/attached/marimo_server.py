@@ -126,6 +126,14 @@ class MarimoServer:
             raise UserError(f"What answers at {self.address.url} is no marimo server.") from None
         return tuple(Session(id=each.session_id[:200], path=(each.path or "")[:4096]) for each in found.values())
 
+    async def has_pages(self) -> bool:
+        """Whether anybody but one onlooker of ours may have a page open."""
+        try:
+            said = msgspec.json.decode(await self._get("/api/status/connections"), type=dict[str, int])
+        except msgspec.MsgspecError:
+            return True
+        return said.get("active", 2) > 1
+
     async def begin_session(self, file: str) -> Session:
         """Open a notebook as a page would, and leave: its kernel goes on. No cell runs."""
         before = {session.id for session in await self.sessions()}

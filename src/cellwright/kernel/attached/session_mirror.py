@@ -99,7 +99,8 @@ class SessionMirror:
         if not state.has_run and state.error is None:
             status: CellStatus = "running" if state.status in {"queued", "running"} else "stale"
             return CellOutcome(id=cell.id, name=name, status="disabled" if cell.config.disabled else status)
-        variables = () if state.error else tuple(self.variables(self._names.get(cell.id, ())))
+        defined = self._names.get(cell.id, [])
+        variables = tuple(self.variables(defined)) if defined and state.error is None else ()
         return CellOutcome(
             id=cell.id,
             name=name,
@@ -328,8 +329,12 @@ def _hear_output(state: _CellState, output: told.OutputWire, cell: CellId) -> No
     said: dict[str, Any] = first if isinstance(first, dict) else {}
     kind = str(said.get("type", "unknown"))[:200]
     state.has_run, state.output = True, None
-    state.ended_as = _ENDINGS.get(kind, "failed")
-    if state.ended_as != "stopped":
+    ancestor = said.get("raising_cell")
+    state.ended_as = "cancelled" if isinstance(ancestor, str) else _ENDINGS.get(kind, "failed")
+    if isinstance(ancestor, str):
+        message = f"Not run: cell {ancestor[:64]!r}, which it needs, failed."
+        state.error = CellFault(type="AncestorFailed", message=message)
+    elif state.ended_as != "stopped":
         line = re.search(rf"__marimo__cell_{cell}_\S*, line (\d{{1,7}})", state.traceback)
         state.error = CellFault(
             type=str(said.get("exception_type") or kind)[:200],
