@@ -127,12 +127,12 @@ class MarimoServer:
         return tuple(Session(id=each.session_id[:200], path=(each.path or "")[:4096]) for each in found.values())
 
     async def has_pages(self) -> bool:
-        """Whether anybody but one onlooker of ours may have a page open."""
+        """Whether anybody may be typing: marimo counts pages that can edit, and onlookers such as we not."""
         try:
             said = msgspec.json.decode(await self._get("/api/status/connections"), type=dict[str, int])
         except msgspec.MsgspecError:
             return True
-        return said.get("active", 2) > 1
+        return said.get("active", 1) > 0
 
     async def begin_session(self, file: str) -> Session:
         """Open a notebook as a page would, and leave: its kernel goes on. No cell runs."""
