@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -179,10 +180,8 @@ async def test_a_person_and_an_agent_edit_one_page_and_nothing_of_the_persons_is
 
 @pytest.mark.rare
 @pytest.mark.parametrize("seed", range(10))
-async def test_a_minute_of_edits_from_both_ten_times(
-    stock: StockMarimo, chromium: Browser, seed: int, record_property: Callable[[str, object], None]
-) -> None:
+async def test_a_minute_of_edits_from_both_ten_times(stock: StockMarimo, chromium: Browser, seed: int) -> None:
     until = time.monotonic() + 60
     typed, counts = await _edits_of_both(stock, chromium, lambda _: time.monotonic() > until, seed * 100)
-    record_property("edits", f"{typed} lines of the person's, the agent: {counts}")
+    logging.getLogger(__name__).info("%s lines of the person's, the agent: %s", typed, counts)
     assert counts["made"] >= 1, (typed, counts)

@@ -181,6 +181,8 @@ class _CopyBase(msgspec.Struct):
 
 def save_copy(notebook: AttachedNotebook, copy: Path, settings: Settings) -> None:
     """Write the cells as they are now to a file of their own. Raises `UserError` if there is one. Blocking."""
+    if copy.exists():
+        raise UserError(f"{str(copy)!r} is there already.", hint="Name a file that does not exist yet.")
     document, source = notebook.document, Path(notebook.path)
     header = ""
     if notebook.server.address.is_here and source.is_file():
