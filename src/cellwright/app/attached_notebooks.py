@@ -70,7 +70,7 @@ def _check_rules(wanted: HostExecution, settings: Settings) -> None:
     action = CallServerTool(server=wanted.server, tool=_TOOL, arguments=execution_text(wanted))
     verdict = judge(action, rules, run="", now=datetime.now(UTC))
     if isinstance(verdict, Deny):
-        raise RefusedByPolicy(f"A rule forbids it: {verdict.reason}", hint="`cellwright rules show` lists them.")
+        raise RefusedByPolicy(f"A rule forbids it: {verdict.reason}", hint="Whoever owns the rule can change it.")
 
 
 def execution_text(wanted: HostExecution) -> str:
@@ -158,7 +158,7 @@ async def server_with(settings: Settings, file: str) -> ServerAddress:
     said = f"{len(having)} servers have" if having else "No marimo server that was found has"
     raise UserError(
         f"{said} {file!r} open.",
-        hint="Give the server's address too: one with a token is in no list. `cellwright attach --list` shows others.",
+        hint="Give the server's address too: one with a token is in no list of marimo's.",
     )
 
 
@@ -209,7 +209,7 @@ def edits_from_copy(notebook: AttachedNotebook, copy: Path, settings: Settings) 
         base = msgspec.json.decode(_base_file(copy, settings).read_bytes(), type=_CopyBase)
     except (OSError, msgspec.MsgspecError):
         raise UserError(
-            f"{str(copy)!r} is no copy of an attached notebook.", hint="`cellwright attach URL --copy FILE` makes one."
+            f"{str(copy)!r} is no copy of an attached notebook.", hint="Make a copy first, and change that."
         ) from None
     if (base.server, base.notebook) != (notebook.server.address.url, notebook.path):
         raise UserError(f"{str(copy)!r} is a copy of {base.notebook!r} on {base.server}.", hint="Attach to that one.")

@@ -359,7 +359,7 @@ async def _choose(server: MarimoServer, file: str) -> Session:
         return meant[0]
     if meant:
         names = ", ".join(each.path or "(unsaved)" for each in meant[:10])
-        raise UserError(f"{len(meant)} notebooks are open there.", hint=f"Choose one with --file: {names}.")
+        raise UserError(f"{len(meant)} notebooks are open there.", hint=f"Name the file of one of them: {names}.")
     return await server.begin_session(file)
 
 

@@ -24,7 +24,7 @@ _SECONDS: Final = 15
 _MOST_ANSWER: Final = 1_000_000
 _MOST_MESSAGE: Final = 64_000_000
 _MOST_PRINTED: Final = 4_000_000
-_TOKEN_HINT: Final = "Put its token into a file and give it with --token-file."
+_TOKEN_HINT: Final = "Put its token into a file, and name that file."
 
 
 class SessionClosed(Unavailable):
@@ -106,7 +106,7 @@ class MarimoServer:
                 tried = ", ".join(sorted(TRIED_VERSIONS))
                 raise UserError(
                     f"{address.url} runs marimo {version}, with which attaching was not tried (tried: {tried}).",
-                    hint="Run the notebook with one of those, or open its file with `cellwright notebook`.",
+                    hint="Start the notebook with one of those, or open its file in the cage.",
                 )
             yield server
 
@@ -142,7 +142,7 @@ class MarimoServer:
         new = [session for session in await self.sessions() if session.id not in before]
         if not new:
             what = f"the notebook {file!r}" if file else "a notebook by itself"
-            raise UserError(f"The marimo server did not open {what}.", hint="Name its file with --file.")
+            raise UserError(f"The marimo server did not open {what}.", hint="Name its file.")
         return new[-1]
 
     @asynccontextmanager
@@ -215,7 +215,7 @@ class MarimoServer:
     def _lost(self) -> CellwrightError:
         return Unavailable(
             f"No marimo server answers at {self.address.url}.",
-            hint="`cellwright attach --list` shows those that run; `marimo edit NOTEBOOK.py --headless` starts one.",
+            hint="Start one with `marimo edit NOTEBOOK.py`, or look at its address again.",
         )
 
 
