@@ -35,6 +35,7 @@ _COMMANDS = {
     "report": "Show what a run found: as markdown, as its page, or as JSON.",
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
+    "attach": "Work in a notebook that is open in somebody's own `marimo edit`.",
     "data": "Data files and databases: what is in them, and how notebooks reach them.",
     "tools": "Servers whose tools agents may call (MCP): name them, look at what they say, allow it.",
     "inbox": "What runs ask you, and what you have allowed them.",
