@@ -25,7 +25,7 @@ import msgspec
 from cellwright_guest.jupyter.display_calls import append_last, mend_display, replaced, with_probes
 from cellwright_guest.jupyter.ipynb import NotJupyter, executed_order, read_cells
 from cellwright_guest.jupyter.magics import mend_magics
-from cellwright_guest.jupyter.records import Conversion, ConvertedCell, SourceCell
+from cellwright_guest.jupyter.records import NotebookConversion, ConvertedCell, JupyterCell
 from cellwright_guest.jupyter.versions import NamedCell, give_versions, ranges_to_join
 
 _DESCRIPTOR: Final = 3
@@ -42,21 +42,21 @@ def main() -> None:
         left = left[os.write(_DESCRIPTOR, left) :]
 
 
-def convert(text: str) -> Conversion:
+def convert(text: str) -> NotebookConversion:
     """The notebook as cells of marimo."""
     warnings.simplefilter("ignore")
     try:
         sources, language = read_cells(text)
     except NotJupyter as error:
-        return Conversion(problem=str(error))
+        return NotebookConversion(problem=str(error))
     if language not in {"python", "python3", "ipython"}:
-        return Conversion(language=language)
+        return NotebookConversion(language=language)
     requirements = list[str]()
     mended = _mended([cell for cell in sources if cell.kind == "code" and cell.source.strip()], requirements)
     joined = _joined(mended)
     give_versions(joined)
     cells = _in_order(sources, joined)
-    return Conversion(
+    return NotebookConversion(
         cells=(_MARIMO, *cells) if any(re.search(r"\bmo\.", cell.code) for cell in cells) else cells,
         requirements=tuple(dict.fromkeys(requirements)),
         order=executed_order(sources),
@@ -66,7 +66,7 @@ def convert(text: str) -> Conversion:
 _MARIMO: Final = ConvertedCell(sources=(), code="import marimo as mo", probe="import marimo as mo")
 
 
-def _mended(sources: Sequence[SourceCell], requirements: list[str]) -> list[NamedCell]:
+def _mended(sources: Sequence[JupyterCell], requirements: list[str]) -> list[NamedCell]:
     """Each cell in plain Python and in marimo's words."""
     cells, imported = list[NamedCell](), dict[str, str]()
     names = frozenset(name for cell in sources for name in re.findall(r"(?m)^\s*(\w+)\s*(?:,|=[^=]|:)", cell.source))
@@ -153,7 +153,7 @@ def _join(part: list[NamedCell]) -> NamedCell:
     )
 
 
-def _in_order(sources: Sequence[SourceCell], joined: Sequence[NamedCell]) -> tuple[ConvertedCell, ...]:
+def _in_order(sources: Sequence[JupyterCell], joined: Sequence[NamedCell]) -> tuple[ConvertedCell, ...]:
     """Texts and code where they stood; of joined cells, where the first stood."""
     by_first = {cell.sources[0]: cell for cell in joined}
     cells = list[ConvertedCell]()
@@ -164,7 +164,7 @@ def _in_order(sources: Sequence[SourceCell], joined: Sequence[NamedCell]) -> tup
                 ConvertedCell(
                     sources=tuple(cell.sources),
                     code=cell.code,
-                    probe=with_probes(cell.code),
+                    probe=with_probes(cell.code, cell.sources[0]),
                     defines=tuple(cell.defines.items()),
                     notes=tuple(dict.fromkeys(cell.notes)),
                     refused=tuple(dict.fromkeys(cell.refused)),
@@ -175,7 +175,7 @@ def _in_order(sources: Sequence[SourceCell], joined: Sequence[NamedCell]) -> tup
     return tuple(cells)
 
 
-def _text_cell(source: SourceCell) -> ConvertedCell:
+def _text_cell(source: JupyterCell) -> ConvertedCell:
     text = source.source.strip()
     if source.kind == "raw":
         code = "\n".join(f"# {line}".rstrip() for line in text.split("\n"))

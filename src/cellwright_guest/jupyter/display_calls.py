@@ -103,7 +103,7 @@ def append_last(code: str) -> str:
     return replaced(code, [(last.value, f"mo.output.append({ast.get_source_segment(code, last.value)})")])
 
 
-def with_probes(code: str) -> str:
+def with_probes(code: str, cell: int) -> str:
     """The code with everything it shows told to the probe first."""
     tree = _parsed(code)
     if tree is None:
@@ -112,10 +112,10 @@ def with_probes(code: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "mo.output.append" and node.args:
             argument = node.args[0]
-            changes.append((argument, f"{PROBE}({ast.get_source_segment(code, argument)})"))
+            changes.append((argument, f"{PROBE}({cell}, {ast.get_source_segment(code, argument)})"))
     last = _last_expression(code)
     if last is not None and not code.rstrip().endswith(";") and not _is_append(last.value):
-        changes.append((last.value, f"{PROBE}({ast.get_source_segment(code, last.value)})"))
+        changes.append((last.value, f"{PROBE}({cell}, {ast.get_source_segment(code, last.value)})"))
     return replaced(code, changes)
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from cellwright_guest.jupyter.records import MOST_CELLS, SourceCell
+from cellwright_guest.jupyter.records import MOST_CELLS, JupyterCell
 
 _MOST_SOURCE: Final = 400_000
 _KINDS: Final = {"code": "code", "markdown": "markdown", "heading": "markdown", "html": "markdown"}
@@ -16,7 +16,7 @@ class NotJupyter(Exception):
     """It is no notebook of Jupyter; why is the message."""
 
 
-def read_cells(text: str) -> tuple[tuple[SourceCell, ...], str]:
+def read_cells(text: str) -> tuple[tuple[JupyterCell, ...], str]:
     """Its cells, and their language. Raises `NotJupyter`."""
     try:
         notebook = json.loads(text)
@@ -36,7 +36,7 @@ def read_cells(text: str) -> tuple[tuple[SourceCell, ...], str]:
     return cells, _language(notebook)
 
 
-def _cell(number: int, cell: Any) -> SourceCell:
+def _cell(number: int, cell: Any) -> JupyterCell:
     if not isinstance(cell, dict):
         raise NotJupyter(f"cell {number} is no object")
     source = cell.get("source", cell.get("input", ""))
@@ -50,7 +50,7 @@ def _cell(number: int, cell: Any) -> SourceCell:
         level = cell.get("level")
         source = f"{'#' * (level if isinstance(level, int) and 1 <= level <= 6 else 1)} {source}"
     source = re.sub(r"\r\n?", "\n", source).encode("utf-8", "replace").decode()
-    return SourceCell(
+    return JupyterCell(
         number=number, kind=kind, source=source, count=count if isinstance(count, int) and count is not True else None
     )
 
@@ -67,7 +67,7 @@ def _language(notebook: dict[str, Any]) -> str:
     return "python"
 
 
-def executed_order(cells: tuple[SourceCell, ...]) -> tuple[int, ...]:
+def executed_order(cells: tuple[JupyterCell, ...]) -> tuple[int, ...]:
     """The cells in the order they were executed, where that is not from top to bottom; else nothing."""
     counted = [(cell.count, cell.number) for cell in cells if cell.kind == "code" and cell.count is not None]
     in_order = [number for _, number in sorted(counted)]

@@ -13,7 +13,7 @@ MOST_TEXT: Final = 40_000
 CellKind = Literal["code", "markdown", "raw"]
 
 
-class SourceCell(msgspec.Struct, frozen=True, kw_only=True):
+class JupyterCell(msgspec.Struct, frozen=True, kw_only=True):
     """A cell as the file has it."""
 
     number: int
@@ -41,7 +41,7 @@ class ConvertedCell(msgspec.Struct, frozen=True, kw_only=True):
     """What has no equivalent and was left out."""
 
 
-class Conversion(msgspec.Struct, frozen=True, kw_only=True):
+class NotebookConversion(msgspec.Struct, frozen=True, kw_only=True):
     """A notebook converted."""
 
     cells: tuple[ConvertedCell, ...] = ()
