@@ -11,8 +11,10 @@ import sys
 if __name__ == "__main__":
     sys.path[:0] = sys.argv[1:]
 
+import ast
 import json
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -31,16 +33,28 @@ _KERNEL: Final = Path(__file__).with_name("ipython_kernel_main.py")
 _DIGEST: Final = Path(__file__).with_name("value_digest.py")
 _START_SECONDS: Final = 60.0
 _TICK_SECONDS: Final = 0.5
+_OF_IPYTHON: Final = re.compile(r"_+|_i+|_i?\d+|_[od]h|_exit_code|In|Out|cellwright_\w+|CELLWRIGHT_\w+")
 _HOOK: Final = """
 def cellwright_hook():
-    formatter = get_ipython().display_formatter
+    import subprocess
+
+    shell = get_ipython()
+    formatter = shell.display_formatter
     stock = formatter.format
 
     def told(value, *more, **words):
         cellwright_shown(cellwright_cell[0], value)
         return stock(value, *more, **words)
 
+    def system(command):
+        # IPython's own wants a terminal, and there is none in a cage.
+        ran = subprocess.run(shell.var_expand(command, depth=1), shell=True, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        shell.user_ns["_exit_code"] = ran.returncode
+        print(ran.stdout, end="")
+
     formatter.format = told
+    shell.system = shell.system_piped = system
 
 
 cellwright_cell = [0]
@@ -124,9 +138,9 @@ class _Conversation:
         return set(json.loads(self._asked("__import__('json').dumps([name for name in globals()])") or "[]"))
 
     def _told(self, cells: list[OriginalCell], before: set[str]) -> OriginalRun:
-        names = sorted(name for name in self._names() - before if not name.startswith(("_", "cellwright_")))
-        private = sorted(name for name in self._names() - before if name.startswith("_") and not name[1:2].isdigit())
-        told = json.loads(self._asked(f"cellwright_tell({(names + private)!r})") or '{"shown": {}, "values": {}}')
+        self._silently("cellwright_cell[0] = 0")
+        new = sorted(name for name in self._names() - before if not _OF_IPYTHON.fullmatch(name))
+        told = json.loads(self._asked(f"cellwright_tell({new!r})") or '{"shown": {}, "values": {}}')
         shown = {int(cell): tuple(_value(one) for one in seen) for cell, seen in told["shown"].items()}
         return OriginalRun(
             cells=tuple(msgspec.structs.replace(cell, shown=shown.get(cell.number, ())) for cell in cells),
@@ -142,8 +156,6 @@ class _Conversation:
         reply = self._reply(identity)
         told = (reply or {}).get("content", {}).get("user_expressions", {}).get("told", {})
         text = told.get("data", {}).get("text/plain", "''") if told.get("status") == "ok" else "''"
-        import ast
-
         return str(ast.literal_eval(text))
 
     def _reply(self, identity: str) -> dict[str, Any] | None:

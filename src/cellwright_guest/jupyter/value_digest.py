@@ -44,7 +44,7 @@ def cellwright_digest(value, depth=0, above=()):
         return [type(value).__name__, cellwright_hash(repr(value))]
     if cellwright_is_picture(value):
         return ["picture", ""]
-    kind = type(value).__qualname__
+    kind = "list" if type(value).__qualname__ == "SList" else type(value).__qualname__
     if isinstance(value, type(cellwright_sys)) or isinstance(value, type) or callable(value) and hasattr(value, "__name__"):
         return ["code", getattr(value, "__name__", "")]
     if kind in ("HTML", "Html") and (hasattr(value, "data") or hasattr(value, "text")):
