@@ -95,9 +95,7 @@ async def import_notebook(
     text = await anyio.to_thread.run_sync(_read_text, path)
     if options.out.exists() and not options.may_replace:
         raise UserError(f"{str(options.out)!r} exists.", hint="Name another file with -o, or say --replace.")
-    tier = contained(
-        options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained
-    )
+    tier = contained(options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained)
     on_progress("converting")
     conversion = await convert_notebook(await pool.zygote(), tier, text)
     _check(conversion, path)
@@ -148,7 +146,8 @@ def _read_text(path: Path) -> str:
 def _check(conversion: NotebookConversion, path: Path) -> None:
     if conversion.problem:
         raise UserError(
-            f"{str(path)!r} is no notebook of Jupyter: {conversion.problem[:400]}.", hint="Open it in Jupyter and save it."
+            f"{str(path)!r} is no notebook of Jupyter: {conversion.problem[:400]}.",
+            hint="Open it in Jupyter and save it.",
         )
     if conversion.language != "python":
         raise UserError(
@@ -170,7 +169,9 @@ def _header(conversion: NotebookConversion) -> str:
     imported = [name for name in _imported(conversion) if name.lower().replace("_", "-") not in given]
     lines = [f"#     {json.dumps(each)}," for each in ("marimo", *conversion.requirements, *imported)]
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return "\n".join(["# /// script", f'# requires-python = ">={version}"', "# dependencies = [", *lines, "# ]", "# ///"])
+    return "\n".join(
+        ["# /// script", f'# requires-python = ">={version}"', "# dependencies = [", *lines, "# ]", "# ///"]
+    )
 
 
 def _imported(conversion: NotebookConversion) -> list[str]:
@@ -240,12 +241,6 @@ class _Trial:
             return None, "The original was not run: `pip install 'cellwright[jupyter]'` adds what runs it."
         document = Document(header=self.header)
         provisioner = KernelProvisioner(self.path.resolve(), self.options, self.pool.zygote)
-        environment = await provisioner.build(document)
-        ours, theirs = self.options.pythons.ours.version, provisioner.options.pythons.ours.version
-        if environment is not None:
-            theirs = environment.interpreter.version
-        if ours.split(".")[:2] != theirs.split(".")[:2]:
-            return None, f"The original was not run: its packages are for Python {theirs}, Jupyter's here for {ours}."
         try:
             ran = await run_original(provisioner, document, self.text, seconds=self.seconds)
         except Unavailable as error:
@@ -311,9 +306,11 @@ async def _proven(
     notes = [why] if why else []
     if conversion.order:
         order = ", ".join(map(str, conversion.order[:20]))
-        notes.append(f"Its cells were last executed in another order than they stand: {order}. Both were run as they stand.")
+        notes.append(
+            f"Its cells were last executed in another order than they stand: {order}. Both were run as they stand."
+        )
     trial.on_progress("running the new notebook")
-    names = list(dict.fromkeys(new for cell in conversion.cells for _, new in cell.defines))
+    names = list(dict.fromkeys(new for cell in conversion.cells for _, new in cell.defines if new))
     ours, values, end = await trial.ours(conversion, names)
     proofs = compare(conversion, original, ours, values)
     if any(proof.lacks_picture for proof in proofs):
@@ -380,7 +377,7 @@ def import_view(imported: ImportedNotebook) -> dict[str, Any]:
                 "verdict": proof.verdict,
                 "reasons": list(proof.reasons),
                 "mended": list(proof.cell.notes),
-                "renamed": {name: new for name, new in proof.cell.defines if name != new},
+                "renamed": {name: new for name, new in proof.cell.defines if new not in {name, ""}},
                 "code": proof.cell.code,
             }
             for proof in imported.proofs
@@ -392,5 +389,3 @@ def import_view(imported: ImportedNotebook) -> dict[str, Any]:
 def default_out(path: Path) -> Path:
     """Beside it, as a marimo notebook."""
     return path.with_suffix(".py")
-
-

@@ -21,7 +21,8 @@ _MARKS = {"proven": ("✓", "green"), "text": ("·", "dim"), "refused": ("✗", 
 def import_jupyter(
     file: Annotated[Path, typer.Argument(metavar="FILE.ipynb", help="A notebook of Jupyter.")],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE.py", help="Where to; default: beside it.", dir_okay=False)
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE.py", help="Where to; default: beside it.", dir_okay=False),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Write over the file that is there.")] = False,
     as_json: given.JsonOption = False,
@@ -42,9 +43,7 @@ def import_jupyter(
     with beginning_zygote(Settings.read().cache / "zygote", is_warm=True) as begun:
         from cellwright.cli import notebook_conversions
 
-        view = notebook_conversions.import_here(
-            file, out, choice.read(), begun, may_replace=replace, seconds=timeout
-        )
+        view = notebook_conversions.import_here(file, out, choice.read(), begun, may_replace=replace, seconds=timeout)
     console.result(view, as_json, _show_import)
     raise typer.Exit(0 if view["proven"] else 1)
 

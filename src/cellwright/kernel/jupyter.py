@@ -19,6 +19,7 @@ from cellwright.sandbox.spec import Limits, Tier
 from cellwright_guest import wire
 from cellwright_guest.jupyter.records import (
     ConvertedCell,
+    JupyterOutput,
     NotebookConversion,
     OriginalCell,
     OriginalRun,
@@ -26,7 +27,7 @@ from cellwright_guest.jupyter.records import (
 )
 
 __all__ = [
-    "ConvertedCell", "NotebookConversion", "OriginalCell", "OriginalRun", "ShownValue", "convert_notebook",
+    "ConvertedCell", "JupyterOutput", "NotebookConversion", "OriginalCell", "OriginalRun", "ShownValue", "convert_notebook",
     "digest_code", "has_jupyter", "run_original",
 ]  # fmt: skip
 
@@ -70,17 +71,25 @@ async def convert_notebook(zygote: Zygote, tier: Tier, text: str) -> NotebookCon
 
 
 async def run_original(
-    provisioner: KernelProvisioner, document: Document, text: str, *, seconds: float
+    provisioner: KernelProvisioner, document: Document, text: str, *, seconds: float, keep_outputs: bool = False
 ) -> OriginalRun:
     """What the notebook did where Jupyter ran it: in a cage like that of the new one, with the same files and packages.
 
     `document` is the new notebook: its header says which packages those are.
     """
-    question = msgspec.json.encode({"notebook": text, "seconds": seconds})
+    ours, theirs = provisioner.options.pythons.ours.version, await _python_of(provisioner, document)
+    if ours.split(".")[:2] != theirs.split(".")[:2]:
+        raise Unavailable(f"Its packages are for Python {theirs}, and what runs it as Jupyter does here for {ours}.")
+    question = msgspec.json.encode({"notebook": text, "seconds": seconds, "keep_outputs": keep_outputs})
     data = await provisioner.run_program(
         document, _PROGRAMS / "run_main.py", question, most_bytes=_MOST_BYTES, seconds=seconds + _GRACE_SECONDS
     )
     return _read(data, OriginalRun)
+
+
+async def _python_of(provisioner: KernelProvisioner, document: Document) -> str:
+    environment = await provisioner.build(document)
+    return environment.interpreter.version if environment is not None else provisioner.options.pythons.ours.version
 
 
 def _read(data: bytes, kind: type[_Answer]) -> _Answer:

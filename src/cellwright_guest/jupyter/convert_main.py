@@ -25,7 +25,7 @@ import msgspec
 from cellwright_guest.jupyter.display_calls import append_last, mend_display, replaced, with_probes
 from cellwright_guest.jupyter.ipynb import NotJupyter, executed_order, read_cells
 from cellwright_guest.jupyter.magics import mend_magics
-from cellwright_guest.jupyter.records import NotebookConversion, ConvertedCell, JupyterCell
+from cellwright_guest.jupyter.records import ConvertedCell, JupyterCell, NotebookConversion
 from cellwright_guest.jupyter.versions import NamedCell, give_versions, ranges_to_join
 
 _DESCRIPTOR: Final = 3

@@ -6,8 +6,11 @@ import ast
 from dataclasses import dataclass, field
 from typing import Final
 
+from cellwright_guest.jupyter.name_uses import CHANGING_METHODS
+
 PROBE: Final = "cellwright_shown"
 _OBJECTS: Final = {"HTML": "mo.Html", "Markdown": "mo.md", "Latex": "mo.md", "Image": "mo.image"}
+_RETURNING_NONE: Final = {"print", "show", "close", "info", "savefig", "to_csv", "to_parquet", "seed", "tight_layout"}
 _MODULES: Final = {"IPython.display", "IPython.core.display"}
 
 
@@ -62,6 +65,9 @@ def mend_display(code: str, imported: dict[str, str]) -> ShownSource:
         elif name == "input":
             mended.refused.append("`input()` waits for somebody; use `mo.ui.text`")
     mended.code = replaced(code, changes)
+    if "mo.output.append(" in mended.code:
+        # A last expression would replace what was appended.
+        mended.code = append_last(mended.code)
     again = _parsed(mended.code)
     if again is not None and inside and (nested := mend_nested(mended.code, imported)) != mended.code:
         mended.code, mended.needs_mo = nested, True
@@ -98,9 +104,9 @@ def _import_change(node: ast.ImportFrom, imported: dict[str, str]) -> list[tuple
 def append_last(code: str) -> str:
     """The code with its last expression shown by `mo.output.append`: another cell's code is to follow."""
     last = _last_expression(code)
-    if last is None or code.rstrip().endswith(";"):
+    if last is None or code.rstrip().endswith(";") or _shows_nothing(last.value):
         return code.rstrip().rstrip(";")
-    return replaced(code, [(last.value, f"mo.output.append({ast.get_source_segment(code, last.value)})")])
+    return replaced(code, [(last.value, f"mo.output.append({_argument(code, last.value)})")])
 
 
 def with_probes(code: str, cell: int) -> str:
@@ -112,11 +118,25 @@ def with_probes(code: str, cell: int) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "mo.output.append" and node.args:
             argument = node.args[0]
-            changes.append((argument, f"{PROBE}({cell}, {ast.get_source_segment(code, argument)})"))
+            changes.append((argument, f"{PROBE}({cell}, {_argument(code, argument)})"))
     last = _last_expression(code)
     if last is not None and not code.rstrip().endswith(";") and not _is_append(last.value):
-        changes.append((last.value, f"{PROBE}({cell}, {ast.get_source_segment(code, last.value)})"))
+        changes.append((last.value, f"{PROBE}({cell}, {_argument(code, last.value)})"))
     return replaced(code, changes)
+
+
+def _argument(code: str, node: ast.expr) -> str:
+    """Its text as one argument of a call."""
+    text = ast.get_source_segment(code, node) or ""
+    return text if _is_atomic(node) else f"({text})"
+
+
+def _shows_nothing(node: ast.expr) -> bool:
+    """Whether it is surely None: `mo.output.append` would show that."""
+    if not isinstance(node, ast.Call):
+        return _is_append(node)
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else _called(node)
+    return _is_append(node) or name in CHANGING_METHODS - {"fit", "partial_fit", "pop"} | _RETURNING_NONE
 
 
 def _is_append(node: ast.expr) -> bool:

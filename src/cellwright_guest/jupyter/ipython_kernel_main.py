@@ -14,7 +14,7 @@ def main(connection_file: str) -> None:
     from ipykernel import iostream, kernelapp
 
     class FileOnlyThread(iostream.IOPubThread):
-        def __init__(self, socket: object, pipe: bool = False, session: object = False) -> None:  # noqa: FBT001, FBT002
+        def __init__(self, socket: object, pipe: bool = False, session: object = False) -> None:
             super().__init__(socket, pipe=False, session=session)
 
     kernelapp.IOPubThread = FileOnlyThread

@@ -8,10 +8,14 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Final
 
-_LINE_MAGIC: Final = re.compile(r"^(?P<indent>\s*)(?:(?P<target>[\w.,\s\[\]'\"]+?)\s*=\s*)?%(?P<name>\w+)(?:\s+(?P<rest>.*))?$")
+_LINE_MAGIC: Final = re.compile(
+    r"^(?P<indent>\s*)(?:(?P<target>[\w.,\s\[\]'\"]+?)\s*=\s*)?%(?P<name>\w+)(?:\s+(?P<rest>.*))?$"
+)
 _SHELL: Final = re.compile(r"^(?P<indent>\s*)(?:(?P<target>[\w.,\s]+?)\s*=\s*)?!(?P<twice>!?)(?P<rest>.+)$")
 _HELP: Final = re.compile(r"^\s*(?:\?{1,2}[\w.*]+|[\w.\[\]'\"()]+\?{1,2})\s*$")
-_PIP: Final = re.compile(r"^\s*[!%]?\s*(?:\S*python\S*\s+-m\s+|\{?sys\.executable\}?\s+-m\s+|uv\s+)?(?:pip3?|conda|mamba)\s+install\b(?P<rest>.*)$")
+_PIP: Final = re.compile(
+    r"^\s*[!%]?\s*(?:\S*python\S*\s+-m\s+|\{?sys\.executable\}?\s+-m\s+|uv\s+)?(?:pip3?|conda|mamba)\s+install\b(?P<rest>.*)$"
+)
 _NOTHING: Final = {
     "matplotlib": "marimo shows figures by itself",
     "config": "it set up IPython",
@@ -27,8 +31,32 @@ _NOTHING: Final = {
     "prun": "it profiled a statement", "lprun": "it profiled a statement", "memit": "it measured memory",
     "lsmagic": "it listed magics", "pinfo": "it showed help", "pdoc": "it showed help", "psource": "it showed help",
 }  # fmt: skip
-_WHOLE_CELL: Final = {"capture", "time", "bash", "sh", "writefile", "html", "HTML", "markdown", "latex", "timeit", "prun"}
-_FLAGS_WITH_VALUE: Final = {"-r", "-c", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-e", "-t", "--channel", "-n"}
+_WHOLE_CELL: Final = {
+    "capture",
+    "time",
+    "bash",
+    "sh",
+    "writefile",
+    "html",
+    "HTML",
+    "markdown",
+    "latex",
+    "timeit",
+    "prun",
+}
+_FLAGS_WITH_VALUE: Final = {
+    "-r",
+    "-c",
+    "-i",
+    "--index-url",
+    "--extra-index-url",
+    "-f",
+    "--find-links",
+    "-e",
+    "-t",
+    "--channel",
+    "-n",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,9 +96,7 @@ def mend_magics(source: str, names: frozenset[str]) -> MendedSource:
 
 
 def _has_magic(source: str) -> bool:
-    return any(
-        pattern.match(line) for line in source.split("\n") for pattern in (_LINE_MAGIC, _SHELL, _HELP, _PIP)
-    )
+    return any(pattern.match(line) for line in source.split("\n") for pattern in (_LINE_MAGIC, _SHELL, _HELP, _PIP))
 
 
 def _lines_of_python(source: str) -> list[bool]:
@@ -104,6 +130,11 @@ def _scan(line: str, depth: int, quote: str) -> tuple[int, str]:
             depth = max(0, depth - 1)
         at += 1
     return depth, quote if len(quote) == 3 else ""
+
+
+def without_installs(source: str) -> str:
+    """The source without its pip lines: what they install is there, or is to be had by nobody in a cage."""
+    return "\n".join(_comment(line) if _PIP.match(line) else line for line in source.split("\n"))
 
 
 def _line(line: str, mended: MendedSource, names: frozenset[str]) -> str:

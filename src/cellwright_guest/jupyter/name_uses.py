@@ -175,7 +175,7 @@ class _Visitor(ast.NodeVisitor):
         self.targets(node.target, is_passing=True)
         self._unsure([*node.body, *node.orelse])
 
-    visit_AsyncFor = visit_For  # noqa: N815
+    visit_AsyncFor = visit_For
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -185,7 +185,7 @@ class _Visitor(ast.NodeVisitor):
         for statement in node.body:
             self.visit(statement)
 
-    visit_AsyncWith = visit_With  # noqa: N815
+    visit_AsyncWith = visit_With
 
     def visit_Try(self, node: ast.Try) -> None:
         self._unsure([*node.body])
@@ -215,7 +215,7 @@ class _Visitor(ast.NodeVisitor):
         self._defer(node)
         self.bind(node.name)
 
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         for part in _defaults(node.args):
@@ -248,7 +248,7 @@ class _Visitor(ast.NodeVisitor):
         for name in FreeNames.of(node).read:
             self.read(name)
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
 
 def _root(node: ast.expr) -> str | None:
@@ -345,5 +345,5 @@ class FreeNames(ast.NodeVisitor):
         self.generic_visit(node)
         self._scopes.pop()
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _scope  # noqa: N815
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _scope  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _scope
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _scope

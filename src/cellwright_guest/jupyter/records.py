@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -34,7 +34,7 @@ class ConvertedCell(msgspec.Struct, frozen=True, kw_only=True):
     """The same, with what it shows passed through `cellwright_shown` on its way."""
     is_text: bool = False
     defines: tuple[tuple[str, str], ...] = ()
-    """What the cells it stands for called a variable, and what it is called here."""
+    """What the cells it stands for called a variable, and what it is called here; empty if nobody else sees it here."""
     notes: tuple[str, ...] = ()
     """What was mended, in words."""
     refused: tuple[str, ...] = ()
@@ -62,6 +62,19 @@ class ShownValue(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
+class JupyterOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """An output as a notebook of Jupyter keeps it."""
+
+    kind: Literal["stream", "display_data", "execute_result", "error"]
+    name: str = ""
+    """Of a stream, or of an error's type."""
+    text: str = ""
+    """What was printed, or an error's message."""
+    data: dict[str, Any] = {}
+    """By MIME type."""
+    traceback: tuple[str, ...] = ()
+
+
 class OriginalCell(msgspec.Struct, frozen=True, kw_only=True):
     """What one cell did where Jupyter ran it."""
 
@@ -72,6 +85,8 @@ class OriginalCell(msgspec.Struct, frozen=True, kw_only=True):
     """Its type and message."""
     shown: tuple[ShownValue, ...] = ()
     pictures: int = 0
+    outputs: tuple[JupyterOutput, ...] = ()
+    """Only where they were asked for."""
 
 
 class OriginalRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,8 +83,8 @@ class _Renames(ast.NodeTransformer):
         self._scopes.pop()
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _scope  # noqa: N815
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _scope  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _scope
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _scope
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         if (new := self._new(node.name)) is not None:

@@ -25,7 +25,15 @@ from typing import Any, Final
 import msgspec
 
 from cellwright_guest.jupyter.ipynb import read_cells
-from cellwright_guest.jupyter.records import MOST_TEXT, OriginalCell, OriginalRun, ShownValue, JupyterCell
+from cellwright_guest.jupyter.magics import without_installs
+from cellwright_guest.jupyter.records import (
+    MOST_TEXT,
+    JupyterCell,
+    JupyterOutput,
+    OriginalCell,
+    OriginalRun,
+    ShownValue,
+)
 
 _DESCRIPTOR: Final = 3
 _CHUNK_BYTES: Final = 1 << 16
@@ -33,6 +41,8 @@ _KERNEL: Final = Path(__file__).with_name("ipython_kernel_main.py")
 _DIGEST: Final = Path(__file__).with_name("value_digest.py")
 _START_SECONDS: Final = 60.0
 _TICK_SECONDS: Final = 0.5
+_MOST_OUTPUT: Final = 8 << 20
+"""Bytes of one cell's outputs that are kept."""
 _OF_IPYTHON: Final = re.compile(r"_+|_i+|_i?\d+|_[od]h|_exit_code|In|Out|cellwright_\w+|CELLWRIGHT_\w+")
 _HOOK: Final = """
 def cellwright_hook():
@@ -67,6 +77,7 @@ class OriginalRunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     notebook: str
     seconds: float
+    keep_outputs: bool = False
 
 
 def main() -> None:
@@ -96,7 +107,7 @@ def _run(request: OriginalRunRequest, packages: list[str]) -> OriginalRun:
         client.load_connection_file()
         client.start_channels(hb=False)
         try:
-            return _Conversation(client, kernel, time.monotonic() + request.seconds).all(sources)
+            return _Conversation(client, kernel, time.monotonic() + request.seconds, request.keep_outputs).all(sources)
         finally:
             client.stop_channels()
             kernel.kill()
@@ -104,10 +115,11 @@ def _run(request: OriginalRunRequest, packages: list[str]) -> OriginalRun:
 
 
 class _Conversation:
-    def __init__(self, client: Any, kernel: subprocess.Popen[bytes], until: float) -> None:
+    def __init__(self, client: Any, kernel: subprocess.Popen[bytes], until: float, keeps: bool) -> None:
         self._client = client
         self._kernel = kernel
         self._until = until
+        self._keeps = keeps
 
     def all(self, sources: tuple[JupyterCell, ...]) -> OriginalRun:
         try:
@@ -169,8 +181,8 @@ class _Conversation:
         return None
 
     def _cell(self, source: JupyterCell) -> OriginalCell:
-        identity = self._client.execute(source.source, allow_stdin=False, stop_on_error=False)
-        printed, pictures, error = list[str](), 0, ""
+        identity = self._client.execute(without_installs(source.source), allow_stdin=False, stop_on_error=False)
+        printed, pictures, error, outputs, room = list[str](), 0, "", list[JupyterOutput](), _MOST_OUTPUT
         while True:
             if time.monotonic() > self._until:
                 return OriginalCell(number=source.number, status="lost", error="there was no more time")
@@ -185,6 +197,9 @@ class _Conversation:
             if message["parent_header"].get("msg_id") != identity:
                 continue
             content = message["content"]
+            if self._keeps and (output := _output(message["msg_type"], content)) is not None:
+                room -= len(msgspec.json.encode(output))
+                outputs += [output] if room > 0 else []
             match message["msg_type"]:
                 case "stream" if content["name"] == "stdout" and sum(map(len, printed)) < MOST_TEXT:
                     printed.append(content["text"][:MOST_TEXT])
@@ -203,7 +218,21 @@ class _Conversation:
             printed="".join(printed)[:MOST_TEXT],
             error=error,
             pictures=pictures,
+            outputs=tuple(outputs),
         )
+
+
+def _output(kind: str, content: dict[str, Any]) -> JupyterOutput | None:
+    match kind:
+        case "stream":
+            return JupyterOutput(kind=kind, name=content["name"], text=content["text"])
+        case "display_data" | "execute_result":
+            return JupyterOutput(kind=kind, data=content["data"])
+        case "error":
+            trace = tuple(str(line) for line in content["traceback"])
+            return JupyterOutput(kind=kind, name=content["ename"], text=content["evalue"], traceback=trace)
+        case _:
+            return None
 
 
 def _value(told: list[str]) -> ShownValue:

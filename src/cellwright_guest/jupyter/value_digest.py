@@ -19,12 +19,23 @@ def cellwright_table(value):
         head = [name, str(frame.shape), str(types)]
         return "|".join(head) + frame.head(CELLWRIGHT_MOST_ITEMS).to_csv() + frame.tail(100).to_csv()
     if module == "polars" and name in ("DataFrame", "Series"):
-        return "|".join([name, str(value.shape), str(value.head(CELLWRIGHT_MOST_ITEMS).to_dict(as_series=False)
-                                                     if name == "DataFrame" else value.to_list()[:CELLWRIGHT_MOST_ITEMS])])
+        return "|".join(
+            [
+                name,
+                str(value.shape),
+                str(
+                    value.head(CELLWRIGHT_MOST_ITEMS).to_dict(as_series=False)
+                    if name == "DataFrame"
+                    else value.to_list()[:CELLWRIGHT_MOST_ITEMS]
+                ),
+            ]
+        )
     if module == "numpy" and hasattr(value, "tobytes"):
         if value.dtype.hasobject:
             return "|".join([name, str(value.dtype), str(value.shape), str(value.tolist())])
-        return "|".join([name, str(value.dtype), str(value.shape), cellwright_hashlib.sha256(value.tobytes()).hexdigest()])
+        return "|".join(
+            [name, str(value.dtype), str(value.shape), cellwright_hashlib.sha256(value.tobytes()).hexdigest()]
+        )
     return None
 
 
@@ -40,12 +51,21 @@ def cellwright_is_picture(value):
 
 
 def cellwright_digest(value, depth=0, above=()):
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)) and type(value).__module__ == "builtins":
+    if (
+        value is None
+        or (isinstance(value, (bool, int, float, complex, str, bytes))
+        and type(value).__module__ == "builtins")
+    ):
         return [type(value).__name__, cellwright_hash(repr(value))]
     if cellwright_is_picture(value):
         return ["picture", ""]
     kind = "list" if type(value).__qualname__ == "SList" else type(value).__qualname__
-    if isinstance(value, type(cellwright_sys)) or isinstance(value, type) or callable(value) and hasattr(value, "__name__"):
+    if (
+        isinstance(value, type(cellwright_sys))
+        or isinstance(value, type)
+        or (callable(value)
+        and hasattr(value, "__name__"))
+    ):
         return ["code", getattr(value, "__name__", "")]
     if kind in ("HTML", "Html") and (hasattr(value, "data") or hasattr(value, "text")):
         text = value.data if hasattr(value, "data") else value.text
@@ -60,17 +80,24 @@ def cellwright_digest(value, depth=0, above=()):
         if table is not None:
             return [kind, cellwright_hash(table)]
         if isinstance(value, dict):
-            parts = [[cellwright_digest(key, depth + 1, above), cellwright_digest(item, depth + 1, above)]
-                     for key, item in list(value.items())[:CELLWRIGHT_MOST_ITEMS]]
+            parts = [
+                [cellwright_digest(key, depth + 1, above), cellwright_digest(item, depth + 1, above)]
+                for key, item in list(value.items())[:CELLWRIGHT_MOST_ITEMS]
+            ]
         elif isinstance(value, (list, tuple)):
             parts = [cellwright_digest(item, depth + 1, above) for item in value[:CELLWRIGHT_MOST_ITEMS]]
         elif isinstance(value, (set, frozenset)):
             parts = sorted(cellwright_digest(item, depth + 1, above) for item in list(value)[:CELLWRIGHT_MOST_ITEMS])
         elif type(value).__module__.startswith(("__main__", "__marimo__")) and hasattr(value, "__dict__"):
             parts = [cellwright_digest(vars(value), depth + 1, above)]
-        elif type(value).__module__ in ("datetime", "decimal", "fractions", "pathlib", "uuid", "pandas._libs.tslibs.timestamps"):
-            parts = [repr(value)]
-        elif type(value).__module__ == "builtins" and kind == "range":
+        elif type(value).__module__ in (
+            "datetime",
+            "decimal",
+            "fractions",
+            "pathlib",
+            "uuid",
+            "pandas._libs.tslibs.timestamps",
+        ) or (type(value).__module__ == "builtins" and kind == "range"):
             parts = [repr(value)]
         else:
             return ["opaque", ""]
@@ -91,4 +118,6 @@ def cellwright_shown(cell, value):
 def cellwright_tell(names):
     scope = globals()
     told = {name: cellwright_digest(scope[name]) for name in names if name in scope}
-    return cellwright_json.dumps({"shown": {str(cell): seen[:200] for cell, seen in cellwright_seen.items()}, "values": told})
+    return cellwright_json.dumps(
+        {"shown": {str(cell): seen[:200] for cell, seen in cellwright_seen.items()}, "values": told}
+    )

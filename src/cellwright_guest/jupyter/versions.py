@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cellwright_guest.jupyter.display_calls import replaced
 from cellwright_guest.jupyter.name_uses import NameUses, uses_of
 from cellwright_guest.jupyter.renames import renamed
 
@@ -48,9 +49,21 @@ def ranges_to_join(uses: Sequence[NameUses]) -> list[tuple[int, int]]:
         for at, each in enumerate(uses):
             if name in each.deferred:
                 seen = [one for one in binding if one <= at][-1:] + [one for one in binding if one > at]
-                if len(seen) > 1:
-                    stretches.append((seen[0], max(seen[-1], seen[0])))
+                if len(seen) > 1 or (seen and seen[0] > at and at in _needed_by(seen[0], uses)):
+                    stretches.append((min(seen[0], at), max(seen[-1], at)))
     return _united(stretches)
+
+
+def _needed_by(cell: int, uses: Sequence[NameUses]) -> set[int]:
+    """The cells above that this one reads from, also through others."""
+    needed, waiting = set[int](), [cell]
+    while waiting:
+        one = waiting.pop()
+        for above in range(one):
+            if above not in needed and set(uses[above].bound) & uses[one].all_read:
+                needed.add(above)
+                waiting.append(above)
+    return needed
 
 
 def _is_one_import(name: str, binding: Sequence[NameUses]) -> bool:
@@ -93,12 +106,6 @@ def give_versions(cells: Sequence[NamedCell]) -> None:
     names = _Names(taken={name for each in found for name in (*each.bound, *each.all_read, *each.deferred_bound)})
     for at, (cell, uses) in enumerate(zip(cells, found, strict=True)):
         _version_cell(cell, uses, found[at + 1 :], names)
-    # A function may read what only a later cell binds.
-    for cell, uses in zip(cells, found, strict=True):
-        later = {name: names.current[name] for name in uses.deferred if name in names.current and name not in cell.defines}
-        late = {name: new for name, new in later.items() if name != new and name in _names_in(cell.code)}
-        if late and all(names.current[name] == new for name, new in late.items()):
-            cell.code = renamed(cell.code, {name: new for name, new in late.items() if name.startswith("_")})
 
 
 def _version_cell(cell: NamedCell, uses: NameUses, later: Sequence[NameUses], names: _Names) -> None:
@@ -114,7 +121,7 @@ def _version_cell(cell: NamedCell, uses: NameUses, later: Sequence[NameUses], na
             continue
         if _is_private(name, uses, later):
             mapping[name] = name if name.startswith("_") else f"_{name}"
-            cell.defines.pop(name, None)
+            cell.defines[name] = ""
             continue
         new = names.fresh(name) if before is not None or name.startswith("_") else name
         if before is not None and not is_sure:
@@ -155,7 +162,7 @@ def _rewrite(
     code = renamed(code, changes | private)
     if aliases:
         code = "\n".join(aliases) + "\n" + code
-    new = {name: word for name, word in cell.defines.items() if name != word}
+    new = {name: word for name, word in cell.defines.items() if word not in {name, ""}}
     if new:
         cell.notes.append("new versions of names: " + ", ".join(f"`{name}` → `{word}`" for name, word in new.items()))
     cell.code = code
@@ -165,15 +172,15 @@ def _without(code: str, imports: set[str], deleted: set[str]) -> str:
     """The code without imports that an earlier cell has, and without `del` of another cell's names."""
     if not imports and not deleted:
         return code
-    from cellwright_guest.jupyter.display_calls import replaced
-
     changes = list[tuple[ast.AST, str]]()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             left = [alias for alias in node.names if _import_text(node, alias) not in imports]
             if len(left) < len(node.names):
                 words = ", ".join(f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in left)
-                head = "import" if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import"
+                head = (
+                    "import" if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import"
+                )
                 changes.append((node, f"{head} {words}" if left else "pass  # imported above"))
         if isinstance(node, ast.Delete):
             left = [target for target in node.targets if not (isinstance(target, ast.Name) and target.id in deleted)]
@@ -188,7 +195,3 @@ def _import_text(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     if isinstance(node, ast.Import):
         return f"import {alias.name}{more}"
     return f"from {'.' * node.level}{node.module or ''} import {alias.name}{more}"
-
-
-def _names_in(code: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}

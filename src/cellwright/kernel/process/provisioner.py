@@ -113,9 +113,7 @@ class KernelProvisioner:
         python = str(own.python) if own is not None else str(getattr(sys, "_base_executable", sys.executable))
         packages = [*([str(own.site_packages)] if own is not None else []), *package_paths()]
         command = [python, "-I", "-S", "-B", str(program), *packages]
-        return await run_one_shot(
-            await self._zygote(), spec, command, question, most_bytes=most_bytes, seconds=seconds
-        )
+        return await run_one_shot(await self._zygote(), spec, command, question, most_bytes=most_bytes, seconds=seconds)
 
     async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these distributions that the notebook's own environment does not have."""

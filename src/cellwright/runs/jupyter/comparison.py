@@ -17,7 +17,7 @@ no equivalent. not run: the original was not run, or ended before this cell."""
 
 _SILENT: Final = frozenset({"picture", "code", "markdown", "opaque"})
 """Kinds of values of which only that they are there is compared."""
-_TIMINGS: Final = re.compile(r"(?m)^(?:CPU times: .*|Wall time: .*|(?:Compiler|Parser)\s*: .*)\n?")
+_TIMINGS: Final = re.compile(r"(?m)^(?:CPU times: .*|Wall time: .*|(?:Compiler|Parser)\s*: .*|.* ± .* per loop .*)\n?")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _MOST_NAMES: Final = 6
 _EXCERPT: Final = 160
@@ -78,7 +78,7 @@ def compare(
             reasons = (outcome.error,) if outcome.error else ()
             proofs.append(CellProof(cell=cell, verdict="failed" if reasons else "text", reasons=reasons))
             continue
-        names = [(name, new) for name, new in cell.defines if last[name] == at]
+        names = [(name, new) for name, new in cell.defines if new and last[name] == at]
         there = original.variables if original is not None else {}
         reasons = tuple(_differences(parts, outcome, [(name, there.get(name), values.get(new)) for name, new in names]))
         if reasons and unsteady & set(cell.sources):
