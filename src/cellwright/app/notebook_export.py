@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
 from cellwright.app.notebooks import Files, open_notebook
@@ -37,7 +38,7 @@ async def export_ipynb(
 
     Its outputs are those of Jupyter's own kernel in a second cage, where that is installed; else those of ours.
     """
-    if out.exists() and not may_replace:
+    if not may_replace and await anyio.Path(out).exists():
         raise _exists(out)
     files = replace(files, mode="drop")
     async with open_notebook(path, files=files, pool=pool, settings=settings, **options) as notebook:

@@ -12,6 +12,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 
 from cellwright.app.notebooks import Files, contained, kernel_options
@@ -93,7 +94,7 @@ async def import_notebook(
 ) -> ImportedNotebook:
     """The notebook converted and written, and what is known of each of its cells. Raises `UserError`."""
     text = await anyio.to_thread.run_sync(_read_text, path)
-    if options.out.exists() and not options.may_replace:
+    if not options.may_replace and await anyio.Path(options.out).exists():
         raise UserError(f"{str(options.out)!r} exists.", hint="Name another file with -o, or say --replace.")
     tier = contained(options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained)
     on_progress("converting")
@@ -294,8 +295,14 @@ class _Trial:
 
 
 def _values(seen: Any) -> tuple[ShownValue, ...]:
-    pairs = [pair for pair in seen or () if isinstance(pair, list | tuple) and len(pair) == 2]
-    return tuple(ShownValue(kind=str(kind)[:200], digest=str(digest)[:200]) for kind, digest in pairs)
+    found = list[ShownValue]()
+    for pair in seen if isinstance(seen, list) else ():
+        match pair:
+            case [str(kind), str(digest)]:
+                found.append(ShownValue(kind=kind[:200], digest=digest[:200]))
+            case _:
+                pass
+    return tuple(found)
 
 
 async def _proven(

@@ -27,8 +27,8 @@ from cellwright_guest.jupyter.records import (
 )
 
 __all__ = [
-    "ConvertedCell", "JupyterOutput", "NotebookConversion", "OriginalCell", "OriginalRun", "ShownValue", "convert_notebook",
-    "digest_code", "has_jupyter", "run_original",
+    "ConvertedCell", "JupyterOutput", "NotebookConversion", "OriginalCell", "OriginalRun", "ShownValue",
+    "convert_notebook", "digest_code", "has_jupyter", "run_original",
 ]  # fmt: skip
 
 _PROGRAMS: Final = Path(wire.__file__).with_name("jupyter")
@@ -52,7 +52,7 @@ def digest_code() -> str:
 
 
 async def convert_notebook(zygote: Zygote, tier: Tier, text: str) -> NotebookConversion:
-    """The cells of a new notebook. `Unavailable` if there is no cage to be had, or the program in it does not answer."""
+    """The cells of a new notebook. `Unavailable` if there is no cage, or the program in it does not answer."""
     python = str(getattr(sys, "_base_executable", sys.executable))
     data = await run_one_shot_in_nothing(
         zygote,

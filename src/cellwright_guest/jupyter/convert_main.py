@@ -128,7 +128,7 @@ def _is_python(code: str) -> bool:
 
 
 def _joined(cells: list[NamedCell]) -> list[NamedCell]:
-    stretches = {first: last for first, last in ranges_to_join([cell.uses for cell in cells])}
+    stretches = dict(ranges_to_join([cell.uses for cell in cells]))
     joined, at = list[NamedCell](), 0
     while at < len(cells):
         last = stretches.get(at, at)

@@ -173,8 +173,10 @@ def replaced(code: str, changes: list[tuple[ast.AST, str]]) -> str:
         starts.append(at)
     spans = list[tuple[int, int, str]]()
     for node, text in changes:
-        begin = starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-        end = starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+        if not isinstance(node, ast.expr | ast.stmt | ast.alias):
+            continue
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or node.col_offset)
         spans.append((begin, end, text))
     spans.sort(key=lambda span: (span[0], -span[1]))
     out, last = bytearray(), 0

@@ -1,4 +1,4 @@
-"""What a cell does with names of the notebook: read, bound, changed in place, now or once a function of it is called."""
+"""What a cell does with the notebook's names: reads, binds, changes in place, now or when a function is called."""
 
 from __future__ import annotations
 
@@ -224,9 +224,8 @@ class _Visitor(ast.NodeVisitor):
 
     def _defer(self, node: ast.AST) -> None:
         free = FreeNames.of(node)
-        self.uses.deferred |= {name for name in free.read}
+        self.uses.deferred |= free.read
         self.uses.deferred_bound |= free.bound
-        self.uses.changed |= set()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
@@ -334,9 +333,11 @@ class FreeNames(ast.NodeVisitor):
     _class_body = False
 
     def visit_Global(self, node: ast.Global) -> None:
+        """Bound when it is called."""
         self.bound |= set(node.names)
 
     def visit_Name(self, node: ast.Name) -> None:
+        """Read, unless a scope inside has it."""
         if not any(node.id in scope for scope in self._scopes) and isinstance(node.ctx, ast.Load):
             self.read.add(node.id)
 

@@ -1,4 +1,4 @@
-"""What the programs for Jupyter notebooks answer. Plain values that cross the wall as JSON; all texts are strangers'."""
+"""What the programs for Jupyter notebooks answer: plain values that cross the wall as JSON, and strangers' texts."""
 
 from __future__ import annotations
 

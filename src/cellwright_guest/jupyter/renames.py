@@ -97,7 +97,9 @@ class _Renames(ast.NodeTransformer):
     def _rename_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, new: str) -> None:
         words = {"FunctionDef": "def ", "AsyncFunctionDef": "async def ", "ClassDef": "class "}[type(node).__name__]
         # Only where the name stands right behind its word; else the text is not trusted and written anew.
-        name = ast.Name(id=node.name, lineno=node.lineno, col_offset=node.col_offset + len(words),
-                        end_lineno=node.lineno, end_col_offset=node.col_offset + len(words) + len(node.name.encode()))  # fmt: skip
+        begin = node.col_offset + len(words)
+        end = begin + len(node.name.encode())
+        place = {"lineno": node.lineno, "end_lineno": node.lineno, "col_offset": begin, "end_col_offset": end}
+        name = ast.Name(id=node.name, **place)
         self.changes.append((name, new))
         node.name = new

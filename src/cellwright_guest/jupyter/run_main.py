@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def _run(request: OriginalRunRequest, packages: list[str]) -> OriginalRun:
-    from jupyter_client.blocking import BlockingKernelClient
+    from jupyter_client.blocking.client import BlockingKernelClient
     from jupyter_client.connect import write_connection_file
 
     sources, _ = read_cells(request.notebook)

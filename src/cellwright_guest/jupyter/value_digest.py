@@ -1,17 +1,21 @@
 # Runs beside a notebook's own code, in Jupyter's kernel and in ours: what each shows and holds, told the same way.
+# All its names begin alike: they stand among the notebook's own.
 import hashlib as cellwright_hashlib
 import json as cellwright_json
 import sys as cellwright_sys
+from typing import Any as cellwright_any
 
 cellwright_seen = {}
 CELLWRIGHT_MOST_ITEMS = 20000
 
 
-def cellwright_hash(text):
+def cellwright_hash(text: str) -> str:
+    """Short, and the same everywhere."""
     return cellwright_hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def cellwright_table(value):
+def cellwright_table(value: cellwright_any) -> str | None:
+    """A table or an array as text; None for anything else."""
     module, name = type(value).__module__.partition(".")[0], type(value).__name__
     if module == "pandas" and name in ("DataFrame", "Series", "Index", "RangeIndex", "DatetimeIndex", "MultiIndex"):
         frame = value if hasattr(value, "to_csv") else value.to_frame()
@@ -39,7 +43,8 @@ def cellwright_table(value):
     return None
 
 
-def cellwright_is_picture(value):
+def cellwright_is_picture(value: cellwright_any) -> bool:
+    """Whether a viewer draws it."""
     module, name = type(value).__module__.partition(".")[0], type(value).__name__
     if isinstance(value, (list, tuple)) and value and type(value[0]).__module__.startswith("matplotlib."):
         return True
@@ -50,22 +55,16 @@ def cellwright_is_picture(value):
     )
 
 
-def cellwright_digest(value, depth=0, above=()):
-    if (
-        value is None
-        or (isinstance(value, (bool, int, float, complex, str, bytes))
-        and type(value).__module__ == "builtins")
+def cellwright_digest(value: cellwright_any, depth: int = 0, above: tuple[int, ...] = ()) -> list[str]:
+    """Its kind, and a hash of what it holds."""
+    if value is None or (
+        isinstance(value, (bool, int, float, complex, str, bytes)) and type(value).__module__ == "builtins"
     ):
         return [type(value).__name__, cellwright_hash(repr(value))]
     if cellwright_is_picture(value):
         return ["picture", ""]
     kind = "list" if type(value).__qualname__ == "SList" else type(value).__qualname__
-    if (
-        isinstance(value, type(cellwright_sys))
-        or isinstance(value, type)
-        or (callable(value)
-        and hasattr(value, "__name__"))
-    ):
+    if isinstance(value, (type(cellwright_sys), type)) or (callable(value) and hasattr(value, "__name__")):
         return ["code", getattr(value, "__name__", "")]
     if kind in ("HTML", "Html") and (hasattr(value, "data") or hasattr(value, "text")):
         text = value.data if hasattr(value, "data") else value.text
@@ -102,20 +101,22 @@ def cellwright_digest(value, depth=0, above=()):
         else:
             return ["opaque", ""]
         told = cellwright_json.dumps([len(value) if hasattr(value, "__len__") else 0, parts])
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         return ["opaque", type(error).__name__]
     if '"opaque"' in told:
         return ["opaque", ""]
     return [kind, cellwright_hash(told)]
 
 
-def cellwright_shown(cell, value):
+def cellwright_shown(cell: int, value: cellwright_any) -> cellwright_any:
+    """The value, noted as shown by this cell."""
     if value is not None:
         cellwright_seen.setdefault(cell, []).append(cellwright_digest(value))
     return value
 
 
-def cellwright_tell(names):
+def cellwright_tell(names: list[str]) -> str:
+    """What was shown, and these variables, as JSON."""
     scope = globals()
     told = {name: cellwright_digest(scope[name]) for name in names if name in scope}
     return cellwright_json.dumps(

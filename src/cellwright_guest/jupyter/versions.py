@@ -1,4 +1,4 @@
-"""One notebook's names for a reactive one: each is bound by one cell, and what changes a value comes before its readers.
+"""Names for a reactive notebook: each is bound by one cell, and what changes a value comes before its readers.
 
 A name that is bound again, or whose value is changed in place, gets a new version: `df` becomes `df_2` from there on.
 Where functions read a name that is bound again later, no version is right for them: those cells are joined.

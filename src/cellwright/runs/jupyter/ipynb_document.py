@@ -138,7 +138,9 @@ def _bundle(output: CellOutput) -> dict[str, Any]:
         picture = _PICTURE.match(text)
         if picture is not None:
             data[picture[1]] = picture[2]
-        elif (kind == "text/html" and text and len(text) <= _MOST_HTML and not _ELEMENT.search(text)) or (kind == "image/svg+xml" and text.lstrip().startswith("<")):
+        elif kind == "image/svg+xml" or (
+            kind == "text/html" and 0 < len(text) <= _MOST_HTML and not _ELEMENT.search(text)
+        ):
             data[kind] = _lines(text)
     return data
 
