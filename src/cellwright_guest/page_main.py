@@ -28,7 +28,7 @@ def main() -> None:
         left = left[os.write(_DESCRIPTOR, left) :]
 
 
-def page(code: str, name: str, options: dict[str, Any], layout: dict[str, Any] | None, show_code: bool) -> str:  # noqa: FBT001
+def page(code: str, name: str, options: dict[str, Any], layout: dict[str, Any] | None, show_code: bool) -> str:
     """The page of this notebook."""
     from marimo._ast.app_config import _AppConfig
     from marimo._config.config import DEFAULT_CONFIG

@@ -45,16 +45,19 @@ def test_a_page_is_whole_and_names_what_it_loads_and_no_path_of_this_machine(tmp
     assert "exists" in run_here(tmp_path / "home", "notebook", "publish", str(file), "--app", code=2).stderr
 
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "words"),
     [
         ("import torch", "import", "imports torch"),
-        ("import subprocess", "import", "imports subprocess"),
-        ("from cellwright import connection\nconnection('shop')", "connection", "connections and their files stay here"),
-        ("key = 'AKIAIOSFODNN7EXAMPLE'", "secret", "looks like a secret"),
-        ("open('data/huge.bin')", "size", "2,048 MB; 50 MB at most"),
-        ("open('data/small.csv')", "data", 'a page has only what is in public/'),
-        ("import beside", "import", "a file beside the notebook"),
+        slow("import subprocess", "import", "imports subprocess"),
+        slow("from cellwright import connection\nconnection('shop')", "connection", "connections and their files stay"),
+        slow("key = 'AKIAIOSFODNN7EXAMPLE'", "secret", "looks like a secret"),
+        slow("open('data/huge.bin')", "size", "2,048 MB; 50 MB at most"),
+        slow("open('data/small.csv')", "data", 'a page has only what is in public/'),
+        slow("import beside", "import", "a file beside the notebook"),
     ],
 )  # fmt: skip
 def test_what_no_page_can_do_is_refused_with_the_cell_named(tmp_path: Path, code: str, kind: str, words: str) -> None:
@@ -70,6 +73,7 @@ def test_what_no_page_can_do_is_refused_with_the_cell_named(tmp_path: Path, code
     assert not (tmp_path / "shown-app").exists()
 
 
+@pytest.mark.slow
 def test_a_header_that_asks_for_another_version_than_a_page_has_is_refused(tmp_path: Path) -> None:
     header = '# /// script\n# dependencies = ["pandas<2"]\n# ///\n\n'
     view = published(tmp_path, notebook(tmp_path, ("load", "import pandas"), header=header), code=3)
@@ -78,6 +82,7 @@ def test_a_header_that_asks_for_another_version_than_a_page_has_is_refused(tmp_p
     ]
 
 
+@pytest.mark.slow
 def test_data_with_a_secret_in_it_is_refused_without_repeating_it(tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "notes.txt").write_text("key AKIAIOSFODNN7EXAMPLE\n")

@@ -40,14 +40,15 @@ def publish(
         from cellwright.app.notebook_page import PageLayout, page_view, publish_page
         from cellwright.app.notebooks import open_pool
 
-        if layout is not None and layout not in get_args(PageLayout):
+        chosen = next((one for one in get_args(PageLayout) if one == layout), None)
+        if layout is not None and chosen is None:
             raise UserError(f"Unknown --layout {layout!r}.", hint="vertical, grid or slides.")
 
         async def published() -> dict[str, Any]:
             settings = Settings.read()
             async with open_pool(settings, begun) as pool:
                 page = await publish_page(
-                    file, out or file.with_name(f"{file.stem}-app"), pool=pool, settings=settings, layout=layout,
+                    file, out or file.with_name(f"{file.stem}-app"), pool=pool, settings=settings, layout=chosen,
                     show_code=show_code, tier=options["tier"], allow_uncontained=allow_uncontained,
                 )  # fmt: skip
                 return page_view(page)

@@ -80,8 +80,12 @@ def plan_page(document: Document, folder: Path, *, requirements: tuple[str, ...]
 
 def _no_module(module: str, label: str, folder: Path) -> PageObstacle:
     if (folder / f"{module}.py").is_file() or (folder / module).is_dir():
-        return PageObstacle(kind="import", cell=label, text=f"It imports {module}, which is a file beside the notebook.",
-                            hint="Move what it needs of it into a cell: a page has the notebook alone.")  # fmt: skip
+        return PageObstacle(
+            kind="import",
+            cell=label,
+            text=f"It imports {module}, which is a file beside the notebook.",
+            hint="Move what it needs of it into a cell: a page has the notebook alone.",
+        )
     table = browser_table()
     return PageObstacle(
         kind="import", cell=label, text=f"It imports {module}, which no page can.",
@@ -168,10 +172,11 @@ def _public_files(folder: Path, obstacles: list[PageObstacle], masker: Masker) -
         with path.open("rb") as stream:
             text = stream.read(_READ_BYTES).decode("utf-8", "replace")
         for found in masker.find(text)[:1]:
-            obstacles.append(PageObstacle(kind="secret", cell="", text=f"{name} holds what looks like a secret ({found.name}).",
-                                          hint="Everybody who opens the page could read it: take it out."))  # fmt: skip
+            what = f"{name} holds what looks like a secret ({found.name})."
+            hint = "Everybody who opens the page could read it: take it out."
+            obstacles.append(PageObstacle(kind="secret", cell="", text=what, hint=hint))
         files.append(path.relative_to(root).as_posix())
     if total > _MOST_BYTES:
-        obstacles.append(PageObstacle(kind="size", cell="", text=f"{PUBLIC}/ holds {total / _MEGABYTE:,.0f} MB; {_MOST_BYTES >> 20} MB at most.",
-                                      hint="Publish an extract."))  # fmt: skip
+        what = f"{PUBLIC}/ holds {total / _MEGABYTE:,.0f} MB; {_MOST_BYTES >> 20} MB at most."
+        obstacles.append(PageObstacle(kind="size", cell="", text=what, hint="Publish an extract."))
     return tuple(files), total
