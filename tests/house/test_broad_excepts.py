@@ -31,6 +31,8 @@ ALLOWED: Final = {
         "cellwright/server/editor/mirror.py",
         "cellwright/server/http/auth/middleware.py",
         "cellwright/telemetry.py",
+        "cellwright/tools/mcp/opening.py",
+        "cellwright/tools/mcp/tool_servers.py",
     ),
     "tool call": ("cellwright/tools/callers.py",),
     "journal step": (

@@ -69,7 +69,7 @@ BROKEN = {
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
         "cellwright/models/client/gateway_client.py": "from starlette.requests import Request\n",
     },
-    "mcp only in server/mcp/": {
+    "mcp only in server/mcp/ and tools/mcp/": {
         "cellwright/server/http/resources.py": "import mcp_types\n",
     },
     "typer and rich only in cli/": {

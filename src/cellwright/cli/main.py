@@ -36,6 +36,7 @@ _COMMANDS = {
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
     "data": "Data files and databases: what is in them, and how notebooks reach them.",
+    "tools": "Servers whose tools agents may call (MCP): name them, look at what they say, allow it.",
     "inbox": "What runs ask you, and what you have allowed them.",
     "project": "The roles and skills a project brings along, and which of them you have accepted.",
     "rules": "What agents may do here.",

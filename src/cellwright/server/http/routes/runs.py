@@ -40,6 +40,7 @@ from cellwright.server.http.routes.questions import asked_now
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.server.http.schemas.runs import NewRun, ProofShape
 from cellwright.settings import Settings
+from cellwright.tools.mcp.servers import servers_at
 from cellwright.tools.project_files import ProjectFiles
 
 router = ApiRouter(tags=["runs"])
@@ -138,8 +139,10 @@ class RunStarter:
         return remote
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
-        known = connections_at(self._resources.settings.home) if asked.connections else {}
-        return goal_of_request(asked, self._resources.folder, person, taken, known, remote)
+        home = self._resources.settings.home
+        known = connections_at(home) if asked.connections else {}
+        servers = servers_at(home) if asked.tools or asked.context else {}
+        return goal_of_request(asked, self._resources.folder, person, taken, known, remote, servers)
 
 
 def goal_of_request(
@@ -149,6 +152,7 @@ def goal_of_request(
     taken: Collection[str],
     connections: Mapping[str, DataConnection],
     remote: Mapping[str, RemotePath] = MappingProxyType({}),
+    servers: Collection[str] = (),
 ) -> Goal:
     """The goal; `remote` is what of its data is behind connections.
 
@@ -160,6 +164,8 @@ def goal_of_request(
             words=asked.goal,
             data=[word if word in remote else _data(files, word) for word in asked.data],
             connections=asked.connections,
+            tools=asked.tools,
+            context=asked.context,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
             models=asked.models,
             budget=asked.budget_usd,
@@ -178,6 +184,7 @@ def goal_of_request(
             known_connections=connections,
             find_remote=remote.get,
             apis=[name for name, each in connections.items() if each.kind == "api"],
+            known_tools=servers,
         )
     except OSError as problem:
         raise UserError(f"A path cannot be used: {problem.strerror}.", hint="Give one inside the folder.") from problem
