@@ -101,4 +101,4 @@ def _write(out: Path, text: str, may_replace: bool) -> None:
 
 
 def _exists(out: Path) -> UserError:
-    return UserError(f"{str(out)!r} exists.", hint="Name another file with -o, or say --replace.")
+    return UserError(f"{str(out)!r} exists.", hint="Name another file, or let it be replaced.")

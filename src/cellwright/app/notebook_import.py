@@ -95,7 +95,7 @@ async def import_notebook(
     """The notebook converted and written, and what is known of each of its cells. Raises `UserError`."""
     text = await anyio.to_thread.run_sync(_read_text, path)
     if not options.may_replace and await anyio.Path(options.out).exists():
-        raise UserError(f"{str(options.out)!r} exists.", hint="Name another file with -o, or say --replace.")
+        raise UserError(f"{str(options.out)!r} exists.", hint="Name another file, or let it be replaced.")
     tier = contained(options.tier, await anyio.to_thread.run_sync(probe), allow_uncontained=options.allow_uncontained)
     on_progress("converting")
     conversion = await convert_notebook(await pool.zygote(), tier, text)
@@ -214,10 +214,10 @@ def _write(options: ImportOptions, document: Document) -> None:
         if options.may_replace:
             write_atomically(options.out, content)
         elif not write_new(options.out, content):
-            raise UserError(f"{str(options.out)!r} exists by now.", hint="Name another file with -o, or say --replace.")
+            raise UserError(f"{str(options.out)!r} exists by now.", hint="Name another file, or let it be replaced.")
     except OSError as error:
         raise UserError(
-            f"Could not write {str(options.out)!r}: {error.strerror or error}.", hint="Name another place with -o."
+            f"Could not write {str(options.out)!r}: {error.strerror or error}.", hint="Name another place."
         ) from error
 
 

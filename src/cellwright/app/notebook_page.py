@@ -72,7 +72,7 @@ async def publish_page(
     if plan.obstacles:
         return PublishedPage(folder=folder, plan=plan)
     if await anyio.Path(folder).exists():
-        raise UserError(f"{str(folder)!r} exists.", hint="Name a folder that does not, with -o.")
+        raise UserError(f"{str(folder)!r} exists.", hint="Name a folder that does not.")
     question = {
         "code": render(file.document),
         "name": file.path.name,
@@ -131,11 +131,16 @@ def _own_layout(file: NotebookFile) -> dict[str, Any] | None:
         return None
     place = (file.path.parent / named).resolve()
     if not place.is_relative_to(file.path.parent) or not place.is_file() or place.stat().st_size > _MOST_LAYOUT_BYTES:
-        raise UserError(f"Its layout file {named!r} is not beside the notebook.", hint="Or say --layout vertical.")
+        raise UserError(
+            f"Its layout file {named!r} is not beside the notebook.",
+            hint="Put it there, or choose the vertical layout.",
+        )
     try:
         found = json.loads(place.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"Its layout file {named!r} is not JSON.", hint="Or say --layout vertical.") from error
+        raise UserError(
+            f"Its layout file {named!r} is not JSON.", hint="Put it there, or choose the vertical layout."
+        ) from error
     match found:
         case {"type": "grid" | "slides" as kind, "data": dict(data)}:
             return {"type": kind, "data": data}
@@ -168,7 +173,7 @@ def _write(folder: Path, html: bytes, file: NotebookFile, plan: PagePlan, settin
             building.rename(folder)
     except OSError as error:
         raise UserError(
-            f"Could not write {str(folder)!r}: {error.strerror or error}.", hint="Name another place with -o."
+            f"Could not write {str(folder)!r}: {error.strerror or error}.", hint="Name another place."
         ) from error
     return PublishedPage(folder=folder, plan=plan, hosts=_hosts(assets, text), files=len(written), bytes=size)
 
