@@ -44,6 +44,7 @@ ALLOWED: Final = {
         "cellwright/tools/actions/inside/loop.py",
         "cellwright_guest/driver.py",
         "cellwright_guest/functions.py",
+        "cellwright_guest/jupyter/value_digest.py",
         "cellwright_guest/previews/preview.py",
         "cellwright_guest/previews/things.py",
         "cellwright_guest/previews/time_limit.py",

@@ -69,6 +69,10 @@ BROKEN = {
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
         "cellwright/models/client/gateway_client.py": "from starlette.requests import Request\n",
     },
+    "Jupyter's packages only in the guest's programs for it": {
+        "cellwright/kernel/jupyter.py": "import jupyter_client\n",
+        "cellwright_guest/driver.py": "import zmq\n",
+    },
     "mcp only in server/mcp/ and tools/mcp/": {
         "cellwright/server/http/resources.py": "import mcp_types\n",
     },
