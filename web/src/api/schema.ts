@@ -3982,6 +3982,11 @@ export interface components {
             /** Is Open */
             is_open: boolean;
             /**
+             * Notices
+             * @default []
+             */
+            notices: string[];
+            /**
              * Problem
              * @default
              */

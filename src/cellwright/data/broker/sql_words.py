@@ -117,9 +117,12 @@ class SqlWords:
         return replace(catalogue, tables=tables)
 
     async def try_connection(self, connection: DataConnection) -> Catalogue:
-        """What it shows, from a session opened anew."""
+        """What it shows, from a session opened anew; that of its writer is opened, too."""
         await self.workers.forget(connection.name)
-        return await self._catalogues.find(connection, is_fresh=True)
+        catalogue = await self._catalogues.find(connection, is_fresh=True)
+        if connection.writer:
+            await self._try_writer(connection)
+        return catalogue
 
     async def rehearse(self, asked: RehearseWrite, connection: DataConnection) -> RehearsedWrite:
         """What a write would change, by doing and undoing it."""
@@ -321,6 +324,14 @@ class SqlWords:
                 raise UnsureOutcome(failed.why)
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None)
         return reply
+
+    async def _try_writer(self, connection: DataConnection) -> None:
+        try:
+            async with self.workers.worker(connection, "write"):
+                pass
+        except WorkerFailed as failed:
+            problem = failure_error(failed.failure, failed.why, failed.hint, connection, None, None)
+            raise type(problem)(f"As its writer {connection.writer!r}: {problem.message}", hint=problem.advice) from None
 
     # ── recording ──
 
