@@ -5,6 +5,7 @@ Where servers differ, nothing rests on a guess: whoever rewrites a statement wri
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -95,7 +96,10 @@ class TableNames:
         if not fitting and (whole := self._parts.get(words[-1].casefold())):
             return UnknownTable(why=f"{told} is a partition of {whole}, and columns are masked; ask {whole}.")
         if not fitting:
-            return UnknownTable(why=f"The catalogue has no table {told}, and columns of this connection are masked.")
+            near = difflib.get_close_matches(words[-1].casefold(), list(self._by_name), n=2, cutoff=0.6)
+            meant = " or ".join(table.qualified for name in near for table in self._by_name[name][:1])
+            why = f"The catalogue has no table {told}, and columns of this connection are masked."
+            return UnknownTable(why=f"{why} Did you mean {meant}?" if meant else why)
         return fitting[0]
 
     def has(self, name: str) -> bool:

@@ -28,7 +28,7 @@ from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.connections import DataConnection, QueryLimits
-from cellwright.data.failure_words import failure_error, hint_after_failure
+from cellwright.data.failure_words import failure_error, hint_after_failure, writer_error
 from cellwright.data.lineage import columns_read
 from cellwright.data.masks import mask_statement
 from cellwright.data.messages import (
@@ -313,6 +313,8 @@ class SqlWords:
                 is_sent = True
                 reply, _ = await worker.ask(message | {"seconds": seconds}, seconds + _GRACE_SECONDS)
         except WorkerFailed as failed:
+            if failed.failure == "login":
+                raise writer_error(failed.failure, failed.why, failed.hint, connection) from None
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None) from None
         except CellwrightError as problem:
             if is_sent and message["kind"] == "write":
@@ -330,8 +332,7 @@ class SqlWords:
             async with self.workers.worker(connection, "write"):
                 pass
         except WorkerFailed as failed:
-            problem = failure_error(failed.failure, failed.why, failed.hint, connection, None, None)
-            raise type(problem)(f"As its writer {connection.writer!r}: {problem.message}", hint=problem.advice) from None
+            raise writer_error(failed.failure, failed.why, failed.hint, connection) from None
 
     # ── recording ──
 
