@@ -45,6 +45,10 @@ def programs() -> dict[str, Callable[[list[str]], None]]:
     """What can be started, with what a first call would load."""
     for name in FIRST_CALL:
         importlib.import_module(name)
+    # It loads its own parts when they are named; a gateway of somebody else may not read where we lie.
+    anyio = importlib.import_module("anyio")
+    for name in dir(anyio):
+        getattr(anyio, name)
     # What is built when it is first used.
     importlib.import_module("pydantic_ai.messages").ModelMessagesTypeAdapter.rebuild()
     importlib.import_module("openai.types.chat").ChatCompletionChunk.model_rebuild()

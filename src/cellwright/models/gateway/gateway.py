@@ -44,6 +44,8 @@ from cellwright.models.routing.fallback import Attempts
 
 logger = logging.getLogger(__name__)
 
+# Read with the code: who the process is started as may be let to run it, and no longer to look where it lies.
+_CELLWRIGHT_VERSION = version("cellwright")
 _GREETING_TIMEOUT_SECONDS = 10
 _DISCONNECTED = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
@@ -224,7 +226,7 @@ async def run_gateway(
             registry.learn(name, probed)
         idle, stopping = IdleTimer(start.idle_seconds), _StopSignal()
         async with anyio.create_task_group() as tasks:
-            reports = GatewayReports(registry=registry, ledger=ledger, idle=idle, version=version("cellwright"))
+            reports = GatewayReports(registry=registry, ledger=ledger, idle=idle, version=_CELLWRIGHT_VERSION)
             executor = CallExecutor(
                 registry=registry,
                 ledger=ledger,
