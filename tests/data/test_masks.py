@@ -225,11 +225,12 @@ ORDINARY = (
     "select p.id, p.name, sum(o.total) from people p join orders o on o.user_id = p.id group by p.id order by p.id",
     "select p.id, p.name || '!' as n, p.born, count(*) from people p left join orders o on o.user_id = p.id group by 1 "
     "having p.name > 'n' order by p.born desc, p.name",
-    'select people.id, people.born, count(o.id) from "people" left join orders o on o.user_id = people.id group by people.id order by 1',
+    'select people.id, people.born, count(o.id) from "people" left join orders o on o.user_id = people.id '
+    "group by people.id order by 1",
     "select name, count(*) over () from people group by id order by born",
     "select x.name from (select name, id from people group by people.id) x order by x.id",
-    "select user_id, (select name from people where people.id = user_id group by people.id) from orders group by user_id "
-    "order by 1",
+    "select user_id, (select name from people where people.id = user_id group by people.id) from orders "
+    "group by user_id order by 1",
     "select b.people, b.room, p.name from bookings b join people p on p.id = b.people group by b.people, b.room, p.id "
     "order by 1, 2",
     "select room, price from bookings group by bookings.people, room order by 1, 2",
@@ -438,7 +439,9 @@ def test_a_query_that_groups_by_the_key_of_a_masked_table_sees_the_mask(
     assert answer(server, every, catalogue) == "[(2, 1, 1, '•••')]"
 
 
-def test_functions_called_like_the_servers_own_are_known_where_they_are_called_by_that_name_alone(catalogue: Catalogue) -> None:
+def test_functions_called_like_the_servers_own_are_known_where_they_are_called_by_that_name_alone(
+    catalogue: Catalogue,
+) -> None:
     assert set(catalogue.shadowing) == {"length", "#"}
 
 

@@ -213,7 +213,8 @@ async def test_a_process_that_a_cell_started_is_told_to_ask_in_the_cell(open_in:
     program = "from cellwright_cells import connection; connection('shop').sql('select 1')"
     spawned = f"""
 import subprocess, sys
-ended = subprocess.run([sys.executable, "-c", {program!r}], capture_output=True, text=True, env=os.environ | {{"PYTHONPATH": ":".join(sys.path)}})
+variables = os.environ | {{"PYTHONPATH": ":".join(sys.path)}}
+ended = subprocess.run([sys.executable, "-c", {program!r}], capture_output=True, text=True, env=variables)
 """
     forked = """
 import os

@@ -21,7 +21,9 @@ def group_by_what_keys_settle(tree: exp.Expr, tables: list[tuple[exp.Table, Cata
         if not key or not isinstance(select, exp.Select) or _is_within_a_name(node, select):
             continue
         group = select.args.get("group")
-        if not isinstance(group, exp.Group) or any(value for kind, value in group.args.items() if kind != "expressions"):
+        if not isinstance(group, exp.Group) or any(
+            value for kind, value in group.args.items() if kind != "expressions"
+        ):
             continue
         grouped = {column.name.casefold() for column in _grouped(select, group) if _is_of(column, node)}
         if key <= grouped:

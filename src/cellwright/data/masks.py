@@ -277,8 +277,8 @@ class _Rewriting:
         """A function of somebody's own in the place of the server's: it may read what it likes."""
         if name := first_shadowed(text, self._dialect, self._shadowing, self._allowed):
             raise _NotMasked(
-                f"This database has a {name} of its own beside the server's, and columns of this connection are masked; "
-                "rename it there, or a person can name it in the connection's functions."
+                f"This database has a {name} of its own beside the server's, and columns of this connection are "
+                "masked; rename it there, or a person can name it in the connection's functions."
             )
 
     # ── the text ──

@@ -1,4 +1,4 @@
-"""Functions and operators of somebody's own that are called like the server's: whether a statement may call one. Pure."""
+"""Whether a statement may call a function or operator of somebody's own in the place of the server's. Pure."""
 
 from __future__ import annotations
 

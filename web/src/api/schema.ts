@@ -3981,11 +3981,8 @@ export interface components {
             hint: string;
             /** Is Open */
             is_open: boolean;
-            /**
-             * Notices
-             * @default []
-             */
-            notices: string[];
+            /** Notices */
+            notices?: string[];
             /**
              * Problem
              * @default

@@ -117,7 +117,8 @@ class Broker:
             catalogue = await self._sql.try_connection(connection)
             server, tables = catalogue.server, len(catalogue.tables)
             notices = tuple(
-                f"Nothing is masked by {mask!r}: there is no such column." for mask in idle_masks(catalogue, connection.masked)
+                f"Nothing is masked by {mask!r}: there is no such column."
+                for mask in idle_masks(catalogue, connection.masked)
             )
         seconds = round(time.monotonic() - began, 3)
         return TriedConnection(server=server, tables=tables, seconds=seconds, notices=notices)
