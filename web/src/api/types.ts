@@ -26,7 +26,7 @@ export type Effort = Schemas["NewRun"]["effort"];
 export type RunLine = Narrowed<Schemas["RunLine"], { status: RunStatus }>;
 export type RunPage = Narrowed<Schemas["RunLines"], { runs: RunLine[] }>;
 export type RunDetail = Narrowed<Schemas["RunDetail"], { status: RunStatus }>;
-export type NewRun = Required<Schemas["NewRun"]>;
+export type NewRun = Required<Omit<Schemas["NewRun"], "key" | "tools" | "context">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -195,6 +195,12 @@ export type Usage = Schemas["Usage"];
 export type Spent = Omit<Schemas["SpentOnDay"], "day">;
 export type FileEntry = Schemas["FileEntry"];
 export type Onboarding = Schemas["Onboarding"];
+
+// ── tool servers ──
+
+export type ToolServer = Required<Schemas["ToolServerShape"]>;
+export type ToolServers = { servers: ToolServer[]; proposed: ToolServer[] };
+export type ServerTool = Schemas["ServerToolShape"];
 
 // ── connections ──
 
