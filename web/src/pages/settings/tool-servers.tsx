@@ -162,9 +162,18 @@ function AddServer({ onAdded }: { onAdded: () => void }) {
           void add();
         }}
       >
-        <input aria-label="Name" placeholder="time" required value={name} onChange={(event) => setName(event.target.value)} />
-        <input aria-label="Command or address" placeholder="mcp-server-time, or https://…" required value={what} onChange={(event) => setWhat(event.target.value)} />
-        <input aria-label="Python packages" placeholder="mcp-server-time" value={packages} onChange={(event) => setPackages(event.target.value)} />
+        <label className={css.field}>
+          Name
+          <input type="text" placeholder="time" required value={name} onChange={(event) => setName(event.target.value)} />
+        </label>
+        <label className={css.field}>
+          Command or address
+          <input type="text" placeholder="mcp-server-time, or https://…" required value={what} onChange={(event) => setWhat(event.target.value)} />
+        </label>
+        <label className={css.field}>
+          Python packages
+          <input type="text" placeholder="mcp-server-time" value={packages} onChange={(event) => setPackages(event.target.value)} />
+        </label>
         <Button type="submit" size="small" look="primary" disabled={isBusy}>
           Add and try
         </Button>
