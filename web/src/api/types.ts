@@ -26,8 +26,8 @@ export type Effort = Schemas["NewRun"]["effort"];
 export type RunLine = Schemas["RunLine"];
 export type RunPage = Schemas["RunLines"];
 export type RunDetail = Schemas["RunDetail"];
-/** But for the key by which a program may say it twice. */
-export type NewRun = Omit<Required<Schemas["NewRun"]>, "key">;
+/** But for the key by which a program may say it twice, and what the page names nothing of. */
+export type NewRun = Required<Omit<Schemas["NewRun"], "key" | "tools" | "context">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -196,6 +196,12 @@ export type Usage = Schemas["Usage"];
 export type Spent = Omit<Schemas["SpentOnDay"], "day">;
 export type FileEntry = Schemas["FileEntry"];
 export type Onboarding = Schemas["Onboarding"];
+
+// ── tool servers ──
+
+export type ToolServer = Required<Schemas["ToolServerShape"]>;
+export type ToolServers = { servers: ToolServer[]; proposed: ToolServer[] };
+export type ServerTool = Schemas["ServerToolShape"];
 
 // ── connections ──
 
