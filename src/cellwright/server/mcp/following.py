@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 import mcp_types as types
 
-from cellwright.server.mcp.api_calls import ApiCalls
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.mcp.person_questions import STATELESS, PersonAtClient, Question
 from cellwright.server.mcp.tools import Arguments, ToolReply, clipped, report_uri, run_named
 

@@ -14,8 +14,8 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp
 
 from cellwright.errors import CellwrightError
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.http.auth.tokens import ApiCaller
-from cellwright.server.mcp.api_calls import ApiCalls
 from cellwright.server.mcp.following import follow_run
 from cellwright.server.mcp.person_questions import PersonAtClient
 from cellwright.server.mcp.prompts import PROMPTS, prompt_words
