@@ -1,7 +1,7 @@
 import { useState } from "react";
 
-import { post, put, remove } from "../../api/client";
-import type { ServerTool, ToolServer, ToolServers } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { ServerTool, ToolServer } from "../../api/types";
 import { Banner, Button, Card, Empty, tell, tellProblem, useFetched } from "../../parts";
 import { Awaited, NeedsScope, Section, useMay } from "./section";
 import css from "./settings.module.css";
@@ -9,7 +9,7 @@ import css from "./settings.module.css";
 /** Servers whose tools agents may call, and what a person has seen of them. */
 export function ToolServersSection() {
   const mayChange = useMay("admin");
-  const found = useFetched<ToolServers>("/tool-servers");
+  const found = useFetched(calls.listToolServers());
   return (
     <Section
       title="Tool servers"
@@ -63,17 +63,17 @@ function ServerCard({ server, mayChange, onChanged }: { server: ToolServer; mayC
       setBusy(false);
     }
   };
-  const look = () => act(async () => setLooked(await post<ToolServer>(`/tool-servers/${server.name}/look`)));
+  const look = () => act(async () => setLooked(await request(calls.lookAtToolServer(server.name))));
   const allow = () =>
     act(async () => {
-      await post(`/tool-servers/${server.name}/allow`, { fingerprint: now.fingerprint });
+      await request(calls.allowServerTools(server.name, { fingerprint: now.fingerprint }));
       tell(`Agents may know of what ${server.name} says now.`);
       setLooked(null);
       onChanged();
     });
   const forget = () =>
     act(async () => {
-      await remove(`/tool-servers/${server.name}`);
+      await request(calls.removeToolServer(server.name));
       tell(`${server.name} is removed.`);
       onChanged();
     });
@@ -144,7 +144,7 @@ function AddServer({ onAdded }: { onAdded: () => void }) {
     try {
       const isAddress = /^https?:\/\//.test(what.trim());
       const body = isAddress ? { url: what.trim() } : { command: words(what), packages: words(packages) };
-      await put<ToolServer>(`/tool-servers/${encodeURIComponent(name.trim())}`, body);
+      await request(calls.putToolServer(name.trim(), body));
       tell(`${name.trim()} is added. Look at what its tools say.`);
       onAdded();
     } catch (error) {
