@@ -3981,8 +3981,11 @@ export interface components {
             hint: string;
             /** Is Open */
             is_open: boolean;
-            /** Notices */
-            notices?: string[];
+            /**
+             * Notices
+             * @default []
+             */
+            notices: string[];
             /**
              * Problem
              * @default
