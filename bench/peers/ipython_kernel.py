@@ -17,7 +17,7 @@ class IpythonKernel:
     """Kernels started one after another, and one that stays open."""
 
     def __init__(self) -> None:
-        from jupyter_client import AsyncKernelManager
+        from jupyter_client.manager import AsyncKernelManager
 
         self._new_manager: Any = AsyncKernelManager
         self._manager: Any = None

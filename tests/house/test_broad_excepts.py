@@ -31,6 +31,8 @@ ALLOWED: Final = {
         "cellwright/server/editor/mirror.py",
         "cellwright/server/http/auth/middleware.py",
         "cellwright/telemetry.py",
+        "cellwright/tools/mcp/opening.py",
+        "cellwright/tools/mcp/tool_servers.py",
     ),
     "tool call": ("cellwright/tools/callers.py",),
     "journal step": (
@@ -42,6 +44,7 @@ ALLOWED: Final = {
         "cellwright/tools/actions/inside/loop.py",
         "cellwright_guest/driver.py",
         "cellwright_guest/functions.py",
+        "cellwright_guest/jupyter/value_digest.py",
         "cellwright_guest/previews/preview.py",
         "cellwright_guest/previews/things.py",
         "cellwright_guest/previews/time_limit.py",

@@ -69,8 +69,15 @@ BROKEN = {
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
         "cellwright/models/client/gateway_client.py": "from starlette.requests import Request\n",
     },
-    "mcp only in server/mcp/": {
+    "Jupyter's packages only in the guest's programs for it": {
+        "cellwright/kernel/jupyter.py": "import jupyter_client\n",
+        "cellwright_guest/driver.py": "import zmq\n",
+    },
+    "mcp only in server/mcp/ and tools/mcp/": {
         "cellwright/server/http/resources.py": "import mcp_types\n",
+    },
+    "acp only in server/acp/": {
+        "cellwright/server/mcp/tools.py": "from acp import schema\n",
     },
     "typer and rich only in cli/": {
         "cellwright/server/__init__.py": "from rich.console import Console\n",

@@ -174,7 +174,7 @@ async def test_a_document_becomes_typed_tools_that_only_read_few_of_them_listed(
     assert tools.names[:3] == ("crm_list_customers", "crm_get_customer", "crm_status")
     assert "crm_create_customer" not in tools
     assert len(tools.names) == 37
-    shown = catalogue_text(tools, is_programmed=False)
+    shown = catalogue_text(tools, is_programmed=False, fenced=str)
     assert shown.count("\n- crm_") == LISTED
     assert f"and {37 - LISTED} more" in shown
     wrong = tools["crm_list_customers"].parse({"state": "lost", "page": 0})

@@ -6,6 +6,7 @@ The `tools` block of a request never changes within an assignment, so that a pro
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -33,12 +34,15 @@ def others(toolset: Toolset) -> Toolset:
     return listed.without(CORE) if len(listed.names) > _FEW else Toolset([])
 
 
-def catalogue_text(listed: Toolset, *, is_programmed: bool) -> str:
-    """A line for each of these."""
-    lines = [f"- {_line(each)}" for each in listed if each.is_listed]
+def catalogue_text(listed: Toolset, *, is_programmed: bool, fenced: Callable[[str], str]) -> str:
+    """A line for each of these; those whose words come from outside are `fenced`."""
+    shown = [each for each in listed if each.is_listed]
+    lines = [f"- {_line(each)}" for each in shown if not each.is_foreign]
+    if foreign := [f"- {_line(each)}" for each in shown if each.is_foreign]:
+        lines.append(fenced("\n".join(foreign)))
     if not lines:
         return ""
-    if unlisted := len(listed.names) - len(lines):
+    if unlisted := len(listed.names) - len(shown):
         lines.append(f"- and {unlisted} more: use(words) finds them")
     how = "a program can call it" if is_programmed else "use(name, arguments) calls it"
     return "\n".join([f"\n\nMore tools; use(name) tells how one is called, {how}:", *lines])
@@ -58,7 +62,7 @@ def use_tool(caller: GuardedCaller) -> Tool:
         if name not in known:
             return _search(known, name)
         if arguments is None:
-            return Done(text=_told(known[name]), value=known[name].parameters)
+            return Done(text=_told(known[name]), value=known[name].parameters, is_untrusted=known[name].is_foreign)
         return await caller.call(calling.flow, ToolCall(id=f"{calling.call.id}u", name=name, arguments=arguments))
 
     return use
@@ -77,7 +81,8 @@ def _search(known: Toolset, words: str) -> ToolResult:
         named = ", ".join(known.without({TRY, PROGRAM}).names)
         return ToolError(kind="not-found", message=f"No tool {words[:80]!r}.", hint=f"There is: {named}.")
     lines = [f"- {_line(known[name])}" for name in hits]
-    return Done(text="\n".join(lines), value=list(lines))
+    is_untrusted = any(known[name].is_foreign for name in hits)
+    return Done(text="\n".join(lines), value=list(lines), is_untrusted=is_untrusted)
 
 
 def _line(each: Tool) -> str:

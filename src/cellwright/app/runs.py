@@ -19,6 +19,7 @@ from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
 from cellwright.app.notebooks import Files, open_pool
 from cellwright.app.run_network import store_network_variables, stored_network_variables
+from cellwright.app.tool_server_use import ServerUse
 from cellwright.app.verification import ConnectionLeave, check_outcome, verify_notebook
 from cellwright.app.workspaces import (
     BRANCHES_FOLDER,
@@ -301,6 +302,7 @@ class _RunHost:
             named=await anyio.to_thread.run_sync(goal_data, goal),
             connections=goal.connections,
             remote=goal.files,
+            servers=ServerUse(names=goal.tools, context=goal.context, asks=goal.is_attended),
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,

@@ -35,6 +35,8 @@ from cellwright.tools.git.cage import WHERE_GIT_IS
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
+from cellwright.tools.mcp.server_tools import server_tools
+from cellwright.tools.mcp.tool_servers import ToolServers
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook_tools import notebook_tools
 from cellwright.tools.project_files import ProjectFiles
@@ -56,6 +58,8 @@ class ToolContext:
     network: NetworkAccess | None
     """None: there is no network."""
     connections: NotebookConnections
+    servers: ToolServers | None
+    """None: none was named for the work."""
     files: Files
     data: tuple[DataFile, ...]
     """From elsewhere, mounted for the notebook."""
@@ -100,6 +104,7 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
         *sql_tools(context.connections),
         *api_tools(context.connections),
         *request_tools(context.connections),
+        *(server_tools(context.servers) if context.servers is not None else []),
         *package_tools(context.editor),
         *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),

@@ -42,6 +42,7 @@ from cellwright.app.notebook_connections import NotebookConnections, open_notebo
 from cellwright.app.notebook_exchanges import no_exchanges_text, open_notebook_exchanges
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
+from cellwright.app.tool_server_use import ServerContext, ServerUse, open_tool_servers
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, place_data
@@ -69,6 +70,8 @@ from cellwright.tools.actions.worker import ActionWorker
 from cellwright.tools.approval.approval_questions import read_grants
 from cellwright.tools.approval.guard import Guard
 from cellwright.tools.approval.rule_files import standing_rules
+from cellwright.tools.mcp.opening import server_secrets
+from cellwright.tools.mcp.tool_servers import ToolServers
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import open_parallel_branch
 from cellwright.tools.project_files import ProjectFiles
@@ -123,6 +126,8 @@ class WorkspaceOptions:
     """Connections that a person named for the work: reading them needs no further leave."""
     remote: tuple[str, ...] = ()
     """Files and folders behind connections that were named for the work, `NAME:path` each."""
+    servers: ServerUse = field(default_factory=ServerUse)
+    """Tool servers that were named for the work."""
     named: Sequence[DataFile] = ()
     """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
@@ -154,6 +159,7 @@ async def open_workspace(
         pool = options.pool or await stack.enter_async_context(open_pool(options.settings))
         connections = await stack.enter_async_context(_open_connections(setup, options, person))
         network = await _open_network(stack, setup, records, options, connections)
+        servers = await stack.enter_async_context(_open_servers(setup, options, pool))
         # The notebook with its kernel, as the workflow left it.
         opening = _open_notebook(setup, options, pool, network, connections)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
@@ -167,6 +173,7 @@ async def open_workspace(
             kept=JournalTexts(records),
             network=network,
             connections=connections,
+            servers=servers,
             files=options.files,
             data=setup.data,
             limits=options.limits,
@@ -228,7 +235,7 @@ async def _agent_context(
     """What the agents work with, but for programs."""
     editor = context.editor
     data = await _data_context(context, options.named)
-    masker = masker_of(options.settings, options.secrets)
+    masker = masker_of(options.settings, (*options.secrets, *await _server_secrets(context.servers, options.settings)))
     granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
     return AgentContext(
         models=models,
@@ -245,6 +252,7 @@ async def _agent_context(
             PackagesContext(editor),
             *([data] if data is not None else []),
             *await connection_contexts(context.connections, setup.remote, context.file_profiler, options.settings.home),
+            *([ServerContext(context.servers, options.servers.context)] if options.servers.context else []),
         ],
         limits_text=_describe_limits(context) + await _missing_exchanges(context, setup.project),
         survey=notebook_survey(editor, context.project, _encodings(data)),
@@ -402,6 +410,29 @@ async def _open_network(
     kept = setup.state / HOST_PERMISSIONS_FILE
     opening = open_network_access(network, agreed, kept=kept, records=records, exchanges=exchanges)
     return await stack.enter_async_context(opening)
+
+
+def _open_servers(
+    setup: _WorkspaceSetup, options: WorkspaceOptions, pool: KernelPool
+) -> AbstractAsyncContextManager[ToolServers | None]:
+    return open_tool_servers(
+        options.servers,
+        options.settings,
+        setup.project,
+        pool=pool,
+        tier=setup.tier,
+        is_offline=options.is_offline,
+        on_progress=options.on_progress,
+    )
+
+
+async def _server_secrets(servers: ToolServers | None, settings: Settings) -> list[Secret]:
+    """What servers are given, to be taken out of what they answer."""
+    found = list[Secret]()
+    for server in servers.servers.values() if servers is not None else ():
+        values = await anyio.to_thread.run_sync(server_secrets, server, settings.home)
+        found += [Secret(name=f"{server.name} {variable}", value=value) for variable, value in values.items()]
+    return found
 
 
 # ── what agents see without asking ──

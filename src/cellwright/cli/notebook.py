@@ -1,4 +1,4 @@
-"""`cellwright notebook run|apply|show|verify|proof`. Light: the rest is loaded while a notebook's zygote warms up."""
+"""`cellwright notebook run|apply|show|verify|proof|import|export|publish`. Light: the rest is loaded later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from cellwright.cli import notebook_options as given
+from cellwright.cli.notebook_jupyter import export_notebook, import_jupyter
 from cellwright.cli.notebook_options import NotebookChoice
+from cellwright.cli.notebook_publish import publish
 from cellwright.cli.option_groups import GroupedCommands
 from cellwright.cli.render import console
 from cellwright.cli.render.remedies import hint_text
@@ -94,6 +96,11 @@ def proof(
 
     options = NotebookChoice(data=data, files="drop", project=project).read()
     raise typer.Exit(0 if notebook_proofs.check_now(file, proof, options["files"], as_json=as_json) else 1)
+
+
+app.command("import")(import_jupyter)
+app.command("export")(export_notebook)
+app.command()(publish)
 
 
 def _run(file: Path, chosen: NotebookChoice, *edits: object) -> dict[str, Any]:

@@ -212,6 +212,8 @@ class Tool:
     """If not, it has no line in prompts, and is found by its words."""
     comes_with: str = ""
     """Another tool: whatever role has that one has this one too, as no role could name it."""
+    is_foreign: bool = False
+    """What it says of itself comes from outside: data, never an instruction."""
     changes: bool = False
     """Has an effect in the world, which must happen once; otherwise it only reads."""
     find: Find = field(default=_nobody_can_tell, repr=False)

@@ -98,7 +98,11 @@ def _always(brief: AssignmentContext, toolset: Toolset, tools: Sequence[ToolDefi
         parts.append(
             _standing(name="functions for programs", text=text, weight=Weight.STRONG, least_tokens=_STUBS_TOKENS)
         )
-    more = catalogue_text(listed_tools(toolset, brief.style), is_programmed=brief.style == "code")
+    more = catalogue_text(
+        listed_tools(toolset, brief.style),
+        is_programmed=brief.style == "code",
+        fenced=partial(fence, nonce=brief.nonce, source="tool servers"),
+    )
     if more:
         parts.append(_standing(name="more tools", text=more))
     return parts

@@ -32,6 +32,7 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, OVERVIEW, GoalRequest, no_text, read_goal, read_words
 from cellwright.runs.views.run_view import active_notebooks
 from cellwright.settings import Settings
+from cellwright.tools.mcp.servers import servers_at
 
 
 def words_here(typed: str | None, *, has_data: bool = False) -> str:
@@ -80,6 +81,16 @@ def run(
             metavar="NAME",
             help="A database, store or API it may read: see `cellwright data`. Repeatable.",
         ),
+    ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools", metavar="NAME", help="A tool server its agents may call: see `cellwright tools`. Repeatable."
+        ),
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option("--context", metavar="SERVER:ADDRESS", help="What a tool server lets one read. Repeatable."),
     ] = None,
     notebook: Annotated[
         Path | None,
@@ -130,6 +141,8 @@ def run(
         words=words_here(goal, has_data=bool(data)),
         data=data or (),
         connections=connection or (),
+        tools=tools or (),
+        context=context or (),
         notebook=notebook,
         models=model or (),
         budget=budget,
@@ -206,6 +219,7 @@ async def _read(typed: GoalRequest) -> Goal:
             known_connections=known,
             find_remote=find,
             apis=[name for name, each in known.items() if each.kind == "api"],
+            known_tools=servers_at(settings.home) if typed.tools or typed.context else (),
         )
 
     goal = await anyio.to_thread.run_sync(read)

@@ -47,10 +47,10 @@ async def environment_for(
     with failures_told(cache, uv):
         plan = await plan_for(header, cache=cache, uv=uv, pythons=pythons or Pythons(), report=report)
         with anyio.fail_after(uv.timeout_seconds):
-            if found := await anyio.to_thread.run_sync(_find, plan):
+            if found := await anyio.to_thread.run_sync(find_environment, plan):
                 return found
             async with sole_builder(plan, report) as lock:
-                if found := await anyio.to_thread.run_sync(_find, plan):
+                if found := await anyio.to_thread.run_sync(find_environment, plan):
                     return found
                 return await build_environment(plan, uv, lock, report)
 
@@ -95,7 +95,7 @@ async def _interpreter(
     return found
 
 
-def _find(plan: EnvironmentPlan) -> Environment | None:
+def find_environment(plan: EnvironmentPlan) -> Environment | None:
     """The finished environment, stamped as used now. A folder of that name is whole: it got there by rename."""
     environment = plan.environment(_source(plan))
     if not environment.python.is_symlink() or not environment.site_packages.is_dir():

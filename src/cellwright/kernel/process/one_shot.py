@@ -12,11 +12,10 @@ import anyio
 from anyio.abc import UNIXSocketStream
 
 from cellwright.errors import Unavailable
-from cellwright.kernel.process.provisioner import CAGE_UID
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.sandbox.host.control import CageControl
 from cellwright.sandbox.private_directory import private_directory
-from cellwright.sandbox.spec import CageSpec
+from cellwright.sandbox.spec import DEFAULT_UID, CageSpec
 
 _PIECE_BYTES: Final = 1 << 18
 
@@ -127,7 +126,7 @@ def _cage_in_nothing(name: str, environment: dict[str, str], spec: dict[str, Any
             name=f"cellwright-{name}-{os.getpid()}",
             project=str(nowhere),
             files="drop",
-            uid=CAGE_UID,
+            uid=DEFAULT_UID,
             protected=(),
             environment=environment,
             **spec,

@@ -18,6 +18,7 @@ from cellwright.kernel.environments.lookup import Environment, UvSettings, envir
 from cellwright.kernel.environments.script_header import header_of
 from cellwright.kernel.process.host_calls import HostService
 from cellwright.kernel.process.kernel import Kernel
+from cellwright.kernel.process.one_shot import run_one_shot
 from cellwright.kernel.process.zygote import Zygote
 from cellwright.kernel.process.zygote_process import package_paths
 from cellwright.notebook.document import Document
@@ -96,6 +97,23 @@ class KernelProvisioner:
         # A thousand files a second is slow for a disk that is not busy with anything else.
         copy_seconds = plan.files / 1_000
         return await Kernel.start(await self._zygote(), spec, bind, command=self._command(), copy_seconds=copy_seconds)
+
+    async def run_program(
+        self, document: Document, program: Path, question: bytes, *, most_bytes: int, seconds: float
+    ) -> bytes:
+        """What a program of ours answered beside this project, with the notebook's packages; no notebook runs in it.
+
+        It gets the folders of packages as its arguments. What it changes is forgotten, and there is no network.
+        """
+        self.environment = await self.build(document)
+        await anyio.to_thread.run_sync(self._look_at_project)
+        inside = _INSIDE / self.path.relative_to(self.options.project).as_posix()
+        spec = replace(self._spec(str(inside.parent)), files="drop", proxy_port=None, certificates="")
+        own = self.environment
+        python = str(own.python) if own is not None else str(getattr(sys, "_base_executable", sys.executable))
+        packages = [*([str(own.site_packages)] if own is not None else []), *package_paths()]
+        command = [python, "-I", "-S", "-B", str(program), *packages]
+        return await run_one_shot(await self._zygote(), spec, command, question, most_bytes=most_bytes, seconds=seconds)
 
     async def lacking(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these distributions that the notebook's own environment does not have."""

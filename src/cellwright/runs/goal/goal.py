@@ -58,6 +58,10 @@ class Goal:
     """Databases and file servers it may read, by their names."""
     files: tuple[str, ...] = ()
     """Files and folders behind connections, `NAME:path` each."""
+    tools: tuple[str, ...] = ()
+    """Servers whose tools agents may call, by their names."""
+    context: tuple[str, ...] = ()
+    """What servers let one read that agents see, `SERVER:address` each."""
     models: tuple[str, ...] = ()
     """`provider:model`, instead of each role's tier."""
     budget_usd: Decimal | None = None

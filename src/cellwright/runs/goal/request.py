@@ -39,6 +39,8 @@ class GoalRequest:
     words: str
     data: Sequence[str] = ()
     connections: Sequence[str] = ()
+    tools: Sequence[str] = ()
+    context: Sequence[str] = ()
     notebook: Path | None = None
     models: Sequence[str] = ()
     budget: str | None = None
@@ -70,11 +72,13 @@ def read_goal(
     known_connections: Collection[str] = (),
     find_remote: FindRemote = lambda _: None,
     apis: Collection[str] = (),
+    known_tools: Collection[str] = (),
 ) -> Goal:
     """The goal, its paths absolute. Raises `UserError`. `taken`: notebooks other runs are about to write. Blocking.
 
-    `apis`: the connections that are APIs.
+    `apis`: the connections that are APIs; `known_tools`: the tool servers there are.
     """
+    tools, context = _servers(typed, known_tools)
     for name in typed.connections:
         if name not in known_connections:
             hint = remedy("add_connection", name=name if name.isidentifier() else "NAME")
@@ -124,6 +128,8 @@ def read_goal(
         data=data,
         connections=tuple(dict.fromkeys([*typed.connections, *(each.connection for each in remote.values())])),
         files=tuple(remote),
+        tools=tools,
+        context=context,
         models=models,
         budget_usd=None if typed.budget is None else read_budget(typed.budget),
         approve=approve,
@@ -190,6 +196,20 @@ def read_budget(text: str) -> Decimal:
     if not is_amount(amount) or amount <= 0:
         raise UserError(f"{text!r} is no budget.", hint="A positive number of US dollars, e.g. 0.50.")
     return amount
+
+
+def _servers(typed: GoalRequest, known: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tool servers and what is read of them. Raises `UserError`."""
+    for word in typed.context:
+        server, colon, address = word.partition(":")
+        if not colon or not server or not address:
+            raise UserError(f"{word[:200]!r} names nothing to read.", hint="Write SERVER:ADDRESS, as its list has it.")
+    named = tuple(dict.fromkeys([*typed.tools, *(word.partition(":")[0] for word in typed.context)]))
+    for name in named:
+        if name not in known:
+            hint = remedy("add_tool_server", name=name if name.isidentifier() else "NAME")
+            raise UserError(f"No tool server is called {name[:80]!r}.", hint=hint)
+    return tuple(dict.fromkeys(typed.tools)), tuple(dict.fromkeys(typed.context))
 
 
 def _notebook(path: Path) -> Path:

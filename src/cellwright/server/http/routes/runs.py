@@ -40,6 +40,7 @@ from cellwright.server.http.routes.questions import asked_now
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.server.http.schemas.runs import NewRun, ProofShape
 from cellwright.settings import Settings
+from cellwright.tools.mcp.servers import servers_at
 from cellwright.tools.project_files import ProjectFiles
 
 router = ApiRouter(tags=["runs"])
@@ -112,7 +113,7 @@ class RunStarter:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
         remote = await self._remote(asked, person)
         async with self._starting:
-            chosen = None if asked.key is None else self._run_of(asked.key, person)
+            chosen = None if asked.key is None else run_of_key(self._resources.folder, person, asked.key)
             if chosen is not None and await self._is_known(chosen):
                 return chosen
             taken = await active_notebooks(self._resources.records) | self._promised
@@ -124,11 +125,6 @@ class RunStarter:
     async def _is_known(self, run: RunId) -> bool:
         return any(status.run == run for status in await self._resources.records.runs())
 
-    def _run_of(self, key: str, person: str) -> RunId:
-        """The name of the run with this key: the same for the same person and folder."""
-        meant = "\0".join((str(self._resources.folder), person, key))
-        return run_id(hashlib.sha256(meant.encode()).hexdigest()[:16])
-
     async def _remote(self, asked: NewRun, person: str) -> Mapping[str, RemotePath]:
         """The data that is behind connections, by its words; each is there. Raises what its server says."""
         settings, folder = self._resources.settings, self._resources.folder
@@ -138,8 +134,15 @@ class RunStarter:
         return remote
 
     def _goal(self, asked: NewRun, person: str, taken: Collection[str], remote: Mapping[str, RemotePath]) -> Goal:
-        known = connections_at(self._resources.settings.home) if asked.connections else {}
-        return goal_of_request(asked, self._resources.folder, person, taken, known, remote)
+        home = self._resources.settings.home
+        known = connections_at(home) if asked.connections else {}
+        servers = servers_at(home) if asked.tools or asked.context else {}
+        return goal_of_request(asked, self._resources.folder, person, taken, known, remote, servers)
+
+
+def run_of_key(folder: Path, person: str, key: str) -> RunId:
+    """The name of the run with this key: the same for the same person and folder."""
+    return run_id(hashlib.sha256("\0".join((str(folder), person, key)).encode()).hexdigest()[:16])
 
 
 def goal_of_request(
@@ -149,6 +152,7 @@ def goal_of_request(
     taken: Collection[str],
     connections: Mapping[str, DataConnection],
     remote: Mapping[str, RemotePath] = MappingProxyType({}),
+    servers: Collection[str] = (),
 ) -> Goal:
     """The goal; `remote` is what of its data is behind connections.
 
@@ -160,6 +164,8 @@ def goal_of_request(
             words=asked.goal,
             data=[word if word in remote else _data(files, word) for word in asked.data],
             connections=asked.connections,
+            tools=asked.tools,
+            context=asked.context,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
             models=asked.models,
             budget=asked.budget_usd,
@@ -178,6 +184,7 @@ def goal_of_request(
             known_connections=connections,
             find_remote=remote.get,
             apis=[name for name, each in connections.items() if each.kind == "api"],
+            known_tools=servers,
         )
     except OSError as problem:
         raise UserError(f"A path cannot be used: {problem.strerror}.", hint="Give one inside the folder.") from problem

@@ -126,7 +126,7 @@ class RunCommon(ResponseModel):
     """What a line and a detail have in common."""
 
     run: str
-    status: str
+    status: Status
     """In one word: the delivery's status, `waiting`, `paused`, or the stage it is in."""
     standing: Standing
     stage: RunStage
@@ -231,6 +231,10 @@ class NewRun(RequestModel):
     """Files and folders, or `NAME=PATH`; behind a connection `NAME:path`, or an address that leads to one."""
     connections: tuple[Annotated[str, StringConstraints(max_length=40)], ...] = Field(default=(), max_length=20)
     """What it may read besides: databases, file servers and APIs, by their names."""
+    tools: tuple[Annotated[str, StringConstraints(max_length=40)], ...] = Field(default=(), max_length=20)
+    """Tool servers its agents may call, by their names."""
+    context: tuple[Annotated[str, StringConstraints(max_length=1_000)], ...] = Field(default=(), max_length=20)
+    """What tool servers let one read, `SERVER:address` each."""
     models: tuple[Annotated[str, StringConstraints(max_length=200)], ...] = Field(default=(), max_length=20)
     """`provider:model`, the first that answers; or `analyst`, which needs none."""
     budget_usd: Annotated[str, StringConstraints(max_length=40)] | None = None

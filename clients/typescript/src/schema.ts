@@ -1548,6 +1548,8 @@ export interface components {
             agent: string;
             /** At Ms */
             at_ms: number | null;
+            /** Call */
+            call: string;
             /** Cells */
             cells: components["schemas"]["CellChangeShape"][];
             /** Is Undone */
@@ -3337,8 +3339,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Steps */
             steps: number;
             /** Team */
@@ -3378,8 +3383,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Unpriced Tokens */
             unpriced_tokens: number;
         };

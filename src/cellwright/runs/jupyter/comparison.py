@@ -1,0 +1,185 @@
+"""Whether a converted notebook does what the original did: cell by cell, by values, printed text and pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cellwright.kernel.jupyter import ConvertedCell, NotebookConversion, OriginalCell, OriginalRun, ShownValue
+from cellwright.kernel.observation import CellOutcome
+from cellwright.runs.verify.comparison import normalised
+
+ImportVerdict = Literal["proven", "text", "differs", "failed", "fails in both", "refused", "not run"]
+"""proven: it showed, printed and left the same in both kernels. text: nothing runs in it. refused: something in it has
+no equivalent. not run: the original was not run, or ended before this cell."""
+
+_SILENT: Final = frozenset({"picture", "code", "markdown", "opaque"})
+"""Kinds of values of which only that they are there is compared."""
+_TIMINGS: Final = re.compile(r"(?m)^(?:CPU times: .*|Wall time: .*|(?:Compiler|Parser)\s*: .*|.* ± .* per loop .*)\n?")
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_MOST_NAMES: Final = 6
+_EXCERPT: Final = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertedOutcome:
+    """What a converted cell did in our kernel."""
+
+    status: str
+    printed: str = ""
+    error: str = ""
+    shown: tuple[ShownValue, ...] = ()
+    has_picture: bool = False
+
+    @classmethod
+    def of(cls, outcome: CellOutcome, printed: str, shown: tuple[ShownValue, ...]) -> ConvertedOutcome:
+        """From what the kernel told."""
+        output, error = outcome.output, outcome.error
+        return cls(
+            status=outcome.status,
+            printed=printed,
+            error=f"{error.type}: {error.message}" if error is not None else "",
+            shown=shown,
+            has_picture=output is not None and ("image/" in output.data or "image/" in output.text),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellProof:
+    """What is known of one converted cell."""
+
+    cell: ConvertedCell
+    verdict: ImportVerdict
+    reasons: tuple[str, ...] = ()
+    lacks_picture: bool = False
+    """The original drew something here and this cell shows nothing of it."""
+
+
+def compare(
+    conversion: NotebookConversion,
+    original: OriginalRun | None,
+    ours: Sequence[ConvertedOutcome],
+    values: Mapping[str, ShownValue],
+    *,
+    unsteady: frozenset[int] = frozenset(),
+) -> tuple[CellProof, ...]:
+    """One for each converted cell; `ours` are in their order, `values` by the names in the new notebook.
+
+    `unsteady` are cells of the original that did not do the same twice.
+    """
+    by_number = {cell.number: cell for cell in original.cells} if original is not None else {}
+    last = {name: at for at, cell in enumerate(conversion.cells) for name, _ in cell.defines}
+    proofs = list[CellProof]()
+    for at, (cell, outcome) in enumerate(zip(conversion.cells, ours, strict=True)):
+        parts = [by_number[number] for number in cell.sources if number in by_number]
+        if cell.is_text or not cell.sources:
+            reasons = (outcome.error,) if outcome.error else ()
+            proofs.append(CellProof(cell=cell, verdict="failed" if reasons else "text", reasons=reasons))
+            continue
+        names = [(name, new) for name, new in cell.defines if new and last[name] == at]
+        there = original.variables if original is not None else {}
+        reasons = tuple(_differences(parts, outcome, [(name, there.get(name), values.get(new)) for name, new in names]))
+        if reasons and unsteady & set(cell.sources):
+            reasons = (*reasons, "the original itself does not do the same twice")
+        proofs.append(_judged(cell, parts, outcome, reasons))
+    return tuple(proofs)
+
+
+def _judged(
+    cell: ConvertedCell, parts: Sequence[OriginalCell], outcome: ConvertedOutcome, reasons: tuple[str, ...]
+) -> CellProof:
+    failed = next((part for part in parts if part.status == "failed"), None)
+    lacks = (
+        outcome.status == "ok"
+        and any(part.pictures for part in parts)
+        and not outcome.has_picture
+        # What else it shows stands where the figure would have to stand.
+        and all(value.kind == "picture" for part in parts for value in part.shown)
+    )
+    if cell.refused:
+        return CellProof(cell=cell, verdict="refused", reasons=(*cell.refused, *reasons), lacks_picture=lacks)
+    if not parts or any(part.status == "lost" for part in parts):
+        told = (f"here it fails: {outcome.error}",) if outcome.error else ()
+        return CellProof(cell=cell, verdict="not run", reasons=told)
+    if failed is not None and outcome.status != "ok":
+        what = f"the original fails from top to bottom: {failed.error}"
+        told = () if failed.error.split(":")[0] == outcome.error.split(":")[0] else (_failure(outcome),)
+        return CellProof(cell=cell, verdict="fails in both", reasons=(what, *told))
+    if outcome.status != "ok":
+        return CellProof(cell=cell, verdict="failed", reasons=(_failure(outcome),))
+    if failed is not None:
+        text = f"the original fails from top to bottom, this does not: {failed.error}"
+        return CellProof(cell=cell, verdict="differs", reasons=(text,))
+    return CellProof(cell=cell, verdict="differs" if reasons else "proven", reasons=reasons, lacks_picture=lacks)
+
+
+def _failure(outcome: ConvertedOutcome) -> str:
+    if outcome.error:
+        return f"it fails here: {outcome.error}"
+    return f"it did not run here: {outcome.status}"
+
+
+def _differences(
+    parts: Sequence[OriginalCell],
+    outcome: ConvertedOutcome,
+    variables: Sequence[tuple[str, ShownValue | None, ShownValue | None]],
+) -> list[str]:
+    if outcome.status != "ok" or any(part.status != "ok" for part in parts):
+        return []
+    found = list[str]()
+    theirs = _printed("".join(part.printed for part in parts))
+    mine = _printed(outcome.printed)
+    if theirs != mine:
+        found.append(f"it prints other text: {_excerpt(theirs, mine)}")
+    shown = [value for part in parts for value in part.shown if value.kind != "picture"]
+    here = [value for value in outcome.shown if value.kind != "picture"]
+    if [_told(value) for value in shown] != [_told(value) for value in here]:
+        found.append(_shown_words(shown, here))
+    if any(part.pictures for part in parts) and not outcome.has_picture:
+        found.append("the original draws a picture here, this cell shows none")
+    off = [name for name, one, other in variables if one and other and _told(one) != _told(other)]
+    if off:
+        more = f" and {len(off) - _MOST_NAMES} more" if len(off) > _MOST_NAMES else ""
+        found.append("another value in the end: " + ", ".join(f"`{name}`" for name in off[:_MOST_NAMES]) + more)
+    gone = [name for name, one, other in variables if one and not other]
+    if gone:
+        found.append("not there in the end: " + ", ".join(f"`{name}`" for name in gone[:_MOST_NAMES]))
+    return found
+
+
+def _told(value: ShownValue) -> tuple[str, str]:
+    return (value.kind, "" if value.kind in _SILENT else value.digest)
+
+
+def _printed(text: str) -> str:
+    lines = _COLOURS.sub("", _TIMINGS.sub("", text)).replace("\r\n", "\n")
+    return normalised("\n".join(line.rstrip() for line in lines.split("\n"))).strip()
+
+
+def _shown_words(theirs: Sequence[ShownValue], mine: Sequence[ShownValue]) -> str:
+    if len(theirs) != len(mine):
+        return f"the original shows {len(theirs)} values here, this cell {len(mine)}"
+    kinds = [(one.kind, other.kind) for one, other in zip(theirs, mine, strict=True) if _told(one) != _told(other)]
+    one, other = kinds[0]
+    return f"it shows another {one}" if one == other else f"it shows a {other} in place of a {one}"
+
+
+def _excerpt(theirs: str, mine: str) -> str:
+    for one, other in zip(theirs.split("\n"), mine.split("\n"), strict=False):
+        if one != other:
+            return f"{one[:_EXCERPT]!r} there, {other[:_EXCERPT]!r} here"
+    return f"{theirs.count(chr(10)) + bool(theirs)} lines there, {mine.count(chr(10)) + bool(mine)} here"
+
+
+def unsteady_cells(first: OriginalRun, second: OriginalRun) -> frozenset[int]:
+    """Cells of the original that did not do the same in two runs of it."""
+    again = {cell.number: cell for cell in second.cells}
+    return frozenset(
+        cell.number
+        for cell in first.cells
+        if (other := again.get(cell.number)) is not None
+        and (_printed(cell.printed), list(map(_told, cell.shown)), cell.status)
+        != (_printed(other.printed), list(map(_told, other.shown)), other.status)
+    )

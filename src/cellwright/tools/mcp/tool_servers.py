@@ -1,0 +1,182 @@
+"""The servers of one workspace: each is started when it is first needed, and ended with the workspace.
+
+Before each call the server's tools are read again: one that is not what a person has seen and allowed is not called.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from cellwright.errors import CellwrightError, RefusedByPolicy, Unavailable, UserError
+from cellwright.kernel.task_groups import unwrap_single_error
+from cellwright.remedies import remedy
+from cellwright.tools.mcp.opening import ServerHost, open_server
+from cellwright.tools.mcp.pins import AllowedTool, ToolApprovals, review
+from cellwright.tools.mcp.servers import NamedServer, find_server
+
+if TYPE_CHECKING:
+    from cellwright.tools.mcp.connection import PersonSaid, ServerAnswer, ServerAsks, ServerConnection
+
+logger = logging.getLogger(__name__)
+_MOST_RESOURCE_TEXT: Final = 200_000
+
+
+class CallUnanswered(Unavailable):
+    """A call was made, and nobody knows what came of it."""
+
+
+@dataclass(slots=True)
+class _OpenServer:
+    connection: ServerConnection
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    """One call at a time: what a server asks meanwhile belongs to it."""
+    ending: anyio.Event = field(default_factory=anyio.Event)
+
+
+class ToolServers:
+    """The servers that were named for some work."""
+
+    def __init__(
+        self,
+        tasks: anyio.abc.TaskGroup,
+        host: ServerHost,
+        servers: Mapping[str, NamedServer],
+        allowed: Mapping[str, Mapping[str, AllowedTool]],
+        asks: bool,
+    ) -> None:
+        self._tasks = tasks
+        self._host = host
+        self._open = dict[str, _OpenServer]()
+        self._starting = anyio.Lock()
+        self.servers: Final = servers
+        self.allowed: Final = allowed
+        """What was allowed of each when the work began: what agents are told of."""
+        self.asks: Final = asks
+        """Whether what a server asks is put to the person."""
+        self.states = dict[str, str | None]()
+        """What a server that asks something is to be given back, by call; lost with the process."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, host: ServerHost, names: Sequence[str], *, callable_names: Collection[str], asks: bool
+    ) -> AsyncGenerator[ToolServers]:
+        """Those of these names; none of them is started yet. Raises `UserError` for one there is not.
+
+        Tools are called of those in `callable_names` alone; of the others something is read.
+        """
+        servers, known = await anyio.to_thread.run_sync(_named, host, names)
+        allowed = {name: tools for name, tools in known.items() if name in callable_names}
+        with unwrap_single_error():
+            async with anyio.create_task_group() as tasks:
+                found = cls(tasks, host, servers, allowed, asks)
+                try:
+                    yield found
+                finally:
+                    for each in found._open.values():
+                        each.ending.set()
+
+    async def call(
+        self,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        answered: Sequence[tuple[ServerAsks, PersonSaid]] = (),
+        state: str | None = None,
+    ) -> ServerAnswer:
+        """What it answers. Raises `CallUnanswered` if it was called and did not answer, else why it was not called."""
+        there = await self._ready(server)
+        seconds = self.servers[server].call_seconds
+        async with there.turn:
+            await self._check_pin(there, server, tool)
+            try:
+                return await there.connection.call(tool, arguments, answered=answered, state=state, seconds=seconds)
+            except Exception as error:
+                why = await self._lost(server, there, error)
+                raise CallUnanswered(f"The tool server {server!r}: {why}.") from error
+
+    async def read(self, server: str, uri: str) -> str:
+        """The text of a resource, its beginning if it is long."""
+        there = await self._ready(server)
+        async with there.turn:
+            try:
+                return (await there.connection.read(uri))[:_MOST_RESOURCE_TEXT]
+            except Exception as error:
+                why = await self._lost(server, there, error)
+                raise Unavailable(f"The tool server {server!r} gives no {uri[:200]!r}: {why}.") from error
+
+    async def _check_pin(self, there: _OpenServer, server: str, tool: str) -> None:
+        try:
+            now = await there.connection.tools()
+        except Exception as error:
+            why = await self._lost(server, there, error)
+            raise Unavailable(f"The tool server {server!r} was not called: {why}.") from error
+        allowed = await anyio.to_thread.run_sync(ToolApprovals(self._host.home).of, server)
+        found = next((each for each in review(now, allowed) if each.name == tool), None)
+        standing = "gone" if found is None else found.standing
+        if standing != "allowed":
+            why = {"gone": "is there no more", "new": "was not allowed by anybody"}.get(standing, "was changed since")
+            raise RefusedByPolicy(
+                f"The tool {tool!r} of {server!r} {why}, so it is not called.",
+                hint=remedy("allow_server_tools", name=server),
+            )
+
+    async def _ready(self, name: str) -> _OpenServer:
+        async with self._starting:
+            found = self._open.get(name)
+            if found is None:
+                if name not in self.servers:
+                    raise UserError(f"The tool server {name[:80]!r} was not named for this work.")
+                found = self._open[name] = await self._tasks.start(self._keep, self.servers[name])
+            return found
+
+    async def _keep(self, server: NamedServer, *, task_status: anyio.abc.TaskStatus[_OpenServer]) -> None:
+        """Hold one open until it is to end. What breaks after it was open ends it, and nothing else."""
+        there: _OpenServer | None = None
+        try:
+            async with open_server(server, self._host) as connection:
+                there = _OpenServer(connection)
+                task_status.started(there)
+                await there.ending.wait()
+        except Exception as error:
+            if there is None:
+                raise
+            if not isinstance(error, CellwrightError):
+                logger.info("the line to the tool server %s broke: %s", server.name, type(error).__name__)
+        finally:
+            if there is not None and self._open.get(server.name) is there:
+                del self._open[server.name]
+
+    async def _lost(self, name: str, there: _OpenServer, error: Exception) -> str:
+        """Why; unless the server itself said that, it is ended, and started anew by the next call."""
+        from cellwright.tools.mcp.connection import is_servers_word, why_failed
+
+        if is_servers_word(error) and not there.connection.line.why:
+            return why_failed(error)
+        there.ending.set()
+        if self._open.get(name) is there:
+            del self._open[name]
+        return there.connection.line.why or why_failed(error)
+
+
+def _named(
+    host: ServerHost, names: Sequence[str]
+) -> tuple[dict[str, NamedServer], dict[str, Mapping[str, AllowedTool]]]:
+    servers = {name: find_server(host.home, name) for name in dict.fromkeys(names)}
+    for server in servers.values():
+        if not server.may_be_used_in(host.project):
+            raise UserError(
+                f"The tool server {server.name!r} is not for {str(host.project)!r}.",
+                hint=remedy("add_tool_server", name=server.name),
+            )
+    approvals = ToolApprovals(host.home)
+    return servers, {name: approvals.of(name) for name in servers}

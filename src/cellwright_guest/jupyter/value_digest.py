@@ -1,0 +1,124 @@
+# Runs beside a notebook's own code, in Jupyter's kernel and in ours: what each shows and holds, told the same way.
+# All its names begin alike: they stand among the notebook's own.
+import hashlib as cellwright_hashlib
+import json as cellwright_json
+import sys as cellwright_sys
+from typing import Any as cellwright_any
+
+cellwright_seen = {}
+CELLWRIGHT_MOST_ITEMS = 20000
+
+
+def cellwright_hash(text: str) -> str:
+    """Short, and the same everywhere."""
+    return cellwright_hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def cellwright_table(value: cellwright_any) -> str | None:
+    """A table or an array as text; None for anything else."""
+    module, name = type(value).__module__.partition(".")[0], type(value).__name__
+    if module == "pandas" and name in ("DataFrame", "Series", "Index", "RangeIndex", "DatetimeIndex", "MultiIndex"):
+        frame = value if hasattr(value, "to_csv") else value.to_frame()
+        types = [str(kind) for kind in frame.dtypes] if hasattr(frame, "columns") else [str(frame.dtype)]
+        head = [name, str(frame.shape), str(types)]
+        return "|".join(head) + frame.head(CELLWRIGHT_MOST_ITEMS).to_csv() + frame.tail(100).to_csv()
+    if module == "polars" and name in ("DataFrame", "Series"):
+        return "|".join(
+            [
+                name,
+                str(value.shape),
+                str(
+                    value.head(CELLWRIGHT_MOST_ITEMS).to_dict(as_series=False)
+                    if name == "DataFrame"
+                    else value.to_list()[:CELLWRIGHT_MOST_ITEMS]
+                ),
+            ]
+        )
+    if module == "numpy" and hasattr(value, "tobytes"):
+        if value.dtype.hasobject:
+            return "|".join([name, str(value.dtype), str(value.shape), str(value.tolist())])
+        return "|".join(
+            [name, str(value.dtype), str(value.shape), cellwright_hashlib.sha256(value.tobytes()).hexdigest()]
+        )
+    return None
+
+
+def cellwright_is_picture(value: cellwright_any) -> bool:
+    """Whether a viewer draws it."""
+    module, name = type(value).__module__.partition(".")[0], type(value).__name__
+    if isinstance(value, (list, tuple)) and value and type(value[0]).__module__.startswith("matplotlib."):
+        return True
+    if module == "IPython" and name in ("Image", "SVG"):
+        return True
+    return module in ("matplotlib", "seaborn", "altair", "plotly", "bokeh", "PIL", "plotnine") and (
+        module != "matplotlib" or name in ("Figure", "Axes", "AxesSubplot") or hasattr(value, "figure")
+    )
+
+
+def cellwright_digest(value: cellwright_any, depth: int = 0, above: tuple[int, ...] = ()) -> list[str]:
+    """Its kind, and a hash of what it holds."""
+    if value is None or (
+        isinstance(value, (bool, int, float, complex, str, bytes)) and type(value).__module__ == "builtins"
+    ):
+        return [type(value).__name__, cellwright_hash(repr(value))]
+    if cellwright_is_picture(value):
+        return ["picture", ""]
+    kind = "list" if type(value).__qualname__ == "SList" else type(value).__qualname__
+    if isinstance(value, (type(cellwright_sys), type)) or (callable(value) and hasattr(value, "__name__")):
+        return ["code", getattr(value, "__name__", "")]
+    if kind in ("HTML", "Html") and (hasattr(value, "data") or hasattr(value, "text")):
+        text = value.data if hasattr(value, "data") else value.text
+        return ["html", cellwright_hash(str(text).strip())]
+    if kind in ("Markdown", "Latex", "_md", "md"):
+        return ["markdown", ""]
+    if depth > 8 or id(value) in above:
+        return ["opaque", ""]
+    above = (*above, id(value))
+    try:
+        table = cellwright_table(value)
+        if table is not None:
+            return [kind, cellwright_hash(table)]
+        if isinstance(value, dict):
+            parts = [
+                [cellwright_digest(key, depth + 1, above), cellwright_digest(item, depth + 1, above)]
+                for key, item in list(value.items())[:CELLWRIGHT_MOST_ITEMS]
+            ]
+        elif isinstance(value, (list, tuple)):
+            parts = [cellwright_digest(item, depth + 1, above) for item in value[:CELLWRIGHT_MOST_ITEMS]]
+        elif isinstance(value, (set, frozenset)):
+            parts = sorted(cellwright_digest(item, depth + 1, above) for item in list(value)[:CELLWRIGHT_MOST_ITEMS])
+        elif type(value).__module__.startswith(("__main__", "__marimo__")) and hasattr(value, "__dict__"):
+            parts = [cellwright_digest(vars(value), depth + 1, above)]
+        elif type(value).__module__ in (
+            "datetime",
+            "decimal",
+            "fractions",
+            "pathlib",
+            "uuid",
+            "pandas._libs.tslibs.timestamps",
+        ) or (type(value).__module__ == "builtins" and kind == "range"):
+            parts = [repr(value)]
+        else:
+            return ["opaque", ""]
+        told = cellwright_json.dumps([len(value) if hasattr(value, "__len__") else 0, parts])
+    except Exception as error:  # noqa: BLE001
+        return ["opaque", type(error).__name__]
+    if '"opaque"' in told:
+        return ["opaque", ""]
+    return [kind, cellwright_hash(told)]
+
+
+def cellwright_shown(cell: int, value: cellwright_any) -> cellwright_any:
+    """The value, noted as shown by this cell."""
+    if value is not None:
+        cellwright_seen.setdefault(cell, []).append(cellwright_digest(value))
+    return value
+
+
+def cellwright_tell(names: list[str]) -> str:
+    """What was shown, and these variables, as JSON."""
+    scope = globals()
+    told = {name: cellwright_digest(scope[name]) for name in names if name in scope}
+    return cellwright_json.dumps(
+        {"shown": {str(cell): seen[:200] for cell, seen in cellwright_seen.items()}, "values": told}
+    )
