@@ -12,6 +12,11 @@ export function acceptBranch(run: string, branch: string): Call<Schemas["BranchD
   return call("POST", `/runs/${encodeURIComponent(run)}/branches/${encodeURIComponent(branch)}/accept`);
 }
 
+/** Let agents know of what waits, if it is what was shown. */
+export function allowServerTools(name: string, body: Schemas["ShownTools"]): Call<Schemas["AllowedTools"]> {
+  return call("POST", `/tool-servers/${encodeURIComponent(name)}/allow`, { body });
+}
+
 /** Answer; the first answer stands. */
 export function answerQuestion(question: string, body: Sent<Schemas["AnswerBody"], "answer">): Call<Schemas["AnswerTaken"]> {
   return call("POST", `/questions/${encodeURIComponent(question)}/answer`, { body });
@@ -212,9 +217,19 @@ export function listTokens(): Call<Schemas["TokenList"]> {
   return call("GET", "/tokens");
 }
 
+/** Servers whose tools agents may call, none asked; and those the folder proposes. */
+export function listToolServers(): Call<Schemas["ToolServersShape"]> {
+  return call("GET", "/tool-servers");
+}
+
 /** What the cells have defined. */
 export function listVariables(id: string): Call<Schemas["Variables"]> {
   return call("GET", `/notebooks/${encodeURIComponent(id)}/variables`);
+}
+
+/** Ask a server what it says now, beside what was allowed of it. */
+export function lookAtToolServer(name: string): Call<Schemas["ToolServerShape"]> {
+  return call("POST", `/tool-servers/${encodeURIComponent(name)}/look`);
 }
 
 /** Where the editor of a notebook is, once. */
@@ -240,6 +255,11 @@ export function pauseRun(run: string, body: Schemas["Nothing"] | undefined = und
 /** Add or change a connection, and try it at once; its secret is never shown. */
 export function putConnection(name: string, body: Sent<Schemas["NewConnection"], "kind">): Call<Schemas["TriedShape"]> {
   return call("PUT", `/connections/${encodeURIComponent(name)}`, { body });
+}
+
+/** Name a server, or change one, and ask it at once; its tools wait to be allowed. */
+export function putToolServer(name: string, body: Sent<Schemas["NewToolServer"], never>): Call<Schemas["ToolServerShape"]> {
+  return call("PUT", `/tool-servers/${encodeURIComponent(name)}`, { body });
 }
 
 /** One file of a run. */
@@ -300,6 +320,11 @@ export function redoRun(run: string): Call<Schemas["RedoneShape"]> {
 /** Forget a provider's API key. */
 export function removeKey(provider: string): Call<Schemas["RemovedKey"]> {
   return call("DELETE", `/models/keys/${encodeURIComponent(provider)}`);
+}
+
+/** Take a server away, with its secrets and what was allowed of it. */
+export function removeToolServer(name: string): Call<Schemas["AllowedTools"]> {
+  return call("DELETE", `/tool-servers/${encodeURIComponent(name)}`);
 }
 
 /** Go on: paused, cancelled or given up. */

@@ -18,6 +18,11 @@ def accept_branch(run: str, branch: str) -> Call[shapes.BranchDecided]:
     )
 
 
+def allow_server_tools(name: str, body: shapes.ShownTools) -> Call[shapes.AllowedTools]:
+    """Let agents know of what waits, if it is what was shown."""
+    return Call(method="POST", path=path_of("/tool-servers/{name}/allow", name), body=body, shape=shapes.AllowedTools)
+
+
 def answer_question(question: str, body: shapes.AnswerBody) -> Call[shapes.AnswerTaken]:
     """Answer; the first answer stands."""
     return Call(
@@ -290,9 +295,19 @@ def list_tokens() -> Call[shapes.TokenList]:
     return Call(method="GET", path=path_of("/tokens"), shape=shapes.TokenList)
 
 
+def list_tool_servers() -> Call[shapes.ToolServersShape]:
+    """Servers whose tools agents may call, none asked; and those the folder proposes."""
+    return Call(method="GET", path=path_of("/tool-servers"), shape=shapes.ToolServersShape)
+
+
 def list_variables(id: str) -> Call[shapes.Variables]:
     """What the cells have defined."""
     return Call(method="GET", path=path_of("/notebooks/{id}/variables", id), shape=shapes.Variables)
+
+
+def look_at_tool_server(name: str) -> Call[shapes.ToolServerShape]:
+    """Ask a server what it says now, beside what was allowed of it."""
+    return Call(method="POST", path=path_of("/tool-servers/{name}/look", name), shape=shapes.ToolServerShape)
 
 
 def open_editor(id: str) -> Call[shapes.EditorAddress]:
@@ -318,6 +333,11 @@ def pause_run(run: str, body: shapes.Nothing | None = None) -> Call[shapes.RunNo
 def put_connection(name: str, body: shapes.NewConnection) -> Call[shapes.TriedShape]:
     """Add or change a connection, and try it at once; its secret is never shown."""
     return Call(method="PUT", path=path_of("/connections/{name}", name), body=body, shape=shapes.TriedShape)
+
+
+def put_tool_server(name: str, body: shapes.NewToolServer) -> Call[shapes.ToolServerShape]:
+    """Name a server, or change one, and ask it at once; its tools wait to be allowed."""
+    return Call(method="PUT", path=path_of("/tool-servers/{name}", name), body=body, shape=shapes.ToolServerShape)
 
 
 def read_artifact(run: str, name: str, *, inline: bool | None = None) -> File:
@@ -388,6 +408,11 @@ def redo_run(run: str) -> Call[shapes.RedoneShape]:
 def remove_key(provider: str) -> Call[shapes.RemovedKey]:
     """Forget a provider's API key."""
     return Call(method="DELETE", path=path_of("/models/keys/{provider}", provider), shape=shapes.RemovedKey)
+
+
+def remove_tool_server(name: str) -> Call[shapes.AllowedTools]:
+    """Take a server away, with its secrets and what was allowed of it."""
+    return Call(method="DELETE", path=path_of("/tool-servers/{name}", name), shape=shapes.AllowedTools)
 
 
 def resume_run(run: str, body: shapes.Nothing | None = None) -> Call[shapes.RunNote]:

@@ -19,6 +19,12 @@ class AddTaskBody(Shape):
     task: TaskInput
 
 
+class AllowedTools(Shape):
+    """What agents may be told of now."""
+
+    allowed: list[str]
+
+
 class AlternativeInput(Shape):
     """One of several ways, or one of several things that may be so; tried in a branch and compared with the others."""
 
@@ -204,6 +210,7 @@ class ChangeShape(Shape):
 
     agent: str
     at_ms: int | None
+    call: str
     cells: list[CellChangeShape]
     is_undone: bool
     number: int
@@ -523,6 +530,7 @@ class Goal(Shape):
     begins: Literal["planner", "agent"] | str = "agent"
     budget_usd: str | None = None
     connections: list[str] = []
+    context: list[str] = []
     continues: str = ""
     data: list[str] = []
     depth: Literal["answer", "full"] | str = "answer"
@@ -535,6 +543,7 @@ class Goal(Shape):
     plan: Plan | None = None
     priority: int = 0
     python: Literal["header", "ours"] | str = "header"
+    tools: list[str] = []
     wants: Literal["answer", "review", "document"] | str = "answer"
 
 
@@ -797,6 +806,7 @@ class NewRun(Shape):
     approve: Literal["ask", "envelope", "never"] = "ask"
     budget_usd: str | None = None
     connections: list[str] = []
+    context: list[str] = []
     data: list[str] = []
     depth: Literal["answer", "full"] = "answer"
     effort: Literal["quick", "normal", "thorough"] = "normal"
@@ -805,6 +815,7 @@ class NewRun(Shape):
     models: list[str] = []
     notebook: str | None = None
     priority: int = 0
+    tools: list[str] = []
 
 
 class NewSession(Shape):
@@ -824,6 +835,20 @@ class NewToken(Shape):
     scope: Literal["read", "steer", "approve", "admin"]
     days: int | None = 30
     person: str | None = None
+
+
+class NewToolServer(Shape):
+    """A server: a command, or an address."""
+
+    command: list[str] = []
+    files: Literal["none", "read"] = "none"
+    hosts: list[str] = []
+    packages: list[str] = []
+    private_hosts: bool = False
+    secrets: dict[str, str] | None = None
+    settings: dict[str, str] | None = None
+    software: list[str] = []
+    url: str = ""
 
 
 class NotebookDetail(Shape):
@@ -1062,10 +1087,15 @@ class Remedy(Shape):
             "add_connection",
             "give_options",
             "set_connection_secret",
+            "set_writer_secret",
             "install_driver",
             "stop_broker",
             "ask_for_write",
             "allow_method",
+            "add_tool_server",
+            "allow_server_tools",
+            "set_server_secret",
+            "show_server_software",
             "see_doctor",
             "see_run",
             "resume_run",
@@ -1327,6 +1357,29 @@ class SchemaShape(Shape):
     total: int
 
 
+class ServerProblemShape(Shape):
+    """Why a server could not be asked."""
+
+    hint: str
+    message: str
+
+
+class ServerResourceShape(Shape):
+    """Something a server lets one read."""
+
+    name: str
+    uri: str
+
+
+class ServerToolShape(Shape):
+    """One tool of a server, by what a person has seen of it."""
+
+    diff: str
+    name: str
+    says: Literal["allow", "ask", "deny"] | str
+    standing: Literal["allowed", "new", "changed", "gone"] | str
+
+
 class Session(Shape):
     """Who a browser is."""
 
@@ -1356,6 +1409,12 @@ class ShownFinding(Shape):
     error: str
     seconds: float
     standing: Literal["shown", "not shown", "mended"] | str
+
+
+class ShownTools(Shape):
+    """What a person was shown."""
+
+    fingerprint: str
 
 
 class SkillShape(Shape):
@@ -1575,6 +1634,31 @@ class TokenList(Shape):
     tokens: list[TokenLine]
 
 
+class ToolServerShape(Shape):
+    """One server; never a secret."""
+
+    name: str
+    place: str
+    files: Literal["none", "read"] | str = "none"
+    fingerprint: str = ""
+    hosts: list[str] | None = None
+    missing_secrets: list[str] | None = None
+    packages: list[str] | None = None
+    problem: ServerProblemShape | None = None
+    protocol: str = ""
+    resources: list[ServerResourceShape] | None = None
+    tools: list[ServerToolShape] | None = None
+    url: str = ""
+    was_asked: bool = False
+
+
+class ToolServersShape(Shape):
+    """Every server, and those the folder proposes."""
+
+    proposed: list[ToolServerShape]
+    servers: list[ToolServerShape]
+
+
 class TriedCellShape(Shape):
     """A cell that ran in the branch."""
 
@@ -1597,6 +1681,7 @@ class TriedShape(Shape):
 
     is_open: bool
     hint: str = ""
+    notices: list[str] = []
     problem: str = ""
     seconds: float = 0.0
     server: str = ""
