@@ -30,7 +30,7 @@ DOCS_RUN := tests/house/test_docs_run.py
 export PYTHONDONTWRITEBYTECODE :=
 GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval models+testing \
 	house+policy+network+data+cells+secrets+telemetry+bench guest/profiling+analyst+notebook guest
-ALONE := $(filter-out __pycache__ $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
+ALONE := $(filter-out __pycache__ clients $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
 # One more than there are processors: tests wait for processes, deadlines and locks.
@@ -47,9 +47,9 @@ IN_FORCE = PYTHONPATH=src $(BIN)/python -c 'import shlex; from cellwright.settin
 	print(*(f"export {n}={shlex.quote(v)}" for n, v in Settings.read().connection.settings), sep="\n")'
 UV_PIP = eval "$$($(IN_FORCE))" && $(BIN)/uv $(CERTIFICATES) pip
 PAGE := src/cellwright/server/http/static/index.html
-PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print)
+PAGE_SOURCES := $(shell find web -name node_modules -prune -o -type f -print) $(wildcard clients/typescript/src/*.ts)
 
-.PHONY: help setup page types browser emulator containers servers screenshots run examples test test-all eval bench check fmt docs
+.PHONY: help setup page types browser emulator containers servers screenshots run examples test test-all test-clients eval bench check fmt docs
 
 help: ## print what each verb does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,9 +58,10 @@ setup: $(READY) ## build .venv with everything `make test` needs, pinned and has
 
 page: $(PAGE) ## build the control room's page, which `cellwright serve` opens (again only when its sources change)
 
-types: $(READY) $(PAGE) ## write the API's document and the page's types again
+types: $(READY) $(PAGE) ## write the API's document and both clients again
 	@$(BIN)/python -m tests.server.http.document
 	@$(BIN)/python hatch_build.py run --silent types
+	@$(BIN)/python -m clients.generator
 
 screenshots: $(READY) $(PAGE) browser ## draw every screen of the control room into docs/images/control-room/
 	@$(BIN)/python -m tests.web.screenshots
@@ -87,6 +88,10 @@ room-house $(ROOMS:%=room-%): room-%:
 		$(addprefix --ignore=tests/,$(filter $(addsuffix /%,$(subst +, ,$*)),$(PARTS))) $(WHICH) || code=$$?; \
 		test $$code = 0 -o $$code = 5
 
+test-clients: $(READY) ## other people's programs against us: fetches Claude Code, Codex, OpenCode, the MCP Inspector, FastMCP (2 GB, .clients/)
+	@$(BIN)/python -m tests.clients.fetch
+	@$(BIN)/pytest --quiet --no-header -m clients tests/clients
+
 eval: $(READY) ## give the tasks of eval/ to the analyst, replay what was recorded, or ask any model: make eval MODEL=openai:gpt-5
 	@$(BIN)/python -m eval $(if $(MODEL),--model "$(MODEL)") $(EVAL)
 
@@ -104,12 +109,12 @@ docs: $(READY) ## build the documentation site into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # An environment that has the tools keeps them: with what changed, it is made anew as a whole.
-$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml cells/pyproject.toml
+$(RUNNABLE): requirements/bootstrap.txt requirements/base.txt pyproject.toml cells/pyproject.toml clients/python/pyproject.toml
 	@if test -f $(READY); then $(MAKE) $(READY); \
 	else $(MAKE) packages FILES="requirements/bootstrap.txt requirements/base.txt" SIZE="1.5 GB"; fi
 	@touch $@
 
-$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml cells/pyproject.toml
+$(READY): requirements/bootstrap.txt requirements/base.txt requirements/dev.txt pyproject.toml cells/pyproject.toml clients/python/pyproject.toml
 	@$(MAKE) packages FILES="requirements/dev.txt" SIZE="2.8 GB"
 	@touch $(RUNNABLE) $@
 
@@ -122,7 +127,7 @@ packages:
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes --only-binary :all: -r requirements/bootstrap.txt
 	@$(UV_PIP) sync --compile-bytecode --python $(BIN)/python --require-hashes $(FILES)
-	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./cells
+	@$(UV_PIP) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable ./cells --editable ./clients/python
 
 # Only what is slow needs it: a machine that runs `make test` needs no system package.
 browser:

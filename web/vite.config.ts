@@ -7,6 +7,8 @@ const API = "http://127.0.0.1:8717";
 export default defineConfig({
   plugins: [react()],
   base: "./",
+  // Of this repository: the page is the first user of the client that is made from the API's document.
+  resolve: { alias: { "cellwright-client": new URL("../clients/typescript/src/index.ts", import.meta.url).pathname } },
   build: {
     outDir: "../src/cellwright/server/http/static",
     emptyOutDir: true,

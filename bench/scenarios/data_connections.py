@@ -58,7 +58,7 @@ async def query(stage: Stage) -> list[Finding]:
         table, pandas, polars, again, few = [cell.id for cell in notebook.document.cells[1:]]
         ours = {cell: list[CpuUse]() for cell in (table, pandas, polars, again)}
         theirs: dict[str, list[float]] = {"psycopg_rows": [], "read_sql": []}
-        for _ in range(stage.rounds(5, quick=2)):
+        for _ in range(stage.rounds(3, quick=2)):
             # A worker ends when nobody has needed it for a minute, and peers take longer than that.
             await _rerun(notebook, few)
             for cell, taken in ours.items():
@@ -94,7 +94,7 @@ async def large(stage: Stage) -> list[Finding]:
     ours: dict[str, list[float]] = {"kernel": [], "broker": [], "host": [], "worker": []}
     theirs: list[float] = []
     async with data_testbed(stage, "large", limits=limits) as testbed:
-        for number in range(stage.rounds(3, quick=1)):
+        for number in range(stage.rounds(2, quick=1)):
             code = f'table = shop.sql("{_TEN_TIMES}", fresh=True)\nassert table.num_rows == {10 * ROWS}'
             async with testbed.notebook(
                 f"large-{number}", CONNECT, f'shop.sql("{_FEW}", fresh=True)', code

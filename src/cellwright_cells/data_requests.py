@@ -20,6 +20,8 @@ from cellwright_cells.replies import ConnectionFailed, ConnectionFileMissing, Da
 SERVICE: Final = "data"
 """What a kernel's host calls who answers."""
 _GUEST: Final = "cellwright_guest.host_calls"
+_CAGE: Final = "CELLWRIGHT_PROJECT"
+"""Set for every process in a cage, where there is no broker's socket."""
 _REPLIES: Final = {"query": "result", "schema": "schema", "files": "listed", "stat": "file", "read": "part"}
 """What a request is answered with."""
 
@@ -28,6 +30,11 @@ def ask(request: dict[str, Any]) -> DataReply:
     """Ask, and wait for the answer. Raises `ConnectionFailed`."""
     guest: Any = sys.modules.get(_GUEST)
     is_kernel = guest is not None and guest.has_host()
+    if not is_kernel and _CAGE in os.environ:
+        raise ConnectionFailed(
+            f"The connection {str(request['connection'])!r} cannot be asked from a process that a cell started: "
+            "ask in the cell, and hand the result over."
+        )
     reply = _ask_host(guest, request) if is_kernel else ask_broker(request)
     match reply.body:
         case {"kind": str(kind)} if kind == _REPLIES[request["kind"]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import duckdb
@@ -19,10 +20,11 @@ from cellwright.data.masked_columns import mark_masked
 from cellwright.data.masks import mask_statement
 from cellwright.data.statements import RefusedSql, SqlStatement, read_statement
 from cellwright.data.worker.postgres_catalogue import postgres_catalogue
+from cellwright_guest.file_queries.duckdb_catalogue import read_duckdb_catalogue
 
 CANARY = "canary"
 NUMBER = 424_242
-MASKED = ("users.email", "users.SSN", "app.people.secret", "*.cards.*")
+MASKED = ("users.email", "users.SSN", "people.email", "bookings.email", "app.people.secret", "*.cards.*")
 TABLES = f"""
 create schema app;
 create table users (id int primary key, name text, email varchar(80), ssn int, born date) partition by range (id);
@@ -36,6 +38,10 @@ create table app.people (id int, secret text, pay numeric);
 create table app.staff (room text) inherits (app.people);
 insert into app.staff values (1, '{CANARY}', 10, 'a');
 insert into app.people values (2, '{CANARY}', 20);
+create table people (id int primary key, name text, email text, born date, attributes json);
+insert into people select n, 'n' || n, '{CANARY}', date '2000-01-01' + n, '{{}}' from generate_series(1, 20) n;
+create table bookings (people int, room int, price int, email text, primary key (people, room));
+insert into bookings select n % 20 + 1, n, n % 7, '{CANARY}' from generate_series(1, 60) n;
 create table "Cards" (id int, "Num Ber" text);
 insert into "Cards" values (1, '{CANARY}');
 create table cards (id int, number text, holder text);
@@ -57,6 +63,9 @@ create schema odd;
 create function odd.lower(text) returns text language sql stable as 'select email::text from public.users limit 1';
 create function odd.plus(int, int) returns text language sql stable as 'select email::text from users limit 1';
 create operator odd.+ (leftarg = int, rightarg = int, function = odd.plus);
+create function length(int) returns text language sql stable as 'select email::text from users limit 1';
+create function joined(int, text) returns text language sql stable as 'select email::text from users limit 1';
+create operator # (leftarg = int, rightarg = text, function = joined);
 """
 
 ATTACKS = (
@@ -180,6 +189,9 @@ POSTGRES_ATTACKS = (
     "select u.fold from users u",
     "select fold(u) from users u",
     "select odd.lower('x')",
+    "select length(3)",
+    'select "length"(id) from orders',
+    "select 1 # 'x'::text",
     "select 1 operator(odd.+) 2",
     "select * from mails",
     "select mail from mails_again",
@@ -210,6 +222,18 @@ ORACLES = (
 ORDINARY = (
     "select id, name from users order by id",
     "select u.id, u.name, o.total from users u join orders o on o.user_id = u.id order by o.id",
+    "select p.id, p.name, sum(o.total) from people p join orders o on o.user_id = p.id group by p.id order by p.id",
+    "select p.id, p.name || '!' as n, p.born, count(*) from people p left join orders o on o.user_id = p.id group by 1 "
+    "having p.name > 'n' order by p.born desc, p.name",
+    'select people.id, people.born, count(o.id) from "people" left join orders o on o.user_id = people.id '
+    "group by people.id order by 1",
+    "select name, count(*) over () from people group by id order by born",
+    "select x.name from (select name, id from people group by people.id) x order by x.id",
+    "select user_id, (select name from people where people.id = user_id group by people.id) from orders "
+    "group by user_id order by 1",
+    "select b.people, b.room, p.name from bookings b join people p on p.id = b.people group by b.people, b.room, p.id "
+    "order by 1, 2",
+    "select room, price from bookings group by bookings.people, room order by 1, 2",
     "select user_id, sum(total) as total, count(*) from orders group by user_id order by 1",
     "select * from orders order by id limit 7",
     "select orders.* from public.orders where note like 'note 1%' order by id",
@@ -397,6 +421,30 @@ def test_what_inherits_from_a_table_with_masks_has_them_too(catalogue: Catalogue
     assert [column.name for column in marked.columns if column.is_masked] == ["secret"]
 
 
+def test_a_mask_of_a_partition_holds_for_the_whole_table(catalogue: Catalogue) -> None:
+    for mask in ("users_low.born", "public.users_high.born", "*_low.born"):
+        marked = mark_masked(catalogue, [mask]).table("users")
+        assert marked is not None
+        assert [column.name for column in marked.columns if column.is_masked] == ["born"]
+    told = masked("select * from users_low", catalogue)
+    assert told == RefusedSql(why="users_low is a partition of public.users, and columns are masked; ask public.users.")
+
+
+def test_a_query_that_groups_by_the_key_of_a_masked_table_sees_the_mask(
+    server: psycopg.Connection[Any], catalogue: Catalogue
+) -> None:
+    text = "select id, email, name, count(*) from people group by id order by id limit 1"
+    assert answer(server, text, catalogue) == "[(1, '•••', 'n1', 1)]"
+    every = "select * from bookings b group by people, room order by room limit 1"
+    assert answer(server, every, catalogue) == "[(2, 1, 1, '•••')]"
+
+
+def test_functions_called_like_the_servers_own_are_known_where_they_are_called_by_that_name_alone(
+    catalogue: Catalogue,
+) -> None:
+    assert set(catalogue.shadowing) == {"length", "#"}
+
+
 def test_a_view_is_shown_with_its_masks_if_a_person_named_its_columns(
     server: psycopg.Connection[Any], catalogue: Catalogue
 ) -> None:
@@ -568,6 +616,25 @@ def test_duckdb_gives_the_same_rows_for_other_columns(text: str, file: duckdb.Du
     sent = masked(text, SHOP, "duckdb")
     assert isinstance(sent, SqlStatement), sent
     assert file.execute(sent.text).fetchall() == file.execute(text).fetchall()
+
+
+def test_a_macro_called_like_a_function_of_duckdb_is_no_way_around_a_mask(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "shop.duckdb") as file:
+        file.execute("create table users (id int, email varchar)")
+        file.execute(f"insert into users values (1, '{CANARY}')")
+        for macro in ("upper(x) as (select email from users)", "range(x) as table select * from users",
+                      '"+"(x, y) as (select email from users)', "mail_of(x) as (select email from users)"):  # fmt: skip
+            file.execute(f"create macro {macro}")
+        assert CANARY in str(file.execute("select upper('x')").fetchall())
+        own = Catalogue(**read_duckdb_catalogue(file) | {"tables": SHOP.tables})
+    assert set(own.shadowing) == {"+", "range", "upper"}
+    for text in ("select upper('x')", "from range(3)", "select 1 + 1", "select id from users", "select mail_of(1)"):
+        told = masked(text, own, "duckdb")
+        assert isinstance(told, RefusedSql), told
+    read = read_statement("select upper('x')", "duckdb")
+    assert isinstance(read, SqlStatement)
+    sent = mask_statement(read, "duckdb", own, MASKED, functions=["UPPER", "range", "+"])
+    assert isinstance(sent, SqlStatement), "a person's word counts"
 
 
 @pytest.mark.parametrize("dialect", get_args(Dialect))

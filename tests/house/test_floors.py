@@ -76,6 +76,9 @@ BROKEN = {
     "mcp only in server/mcp/ and tools/mcp/": {
         "cellwright/server/http/resources.py": "import mcp_types\n",
     },
+    "acp only in server/acp/": {
+        "cellwright/server/mcp/tools.py": "from acp import schema\n",
+    },
     "typer and rich only in cli/": {
         "cellwright/server/__init__.py": "from rich.console import Console\n",
     },

@@ -16,6 +16,7 @@ RUN, WHOLE = "requirements/bootstrap.txt requirements/base.txt", "requirements/d
 SOURCES = (
     "pyproject.toml",
     "cells/pyproject.toml",
+    "clients/python/pyproject.toml",
     *(f"requirements/{name}.txt" for name in ("bootstrap", "base", "dev", "page")),
 )
 
@@ -55,7 +56,7 @@ def test_what_was_installed_is_not_installed_again(checkout: Path) -> None:
     assert (installs(checkout, "run"), installs(checkout, "test")) == ([], [])
 
 
-@pytest.mark.parametrize("changed", SOURCES[:4])
+@pytest.mark.parametrize("changed", SOURCES[:5])
 def test_what_changed_is_installed_again_and_the_tools_of_tests_stay(checkout: Path, changed: str) -> None:
     _made(checkout / ".venv/.runnable", 2)
     _made(checkout / changed, 3)

@@ -209,6 +209,39 @@ async def test_what_fails_is_one_sentence_in_the_cell(open_in: Opener, code: str
         assert "\n" not in error.message
 
 
+async def test_a_process_that_a_cell_started_is_told_to_ask_in_the_cell(open_in: Opener, asked: list[str]) -> None:
+    program = "from cellwright_cells import connection; connection('shop').sql('select 1')"
+    spawned = f"""
+import subprocess, sys
+variables = os.environ | {{"PYTHONPATH": ":".join(sys.path)}}
+ended = subprocess.run([sys.executable, "-c", {program!r}], capture_output=True, text=True, env=variables)
+"""
+    forked = """
+import os
+read_end, write_end = os.pipe()
+if not (child := os.fork()):
+    try:
+        shop.sql("select 1")
+    except BaseException as problem:
+        os.write(write_end, str(problem).encode())
+    finally:
+        os._exit(0)
+os.close(write_end)
+os.waitpid(child, 0)
+with os.fdopen(read_end) as pipe:
+    fork_says = pipe.read()
+"""
+    async with open_in(CONNECT, forked, spawned, "says = [fork_says, ended.stderr.splitlines()[-1]]") as notebook:
+        await ran(notebook)
+        [(forked_says, spawned_says)] = await json_of(notebook, "says")
+    assert asked == []
+    assert forked_says == "Another process cannot ask the host: ask in the cell, and hand the result over."
+    assert spawned_says == (
+        "cellwright_cells.replies.ConnectionFailed: The connection 'shop' cannot be asked from a process that a cell "
+        "started: ask in the cell, and hand the result over."
+    )
+
+
 async def test_an_interrupt_takes_a_query_back_and_the_next_is_answered(
     open_in: Opener, client: BrokerClient, shop: Shop
 ) -> None:

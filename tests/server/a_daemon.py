@@ -16,26 +16,48 @@ from typing import Any
 import anyio
 
 from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
+from cellwright.agents.events import AgentSpoke
 from cellwright.app import open_notebook, open_pool
 from cellwright.errors import UserError
+from cellwright.journal.events import CostRecorded, TaskChanged
 from cellwright.journal.flow import Flow, Workflow
 from cellwright.journal.journal import Journal
 from cellwright.journal.names import RunId
 from cellwright.journal.questions import Question
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.session.open_notebook import OpenNotebook
-from cellwright.runs.events import EVENT_TYPES
-from cellwright.runs.goal.goal import Goal, goal_json
+from cellwright.policy.actions import UseNetwork
+from cellwright.policy.approvals import No
+from cellwright.policy.masking.masker import Masker
+from cellwright.runs.events import EVENT_TYPES, GoalSet, PlanAdopted
+from cellwright.runs.goal.goal import Goal, goal_json, parse_goal
+from cellwright.runs.plan.plan import Plan, Task
 from cellwright.server.__main__ import main
 from cellwright.server.executor import ExecutorOpener
 from cellwright.settings import Settings
+from cellwright.tools.approval.approval_questions import ask_approval
 from cellwright.tools.notebook.editor import NotebookEditor
 
 STEPS = ("first", "second", "third")
 ASK = "ask"
 """A goal that asks a person after its steps."""
+TELL = "tell"
+"""A goal of which it tells as a real run does: the goal, a plan, words, a call of a tool, what it cost, a report."""
+WORDS = "words"
+"""A goal that asks what only words can answer."""
+APPROVE = "approve"
+"""A goal that asks whether it may reach a machine."""
 KERNEL = "kernel"
 """A goal whose second step opens its notebook."""
+
+
+RATES = UseNetwork(host="api.example.com", port=443, purpose="exchange rates")
+PLAN = Plan(title="Two steps", tasks=(Task(id="read", title="Read"), Task(id="answer", title="Answer")))
+TOLD = (
+    AgentSpoke(workflow="one", text="I read the table."),
+    CostRecorded(what="near:one", microdollars=1_200, input_tokens=900, output_tokens=100),
+    TaskChanged(task="read", title="Read", state="done"),
+)
 
 
 def leave(path: Path, line: str) -> None:
@@ -59,7 +81,19 @@ def tiny_run(folder: Path, settings: Settings, pool: KernelPool) -> Workflow:
             leave(folder / "work.txt", f"{flow.run} {step}")
             return step
 
+        if goal["words"] in {TELL, APPROVE}:
+            await flow.tell(GoalSet(goal=parse_goal(goal)), PlanAdopted(plan=PLAN))
         done = [await flow.step(step, lambda step=step: work(step)) for step in STEPS]
+        if goal["words"] == TELL:
+            await flow.step("tool look_around", lambda: work("look"))
+            await flow.tell(*TOLD)
+        if goal["words"] == WORDS:
+            done.append(await flow.ask(Question(text="What is the threshold?")))
+        if goal["words"] == APPROVE:
+            masker = Masker.of(salt=b"s" * 16)
+            said = await ask_approval(flow, RATES, reason="No rule.", project=goal["project"], masker=masker)
+            done.append("no" if isinstance(said.reply, No) else "yes")
+            await flow.tell(AgentSpoke(workflow=flow.id, text=f"The person said {done[-1]}."))
         if goal["words"] == ASK:
             done.append(await flow.ask(Question(text="Go on?", choices=("yes", "no"))))
         return done

@@ -2,7 +2,7 @@
 
 import { create } from "zustand";
 
-import { get, problemOf } from "./api/client";
+import { calls, problemOf, request } from "./api/client";
 import { type Connection, follow } from "./api/stream";
 import type { Health, RunLine, Session } from "./api/types";
 
@@ -27,16 +27,16 @@ export const useHouse = create<HouseState>(() => ({
 
 /** Follow the house until the function that is given back is called. */
 export function followHouse(): () => void {
-  get<Health>("/health").then(
+  request(calls.readHealth()).then(
     (health) => useHouse.setState({ health }),
     () => undefined,
   );
-  get<Session>("/session").then(
+  request(calls.readSession()).then(
     (session) => useHouse.setState({ session }),
     () => undefined,
   );
   return follow({
-    path: "/events",
+    stream: calls.followHouse(),
     onConnection: (connection) => {
       // "connecting" after "offline" is still offline to whoever looks.
       const before = useHouse.getState().connection;

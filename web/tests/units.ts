@@ -1,6 +1,6 @@
 /** What the tests without a browser look at. */
 
-export { parseBlock } from "../src/api/server-event";
+export { parseBlock } from "cellwright-client";
 export { countRows, diffRows, unifiedRows } from "../src/parts/diff-lines";
 export { failingOf } from "../src/parts/failing";
 export { pythonLines } from "../src/parts/python";

@@ -29,7 +29,7 @@ async def run_notebook(path: Path, on_cell: OnCell, *edits: object, **options: A
         call = notebook.apply(parse_edits(edits[0], notebook.document)) if edits else notebook.run("all")
         observation = await _followed(call, on_cell)
         if edits:
-            refused = _refusal(observation, await notebook.save() if observation.refused is None else None)
+            refused = refusal_view(observation, await notebook.save() if observation.refused is None else None)
             saving = {"refused": refused, "saved": refused is None}
         result = _result(notebook, observation)
         changes = await _changes_not_kept(notebook, observation)
@@ -40,7 +40,7 @@ async def _followed(call: Call, on_cell: OnCell) -> Observation:
     last: Event | None = None
     async for last in call:
         if isinstance(last, CellFinishedEvent):
-            await on_cell(_cell(last.outcome))
+            await on_cell(cell_view(last.outcome))
     assert isinstance(last, Observation)
     return last
 
@@ -49,7 +49,7 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
     kernel = notebook.live.kernel
     end = observation.kernel_end
     return {
-        "cells": [_cell(outcome) for outcome in observation.cells],
+        "cells": [cell_view(outcome) for outcome in observation.cells],
         "stale": list(observation.stale),
         "kernel_end": dataclasses.asdict(end) if end is not None else None,
         "problem": observation.problem,
@@ -67,7 +67,8 @@ def _result(notebook: OpenNotebook, observation: Observation) -> dict[str, Any]:
     }
 
 
-def _cell(outcome: CellOutcome) -> dict[str, Any]:
+def cell_view(outcome: CellOutcome) -> dict[str, Any]:
+    """What became of a cell, as plain JSON values."""
     return {
         "id": outcome.id,
         "name": outcome.name,
@@ -115,7 +116,8 @@ def _held_back(notebook: OpenNotebook) -> dict[str, Any] | None:
     return None if held_back is None else dataclasses.asdict(held_back) | {"hint": held_back.hint}
 
 
-def _refusal(observation: Observation, conflict: SaveConflict | None) -> dict[str, Any] | None:
+def refusal_view(observation: Observation, conflict: SaveConflict | None = None) -> dict[str, Any] | None:
+    """Why edits were not made, with both texts; None if they were."""
     if observation.refused is not None:
         refused = observation.refused
         current = refused.current.code if refused.current is not None else None

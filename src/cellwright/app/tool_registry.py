@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -15,7 +16,9 @@ from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.kernel.environments.uv import UvSettings
 from cellwright.kernel.pool import KernelPool
 from cellwright.policy.actions import CallServerTool
+from cellwright.policy.display_text import shown
 from cellwright.policy.judgement import judge
+from cellwright.remedies import Hint
 from cellwright.sandbox.egress import EgressRecord
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Tier
@@ -30,6 +33,7 @@ from cellwright.tools.mcp.servers import (
     find_server,
     proposed_servers,
     remove_server,
+    server_json,
     servers_at,
     store_server,
 )
@@ -218,3 +222,28 @@ def _state(
         },
         missing_secrets=tuple(each for each in server.variables if server.secret_names[each] not in kept),
     )  # fmt: skip
+
+
+def server_view(state: ServerState, words: Callable[[Hint], str]) -> dict[str, Any]:
+    """As plain JSON values, hints in an interface's words; every text of a server has nothing invisible in it."""
+    problem = state.problem
+    return {
+        "name": state.server.name,
+        "place": state.server.place,
+        **server_json(state.server),
+        "missing_secrets": list(state.missing_secrets),
+        "was_asked": state.was_asked,
+        "protocol": state.protocol,
+        "tools": [
+            {
+                "name": shown(each.name),
+                "standing": each.standing,
+                "says": state.verdicts.get(each.name, "ask"),
+                "diff": each.diff(),
+            }
+            for each in state.tools
+        ],
+        "resources": [{"uri": uri, "name": title} for uri, title in state.resources],
+        "fingerprint": state.fingerprint,
+        "problem": None if problem is None else {"message": problem.message, "hint": words(problem.advice)},
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from cellwright.errors import UserError
 from cellwright.platforms import check_platform
@@ -18,10 +18,10 @@ def main(system: str = sys.platform) -> NoReturn:
         sys.stderr.write(f"error: {refusal.message}\n")
         sys.exit(2)
     match sys.argv[1:]:
-        case ["mcp"]:
-            _serve_mcp_at_once("")
-        case ["mcp", "--folder", folder]:
-            _serve_mcp_at_once(folder)
+        case ["mcp" | "acp" as protocol]:
+            _serve_at_once(protocol, "")
+        case ["mcp" | "acp" as protocol, "--folder", folder]:
+            _serve_at_once(protocol, folder)
         case _:
             pass
     from cellwright.cli.main import main as run_commands
@@ -29,11 +29,11 @@ def main(system: str = sys.platform) -> NoReturn:
     run_commands()
 
 
-def _serve_mcp_at_once(folder: str) -> None:
-    """End as `cellwright mcp` does, if a daemon is there and no key is to be handed over; else return."""
+def _serve_at_once(protocol: Literal["mcp", "acp"], folder: str) -> None:
+    """End as `cellwright mcp` or `acp` does, if a daemon is there and no key is to be handed over; else return."""
     from pathlib import Path
 
-    from cellwright.cli.mcp_pump import has_keys, pump
+    from cellwright.cli.daemon_pump import has_keys, pump
     from cellwright.errors import CellwrightError
     from cellwright.settings import Settings
 
@@ -41,7 +41,7 @@ def _serve_mcp_at_once(folder: str) -> None:
     if has_keys(settings):
         return
     try:
-        if pump(settings, str(Path(folder).resolve())):
+        if pump(settings, protocol, str(Path(folder).resolve())):
             sys.exit(0)
     except CellwrightError as problem:
         sys.stderr.write(f"error: {problem.message}\nhint: {problem.hint}\n")

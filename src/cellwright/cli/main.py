@@ -35,6 +35,7 @@ _COMMANDS = {
     "report": "Show what a run found: as markdown, as its page, or as JSON.",
     "serve": "The daemon in which runs live: start it, look at it, end it.",
     "notebook": "Open a marimo notebook without a browser.",
+    "attach": "Work in a notebook that is open in somebody's own `marimo edit`.",
     "data": "Data files and databases: what is in them, and how notebooks reach them.",
     "tools": "Servers whose tools agents may call (MCP): name them, look at what they say, allow it.",
     "inbox": "What runs ask you, and what you have allowed them.",
@@ -44,6 +45,7 @@ _COMMANDS = {
     "journal": "What Cellwright keeps of everything that happened.",
     "models": "The models agents use, what they cost, and their keys.",
     "gateway": "The process that holds your API keys and speaks to models.",
+    "acp": "Be the agent in an editor: runs as sessions over ACP.",
     "mcp": "Let other people's agents use Cellwright: runs and notebooks as tools over MCP.",
     "doctor": "Check Python, marimo, the sandbox, the zygote, the disk and models.",
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cellwright.cli.daemon_pump import pump_or_start
 from cellwright.cli.journal_options import JsonOption
-from cellwright.cli.mcp_pump import pump
 from cellwright.cli.render import console
-from cellwright.errors import Unavailable, UserError
+from cellwright.errors import UserError
 from cellwright.settings import Settings
 
 app = typer.Typer(help="Runs and notebooks as tools for other agents.", invoke_without_command=True)
@@ -27,12 +26,7 @@ def mcp(
     """Speak MCP over standard input and output; a daemon is started if none runs. Clients start this, not people."""
     if context.invoked_subcommand is not None:
         return
-    settings, where = Settings.read(), str(Path(folder).resolve())
-    if pump(settings, where):
-        return
-    _start_daemon(settings)
-    if not pump(settings, where):
-        raise Unavailable("The daemon ended at once.", hint="See its log, daemon.log in the state directory.")
+    pump_or_start(Settings.read(), "mcp", str(Path(folder).resolve()))
 
 
 @app.command()
@@ -60,12 +54,3 @@ def install(
     words = f"Cellwright is {done} the settings of {client}, {path}." if is_changed else f"{path} needed no change."
     view = {"client": client, "path": str(path), "section": known.section, "entry": entry, "is_changed": is_changed}
     console.result(view, as_json, words)
-
-
-def _start_daemon(settings: Settings) -> None:
-    # Half a second that only the first client pays.
-    from cellwright.server.daemon.connection import find_or_start_daemon
-    from cellwright.server.daemon.launch import DaemonLaunch
-
-    with closing(find_or_start_daemon(settings, DaemonLaunch(), console.note)):
-        pass

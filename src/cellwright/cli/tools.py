@@ -13,13 +13,13 @@ import anyio
 import typer
 
 from cellwright.app.tool_registry import (
-    ServerState,
     add_server,
     allow_tools,
     find_proposal,
     forget_server,
     list_servers,
     look_at_server,
+    server_view,
 )
 from cellwright.background import current_person
 from cellwright.cli.journal_options import JsonOption
@@ -47,11 +47,11 @@ def list_command(
     settings, project = Settings.read(), _project()
     if name:
         state = anyio.run(lambda: look_at_server(settings, name, project, on_progress=console.note))
-        console.result(server_view(state), as_json, tool_server_tables.server)
+        console.result(server_view(state, hint_text), as_json, tool_server_tables.server)
         raise typer.Exit(0 if state.problem is None else 1)
     states, proposed = list_servers(settings, project)
     view = {
-        "servers": [server_view(state) for state in states],
+        "servers": [server_view(state, hint_text) for state in states],
         "proposed": [{"name": each.name, "place": each.place} | server_json(each) for each in proposed],
     }
     console.result(view, as_json, tool_server_tables.servers)
@@ -131,7 +131,7 @@ def add(
     secrets = _secret_values(server, tuple(secret or server.variables), stdin=stdin)
     anyio.run(lambda: add_server(settings, server, project, secrets=secrets, on_progress=console.note))
     state = anyio.run(lambda: look_at_server(settings, name, project, on_progress=console.note))
-    console.result(server_view(state), as_json, tool_server_tables.added)
+    console.result(server_view(state, hint_text), as_json, tool_server_tables.added)
     raise typer.Exit(0 if state.problem is None else 1)
 
 
@@ -148,7 +148,7 @@ def allow(
     state = anyio.run(lambda: look_at_server(settings, name, _project(), on_progress=console.note))
     if state.problem is not None:
         raise state.problem
-    view = server_view(state)
+    view = server_view(state, hint_text)
     if not state.waiting:
         console.result(view, as_json, "Nothing of it waits to be allowed.")
         return
@@ -168,26 +168,6 @@ def remove(name: NameArgument, as_json: JsonOption = False) -> None:
     forgotten = forget_server(Settings.read(), name)
     note = f"{name} is removed" + (f", and its secrets: {', '.join(forgotten)}." if forgotten else ".")
     console.result({"server": name, "secrets_removed": list(forgotten)}, as_json, note)
-
-
-def server_view(state: ServerState) -> dict[str, Any]:
-    """As plain JSON values; every text of a server has nothing invisible in it."""
-    problem = state.problem
-    return {
-        "name": state.server.name,
-        "place": state.server.place,
-        **server_json(state.server),
-        "missing_secrets": list(state.missing_secrets),
-        "was_asked": state.was_asked,
-        "protocol": state.protocol,
-        "tools": [
-            {"name": each.name, "standing": each.standing, "says": state.verdicts.get(each.name, "ask"),
-             "diff": each.diff()} for each in state.tools
-        ],
-        "resources": [{"uri": uri, "name": title} for uri, title in state.resources],
-        "fingerprint": state.fingerprint,
-        "problem": None if problem is None else {"message": problem.message, "hint": hint_text(problem.advice)},
-    }  # fmt: skip
 
 
 def _project() -> Path:

@@ -61,6 +61,8 @@ class CatalogueTable:
     """Of a view: the tables behind it, qualified, as far as the server says."""
     part_of: tuple[str, ...] = ()
     """Of a partition or an inheriting table: the tables that show its rows as their own, qualified."""
+    parts: tuple[str, ...] = ()
+    """The partitions that hold its rows, qualified: they are no tables of the catalogue."""
 
     @property
     def qualified(self) -> str:
@@ -81,6 +83,8 @@ class Catalogue:
     """There is more than we keep."""
     read_at: str = ""
     """ISO time."""
+    shadowing: tuple[str, ...] = ()
+    """Functions and operators that somebody made here and that are called like the server's own, which may win."""
 
     def table(self, name: str) -> CatalogueTable | None:
         """The table of this name, qualified or in the default schema; letters' case does not count if one fits."""

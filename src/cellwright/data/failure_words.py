@@ -59,6 +59,14 @@ def failure_error(
             return Unavailable(why, hint=hint or "Try again.")
 
 
+def writer_error(failure: str, why: str, hint: str, connection: DataConnection) -> CellwrightError:
+    """The error for what a worker says that would not open as the connection's writer."""
+    problem = failure_error(failure, why, hint, connection, None, None)
+    again = remedy("set_writer_secret", name=connection.name, writer=connection.writer)
+    advice = again if failure == "login" else problem.advice
+    return type(problem)(f"As its writer {connection.writer!r}: {problem.message}", hint=advice)
+
+
 def hint_after_failure(why: str, hint: str, statement: SqlStatement | None, catalogue: Catalogue | None) -> Hint:
     """What the catalogue knows about a name that the server does not."""
     if statement is None or catalogue is None:

@@ -19,6 +19,7 @@ class MaskedColumns:
         self._patterns = [_pattern(each) for each in masked]
         self._without_schema = [_pattern(".".join(each.split(".")[-2:])) for each in masked]
         self._own_names = [_pattern(each.rpartition(".")[0]) for each in masked if "*" not in each.rpartition(".")[0]]
+        self._split = [(_pattern(table), _pattern(column)) for table, _, column in (m.rpartition(".") for m in masked)]
         self._tables = {table.qualified.casefold(): table for table in catalogue.tables}
         self._kin = _kin(catalogue)
 
@@ -54,6 +55,11 @@ class MaskedColumns:
             names = (f"{table.name}.{column.name}", f"{table.qualified}.{column.name}")
             if any(pattern.fullmatch(name.casefold()) for pattern in patterns for name in names):
                 yield column.name
+        # Partitions are no tables of the catalogue: what a pattern says of one holds for the whole.
+        parts = [name.casefold() for part in table.parts for name in (part, part.partition(".")[2])]
+        for of_part, of_column in self._split if parts else ():
+            if any(map(of_part.fullmatch, parts)):
+                yield from (column.name for column in table.columns if of_column.fullmatch(column.name.casefold()))
 
     def _is_named(self, table: CatalogueTable) -> bool:
         names = (table.name.casefold(), table.qualified.casefold())
@@ -66,6 +72,13 @@ def mark_masked(catalogue: Catalogue, masked: Sequence[str]) -> Catalogue:
         return catalogue
     columns = MaskedColumns(catalogue, masked)
     return replace(catalogue, tables=tuple(_marked(table, columns) for table in catalogue.tables))
+
+
+def idle_masks(catalogue: Catalogue, masked: Sequence[str]) -> tuple[str, ...]:
+    """Those that name no column there is."""
+    return tuple(
+        each for each in masked if not any(MaskedColumns(catalogue, [each]).of(table) for table in catalogue.tables)
+    )
 
 
 def _marked(table: CatalogueTable, masked: MaskedColumns) -> CatalogueTable:

@@ -22,8 +22,10 @@ from cellwright.data.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from cellwright.data.dialects import Dialect
 from cellwright.data.known_functions import known_functions, known_row_functions
 from cellwright.data.masked_columns import MaskedColumns
+from cellwright.data.masked_groups import group_by_what_keys_settle
 from cellwright.data.masked_writes import why_not_written
 from cellwright.data.row_attributes import RowAttributes
+from cellwright.data.shadowed_functions import first_shadowed
 from cellwright.data.statements import RefusedSql, SqlStatement, split_plan
 from cellwright.data.table_references import SystemTable, TableNames, UnknownTable, common_table, full_name
 
@@ -97,12 +99,14 @@ class _Rewriting:
         self.names = TableNames(catalogue, dialect)
         self.masked = masked
         self._dialect: Dialect = dialect
+        self._shadowing = catalogue.shadowing
         self._allowed = {name.casefold() for name in functions}
 
     def masked_text(self) -> str:
         self._refuse_shapes()
         tables, common = self._meant()
         self._refuse_attributes(tables, common)
+        self._keep_groups(tables, common)
         self._rename_common(tables, common)
         for node in tables:
             if isinstance(node.parent, exp.Describe):
@@ -111,12 +115,15 @@ class _Rewriting:
                 self._replace(node)
         text, called = self.written()
         self.refuse_unknown_calls(called)
+        self._refuse_shadowed(text)
         self._refuse_if_read_differently(text)
         return text
 
     def refuse_calls_of_a_write(self) -> None:
         self._refuse_shapes()
-        self.refuse_unknown_calls(self.written()[1])
+        text, called = self.written()
+        self.refuse_unknown_calls(called)
+        self._refuse_shadowed(text)
         self._refuse_attributes(*self._meant())
 
     # ── tables ──
@@ -141,6 +148,13 @@ class _Rewriting:
             if (cte := common.get(id(node))) is not None:
                 _keep_name(node)
                 node.set("this", exp.to_identifier(fresh[id(cte)], quoted=True))
+
+    def _keep_groups(self, tables: list[exp.Table], common: dict[int, exp.CTE]) -> None:
+        if self._dialect != "postgres":
+            return
+        found = [(node, self.names.find(node)) for node in tables if id(node) not in common]
+        known = [(node, table) for node, table in found if isinstance(table, CatalogueTable)]
+        group_by_what_keys_settle(self.tree, [(node, table) for node, table in known if self.masked.of(table)])
 
     def _replace(self, node: exp.Table) -> None:
         if not isinstance(node.parent, exp.From | exp.Join | exp.Subquery | exp.Final | exp.Pivot):
@@ -258,6 +272,14 @@ class _Rewriting:
         if self._dialect == "clickhouse" and (combined := _COMBINED.fullmatch(name)) is not None:
             name = name if name in known else combined.group(1)
         return name in known or name.casefold() in self._allowed
+
+    def _refuse_shadowed(self, text: str) -> None:
+        """A function of somebody's own in the place of the server's: it may read what it likes."""
+        if name := first_shadowed(text, self._dialect, self._shadowing, self._allowed):
+            raise _NotMasked(
+                f"This database has a {name} of its own beside the server's, and columns of this connection are "
+                "masked; rename it there, or a person can name it in the connection's functions."
+            )
 
     # ── the text ──
 

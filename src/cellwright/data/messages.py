@@ -244,6 +244,8 @@ class TriedConnection:
     tables: int | None
     """None: it is no database."""
     seconds: float
+    notices: tuple[str, ...] = ()
+    """What is open and yet not as it was meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ Where servers differ, nothing rests on a guess: whoever rewrites a statement wri
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -71,8 +72,10 @@ class TableNames:
         self._dialect: Dialect = dialect
         self._default = catalogue.default_schema.casefold()
         self._by_name: dict[str, list[CatalogueTable]] = {}
+        self._parts: dict[str, str] = {}
         for table in catalogue.tables:
             self._by_name.setdefault(table.name.casefold(), []).append(table)
+            self._parts |= {part.rpartition(".")[2].casefold(): table.qualified for part in table.parts}
 
     def find(self, node: exp.Table) -> FoundTable:
         """What a name means that is none of a WITH."""
@@ -90,8 +93,13 @@ class TableNames:
             fitting = [table for table in fitting if self._is_spelled(table, parts)]
             if len(fitting) != 1:
                 return UnknownTable(why=f"{told} may be one of several tables; write its name in full, as it is.")
+        if not fitting and (whole := self._parts.get(words[-1].casefold())):
+            return UnknownTable(why=f"{told} is a partition of {whole}, and columns are masked; ask {whole}.")
         if not fitting:
-            return UnknownTable(why=f"The catalogue has no table {told}, and columns of this connection are masked.")
+            near = difflib.get_close_matches(words[-1].casefold(), list(self._by_name), n=2, cutoff=0.6)
+            meant = " or ".join(table.qualified for name in near for table in self._by_name[name][:1])
+            why = f"The catalogue has no table {told}, and columns of this connection are masked."
+            return UnknownTable(why=f"{why} Did you mean {meant}?" if meant else why)
         return fitting[0]
 
     def has(self, name: str) -> bool:

@@ -20,7 +20,7 @@ from cellwright.policy.targets import Malformed, Scope, scope_of
 
 QuestionId = NewType("QuestionId", str)
 
-Interface = Literal["cli", "web", "http", "mcp", "mcp-elicitation", "acp-permission"]
+Interface = Literal["cli", "web", "http", "mcp", "mcp-elicitation", "acp", "acp-permission"]
 """Where a person can answer. An MCP or ACP client counts only through the dialogue it shows its person."""
 
 Reach = Literal["once", "run", "always"]

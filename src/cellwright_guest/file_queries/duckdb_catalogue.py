@@ -28,6 +28,10 @@ SELECT schema_name, table_name, constraint_type, constraint_column_names, refere
 FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
 ORDER BY schema_name, table_name, constraint_index
 """
+_SHADOWING: Final = """
+SELECT DISTINCT own.function_name FROM duckdb_functions() own JOIN duckdb_functions() known
+ON lower(own.function_name) = lower(known.function_name) AND known.internal WHERE NOT own.internal ORDER BY 1
+"""
 _NAME: Final = r'(?:"(?:[^"]|"")*"|[^\s."(]+)'
 _CREATE_VIEW: Final = re.compile(rf"CREATE VIEW {_NAME}(?:\.{_NAME})*\s*(?:\([^)]*\)\s*)?AS ", re.IGNORECASE)
 _ALIAS: Final = re.compile(rf"\s+AS\s+{_NAME}$", re.IGNORECASE)
@@ -61,6 +65,7 @@ def read_duckdb_catalogue(connection: duckdb.DuckDBPyConnection) -> dict[str, An
         "default_schema": _SCHEMA,
         "server": f"DuckDB {duckdb.__version__}",
         "is_cut": len(tables) < len(found),
+        "shadowing": [name[:_MOST_NAME] for (name,) in connection.execute(_SHADOWING).fetchall()[:_MOST_TABLES]],
     }
 
 

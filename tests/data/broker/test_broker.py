@@ -223,6 +223,26 @@ async def test_a_write_is_rehearsed_and_made_once(own_client: BrokerClient) -> N
     assert await rows_of(own_client, COUNT) == [[3000]]
 
 
+async def test_trying_a_connection_tries_its_writer_and_its_masks_too(own_client: BrokerClient, own_shop: Shop) -> None:
+    home = own_client.launch.home
+    assert (await own_client.try_connection("shop")).notices == ()
+    store_connection(home, own_shop.connection(writer="writer", masked=("customers.emial", "*.email")))
+    tried = await own_client.try_connection("shop")
+    assert tried.notices == ("Nothing is masked by 'customers.emial': there is no such column.",)
+    for writer, says in (
+        ("writer", "does not accept the user or the secret of 'shop'"),
+        ("nobody", "does not accept the user or the secret of 'shop'"),
+    ):
+        connection = own_shop.connection(writer=writer)
+        store_connection(home, connection)
+        keep_secret(home, connection.writer_secret_name, "canary-wrong-13579", "file")
+        await own_client.secrets_changed("shop")
+        with pytest.raises(UserError, match=says) as problem:
+            await own_client.try_connection("shop")
+        assert problem.value.message.startswith(f"As its writer {writer!r}: ")
+        assert "canary" not in str(problem.value) + problem.value.hint
+
+
 @pytest.mark.slow
 async def test_a_write_that_fails_is_not_made_later(own_client: BrokerClient) -> None:
     asked = MakeWrite(id="bad", connection="shop", statement="insert into orders values (1, 1, 1, now())")

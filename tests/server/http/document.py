@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import anyio
 
 from tests.house.places import ROOT
 from tests.server.http.a_served_folder import serve, tiny_runs
+from tests.server.http.api_changes import breaking_changes
 
 DOCUMENT = ROOT / "web" / "openapi.json"
 
@@ -28,8 +30,12 @@ def as_text(document: dict[str, Any]) -> str:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        written = as_text(await document(Path(folder)))
-    await anyio.Path(DOCUMENT).write_text(written)
+        found = await document(Path(folder))
+    if broken := breaking_changes(json.loads(await anyio.Path(DOCUMENT).read_text()), found):
+        # Nothing is written: the kept document is what clients out there were made from.
+        lines = "\n".join(f"  {line}" for line in broken)
+        sys.exit(f"Clients would break:\n{lines}\nKeep the old way beside the new one, or raise API_VERSION and API.")
+    await anyio.Path(DOCUMENT).write_text(as_text(found))
 
 
 if __name__ == "__main__":

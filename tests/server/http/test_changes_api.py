@@ -74,6 +74,7 @@ async def test_changes_are_shown_cell_by_cell_while_the_run_is_at_work(works: Wo
         [
             {
                 "number": 1,
+                "call": IsStr(),
                 "agent": IsStr(regex=r"\w+/agent:1"),
                 "is_undone": False,
                 "at_ms": IsInt(),
@@ -91,6 +92,7 @@ async def test_changes_are_shown_cell_by_cell_while_the_run_is_at_work(works: Wo
             },
             {
                 "number": 2,
+                "call": IsStr(),
                 "agent": IsStr(regex=r"\w+/agent:1"),
                 "is_undone": False,
                 "at_ms": IsInt(),

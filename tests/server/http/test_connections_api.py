@@ -46,6 +46,7 @@ async def shop(served: Served) -> AsyncGenerator[Served]:
     assert tried == {"is_open": True, "server": IsStr(regex="SQLite.*"), "tables": 2, "seconds": IsFloat()} | {
         "problem": "",
         "hint": "",
+        "notices": [],
     }
     yield served
     await served.client.delete("/api/v1/connections/shop")

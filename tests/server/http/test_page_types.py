@@ -32,7 +32,7 @@ def test_the_pages_types_are_made_from_the_kept_document(tmp_path: Path) -> None
     command = [str(node), str(WEB / "node_modules/openapi-typescript/bin/cli.js"), str(DOCUMENT), "--output", str(made)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, f"{done.stderr}\nIs the page built? make page"
-    assert (WEB / "src/api/schema.ts").read_text() == made.read_text(), "write them again: make types"
+    assert (ROOT / "clients/typescript/src/schema.ts").read_text() == made.read_text(), "write them again: make types"
 
 
 ELSEWHERE = {NewGoal, PlanChanged, HandOverAsked, GrantGiven, GrantRevoked}

@@ -1,33 +1,23 @@
-/** Calls of the API. The token lives in this tab only; every failure is an `ApiError` that says what to do. */
+/** The page's client. The token lives in this tab only; every failure is an `ApiError` that says what to do. */
 
-import type { NewSession, Problem } from "./types";
+import { ApiError, type Call, Client, type File as ApiFile, type Following, type ServerEvent, type Stream, calls, failure } from "cellwright-client";
+import type { Problem } from "./types";
 
-const ROOT = new URL("api/v1", document.baseURI).pathname;
+export { ApiError, calls } from "cellwright-client";
+export type { Call, File as ApiFile } from "cellwright-client";
+
 const TOKEN = "cellwright.token";
 const SESSION_ENDED = "cellwright:session-ended";
 
-/** A request that did not do what it was for. `status` 0: the server could not be reached. */
-export class ApiError extends Error {
-  readonly status: number;
-  readonly kind: string;
-  readonly hint: string;
-
-  constructor(status: number, problem: Problem) {
-    super(problem.message);
-    this.name = "ApiError";
-    this.status = status;
-    this.kind = problem.kind;
-    this.hint = problem.hint;
-  }
-
-  get isOffline(): boolean {
-    return this.status === 0;
-  }
-}
+const client = new Client({
+  url: new URL(".", document.baseURI).pathname,
+  token,
+  init: { credentials: "omit", cache: "no-store", referrerPolicy: "no-referrer" },
+});
 
 /** Any failure in the API's words. */
 export function problemOf(error: unknown): Problem {
-  if (error instanceof ApiError) return { kind: error.kind, message: error.message, hint: error.hint };
+  if (error instanceof ApiError) return error.problem;
   return { kind: "unknown", message: error instanceof Error ? error.message : String(error), hint: "" };
 }
 
@@ -50,90 +40,40 @@ export async function startSession(): Promise<boolean> {
   const oneTime = /^#start=([^&]+)/.exec(location.hash)?.[1];
   if (oneTime === undefined) return token() !== null;
   history.replaceState(null, "", `${location.pathname}#/`);
-  const session = await send<NewSession>("POST", "/session", { one_time: decodeURIComponent(oneTime) });
+  const session = await request(calls.startSession({ one_time: decodeURIComponent(oneTime) }));
   sessionStorage.setItem(TOKEN, session.token);
   return true;
 }
 
-export function authorized(headers: Record<string, string> = {}): Record<string, string> {
-  const held = token();
-  return held === null ? headers : { ...headers, Authorization: `Bearer ${held}` };
+/** What is answered. */
+export async function request<Answer>(call: Call<Answer>, signal?: AbortSignal): Promise<Answer> {
+  return client.send(call, signal).catch(told);
 }
 
-export function apiPath(path: string): string {
-  return `${ROOT}${path}`;
-}
-
-type Method = "GET" | "POST" | "PUT" | "DELETE";
-
-/** The bare answer, if it is a good one. */
-export async function request(method: Method, path: string, init: RequestInit = {}): Promise<Response> {
-  let response: Response;
+/** Events for as long as one connection lasts. */
+export async function* read(stream: Stream, following: Following): AsyncGenerator<ServerEvent> {
   try {
-    response = await fetch(apiPath(path), {
-      ...init,
-      method,
-      headers: authorized({ Accept: "application/json", ...(init.headers as Record<string, string> | undefined) }),
-      credentials: "omit",
-      cache: "no-store",
-      referrerPolicy: "no-referrer",
-    });
+    yield* client.read(stream, following);
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, {
-      kind: "offline",
-      message: "Cellwright does not answer.",
-      hint: "Is `cellwright serve` still running? This page goes on by itself once it is.",
-    });
+    told(error);
   }
-  if (!response.ok) throw await failure(response);
-  return response;
 }
 
-async function failure(response: Response): Promise<ApiError> {
-  const problem = await saidProblem(response);
-  if (response.status === 401) {
+/** A file of the API. */
+export async function fetchFile(file: ApiFile, signal?: AbortSignal): Promise<Blob> {
+  return client.download(file, signal).catch(told);
+}
+
+/** Throws it again: in the page's words where nobody answers; a token that does not count any more is forgotten. */
+function told(error: unknown): never {
+  if (!(error instanceof ApiError)) throw error;
+  if (error.status === 401) {
     forgetToken();
     window.dispatchEvent(new Event(SESSION_ENDED));
   }
-  return new ApiError(response.status, problem);
-}
-
-async function saidProblem(response: Response): Promise<Problem> {
-  const fallback = { kind: "unknown", message: `The server said ${response.status}.`, hint: "" };
-  try {
-    const body: unknown = await response.json();
-    const error = typeof body === "object" && body !== null && "error" in body ? body.error : null;
-    return { ...fallback, ...(error as Partial<Problem> | null) };
-  } catch {
-    return fallback;
-  }
-}
-
-async function send<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const init: RequestInit = signal === undefined ? {} : { signal };
-  if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers = { "Content-Type": "application/json" };
-  }
-  const response = await request(method, path, init);
-  return (response.status === 204 ? null : await response.json()) as T;
-}
-
-export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return send<T>("GET", path, undefined, signal);
-}
-
-export function post<T>(path: string, body: unknown = {}): Promise<T> {
-  return send<T>("POST", path, body);
-}
-
-export function put<T>(path: string, body: unknown): Promise<T> {
-  return send<T>("PUT", path, body);
-}
-
-export function remove<T = null>(path: string): Promise<T> {
-  return send<T>("DELETE", path);
+  if (!error.isOffline) throw error;
+  const hint = "Is `cellwright serve` still running? This page goes on by itself once it is.";
+  throw new ApiError(0, { ...error.problem, hint });
 }
 
 /** Put a file into the folder's `data/`; tells its share that is sent. Gives the path it has there. */
@@ -141,24 +81,24 @@ export function upload(file: File, onShare: (share: number) => void): Promise<{ 
   // fetch() cannot tell how far an upload has come.
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
-    sending.open("PUT", apiPath(`/files/${encodeURIComponent(file.name)}`));
-    for (const [name, value] of Object.entries(authorized({ "Content-Type": "application/octet-stream" })))
-      sending.setRequestHeader(name, value);
+    const call = calls.uploadFile(file.name, file);
+    const { url, headers } = client.addressed(call);
+    sending.open(call.method, url);
+    for (const [name, value] of Object.entries(headers)) sending.setRequestHeader(name, value);
     sending.upload.onprogress = (event) => onShare(event.total > 0 ? event.loaded / event.total : 0);
     sending.onerror = () =>
       reject(new ApiError(0, { kind: "offline", message: `${file.name} was not sent.`, hint: "Try it again." }));
     sending.onload = () => {
       if (sending.status < 300) return resolve(JSON.parse(sending.responseText) as { path: string });
-      failure(new Response(sending.responseText, { status: sending.status })).then(reject, reject);
+      failure(new Response(sending.responseText, { status: sending.status })).then(told).catch(reject);
     };
     sending.send(file);
   });
 }
 
 /** Hand a file of the API to the person: a plain link could not carry the token. */
-export async function download(path: string, name: string): Promise<void> {
-  const response = await request("GET", path, { headers: { Accept: "*/*" } });
-  save(await response.blob(), name);
+export async function download(file: ApiFile, name: string): Promise<void> {
+  save(await fetchFile(file), name);
 }
 
 /** Hand something to the person as a file of this name. */

@@ -1,14 +1,14 @@
 /** Events as the server sends them (SSE), over fetch so that the token goes in a header. Reconnects by itself. */
 
-import { ApiError, request } from "./client";
-import { type ServerEvent, parseBlock } from "./server-event";
+import { ApiError, type ServerEvent, type Stream } from "cellwright-client";
+import { read } from "./client";
 
-export type { ServerEvent } from "./server-event";
+export type { ServerEvent } from "cellwright-client";
 
 export type Connection = "connecting" | "live" | "offline";
 
 export interface StreamOptions {
-  path: string;
+  stream: Stream;
   /** Where to go on; the server sends what comes after it. */
   after?: string;
   onEvent: (event: ServerEvent) => void;
@@ -19,8 +19,6 @@ export interface StreamOptions {
 
 const SHORTEST_MS = 400;
 const LONGEST_MS = 8_000;
-/** The server beats every 15 s; a connection that is silent for longer is dead. */
-const SILENCE_MS = 40_000;
 
 /** Follow a stream until the function that is given back is called. */
 export function follow(options: StreamOptions): () => void {
@@ -35,7 +33,7 @@ async function keepFollowing(options: StreamOptions, over: AbortSignal): Promise
   while (!over.aborted) {
     options.onConnection?.("connecting");
     try {
-      for await (const event of readOnce(options.path, last, over, () => options.onConnection?.("live"))) {
+      for await (const event of read(options.stream, { last, signal: over, onOpen: () => options.onConnection?.("live") })) {
         waitMs = SHORTEST_MS;
         if (event.id !== "") last = event.id;
         options.onEvent(event);
@@ -52,39 +50,6 @@ async function keepFollowing(options: StreamOptions, over: AbortSignal): Promise
     if (over.aborted) return;
     await pause(waitMs, over);
     waitMs = Math.min(LONGEST_MS, waitMs * 2);
-  }
-}
-
-async function* readOnce(
-  path: string,
-  last: string,
-  over: AbortSignal,
-  onOpen: () => void,
-): AsyncGenerator<ServerEvent> {
-  const silence = new AbortController();
-  const headers: Record<string, string> = { Accept: "text/event-stream" };
-  if (last !== "") headers["Last-Event-ID"] = last;
-  let alarm = setTimeout(() => silence.abort(), SILENCE_MS);
-  try {
-    const response = await request("GET", path, { headers, signal: AbortSignal.any([over, silence.signal]) });
-    if (response.body === null) return;
-    onOpen();
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      clearTimeout(alarm);
-      alarm = setTimeout(() => silence.abort(), SILENCE_MS);
-      const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
-      rest = blocks.pop() ?? "";
-      for (const block of blocks) {
-        const event = parseBlock(block);
-        if (event !== null) yield event;
-      }
-    }
-  } finally {
-    clearTimeout(alarm);
   }
 }
 

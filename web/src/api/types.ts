@@ -1,7 +1,7 @@
-/** What the API says and takes: its own document (`schema.ts`, generated) under the names the page uses. Only what the
- * document leaves open is said here: the words of a status, and the events of a journal. */
+/** What the API says and takes: its own document (`clients/typescript`, generated) under the names the page uses. Only what the
+ * document leaves open is said here: the events of a journal. */
 
-import type { components } from "./schema";
+import type { components } from "cellwright-client";
 
 type Schemas = components["schemas"];
 type Narrowed<Shape, Open extends Partial<Record<keyof Shape, unknown>>> = Omit<Shape, keyof Open> & Open;
@@ -18,15 +18,16 @@ export type Problem = Schemas["Problem"];
 
 export type Stage = Schemas["RunLine"]["stage"];
 export type DeliveryStatus = Schemas["Delivery"]["status"];
-export type RunStatus = Stage | DeliveryStatus | "waiting" | "paused";
+export type RunStatus = Schemas["RunLine"]["status"];
 export type TaskStatus = Task["status"];
 export type Approve = Schemas["NewRun"]["approve"];
 export type Effort = Schemas["NewRun"]["effort"];
 
-export type RunLine = Narrowed<Schemas["RunLine"], { status: RunStatus }>;
-export type RunPage = Narrowed<Schemas["RunLines"], { runs: RunLine[] }>;
-export type RunDetail = Narrowed<Schemas["RunDetail"], { status: RunStatus }>;
-export type NewRun = Required<Schemas["NewRun"]>;
+export type RunLine = Schemas["RunLine"];
+export type RunPage = Schemas["RunLines"];
+export type RunDetail = Schemas["RunDetail"];
+/** But for the key by which a program may say it twice, and what the page names nothing of. */
+export type NewRun = Required<Omit<Schemas["NewRun"], "key" | "tools" | "context">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -196,6 +197,12 @@ export type Spent = Omit<Schemas["SpentOnDay"], "day">;
 export type FileEntry = Schemas["FileEntry"];
 export type Onboarding = Schemas["Onboarding"];
 
+// ── tool servers ──
+
+export type ToolServer = Required<Schemas["ToolServerShape"]>;
+export type ToolServers = { servers: ToolServer[]; proposed: ToolServer[] };
+export type ServerTool = Schemas["ServerToolShape"];
+
 // ── connections ──
 
 export type Connections = Schemas["ConnectionsShape"];
@@ -229,6 +236,8 @@ export type Role = Schemas["RoleShape"];
 export type Skill = Schemas["SkillShape"];
 export type Rules = Schemas["RulesShape"];
 export type Saying = Rules["rules"][number]["says"];
+/** What an agent may want to do. */
+export type WantedAction = Schemas["WantedAction"];
 export type Why = Schemas["Why"];
 export type Findings = Schemas["Findings"];
 export type DoctorFinding = Schemas["DoctorFinding"];

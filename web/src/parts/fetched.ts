@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { get } from "../api/client";
+import { type Call, request } from "../api/client";
 
 export interface Fetched<T> {
   value: T | null;
@@ -12,8 +12,12 @@ export interface Fetched<T> {
   set: (value: T) => void;
 }
 
-/** What a path of the API gives. `null`: nothing is asked. Asks again every `everyMs`, if given, while the tab is seen. */
-export function useFetched<T>(path: string | null, everyMs?: number): Fetched<T> {
+/** What a call that only reads gives. `null`: nothing is asked. Asks again every `everyMs`, if given, while the tab is seen. */
+export function useFetched<T>(call: Call<T> | null, everyMs?: number): Fetched<T> {
+  const path = call?.path ?? null;
+  // Made anew with each drawing: its path says whether it is the same.
+  const wanted = useRef(call);
+  wanted.current = call;
   const [state, setState] = useState<{ path: string | null; value: T | null; error: unknown }>({
     path,
     value: null,
@@ -22,10 +26,10 @@ export function useFetched<T>(path: string | null, everyMs?: number): Fetched<T>
   const asking = useRef<AbortController | null>(null);
   const ask = useCallback(() => {
     asking.current?.abort();
-    if (path === null) return;
+    if (wanted.current === null) return;
     const mine = new AbortController();
     asking.current = mine;
-    get<T>(path, mine.signal).then(
+    request(wanted.current, mine.signal).then(
       (value) => mine.signal.aborted || setState({ path, value, error: null }),
       (error: unknown) =>
         mine.signal.aborted ||

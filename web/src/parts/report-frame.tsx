@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "react";
 
-import { request } from "../api/client";
+import { calls, fetchFile } from "../api/client";
 import { ProblemBanner } from "./banner";
 import { Button } from "./button";
 import { copyPicture, pictureIn } from "./report-picture";
@@ -19,9 +19,8 @@ export function ReportFrame({ run, name }: { run: string; name: string }) {
     const over = new AbortController();
     setHtml(null);
     setError(null);
-    const path = `/runs/${encodeURIComponent(run)}/artifacts/${encodeURIComponent(name)}?inline=1`;
-    request("GET", path, { headers: { Accept: "text/html" }, signal: over.signal })
-      .then((response) => response.text())
+    fetchFile(calls.readArtifact(run, name, { inline: true }), over.signal)
+      .then((file) => file.text())
       .then(setHtml)
       .catch((problem: unknown) => over.signal.aborted || setError(problem));
     return () => over.abort();

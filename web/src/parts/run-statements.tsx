@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import type { Connections, SentStatement } from "../api/types";
+import { calls } from "../api/client";
 import { Button } from "./button";
 import { useFetched } from "./fetched";
 import { Loading } from "./spinner";
@@ -13,10 +13,8 @@ const MOST = 200;
 /** What a run sent through connections, in a fold that asks when it is opened; nothing, where there is none. */
 export function RunStatements({ run, named }: { run: string; named: readonly string[] }) {
   const [isOpen, setOpen] = useState(false);
-  const known = useFetched<Connections>(named.length > 0 ? null : "/connections?is_counted=false");
-  const found = useFetched<{ statements: SentStatement[] }>(
-    isOpen ? `/statements?run=${encodeURIComponent(run)}&most=${MOST}` : null,
-  );
+  const known = useFetched(named.length > 0 ? null : calls.listConnections({ is_counted: false }));
+  const found = useFetched(isOpen ? calls.listStatements({ run, most: MOST }) : null);
   if (named.length === 0 && (known.value?.connections.length ?? 0) === 0) return null;
   return (
     <details className={css.runFold} onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>

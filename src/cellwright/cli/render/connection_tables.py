@@ -40,6 +40,8 @@ def tried(view: Mapping[str, Any]) -> None:
     tables = "" if view["tables"] is None else f", {view['tables']:,} tables"
     line = f"{view['connection']}: {view['server']}{tables}, {view['seconds']:g} s"
     console.results.print(f"[green]✓[/] {escape(one_line(line, 200))}")
+    for notice in view.get("notices", ()):
+        console.people.print(f"[yellow]![/] {escape(one_line(notice, 200))}", soft_wrap=True)
 
 
 def connections(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -74,6 +74,7 @@ TERMINAL: Final[Mapping[RemedyKind, Wording]] = {
     "add_connection": "`cellwright data connect {name} --kind KIND` adds one; `--help` says what it takes.",
     "give_options": _options,
     "set_connection_secret": "`cellwright data connect {name}` asks for the secret again, `--stdin` reads it.",
+    "set_writer_secret": "`cellwright data connect {name} --writer {writer}` asks for its secret, `--stdin` reads it.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
     "allow_method": "A person can allow it: `cellwright data connect {name} --option methods={methods}`.",
     "ask_for_write": "`cellwright data query --write` shows what it would do, and asks.",

@@ -20,6 +20,7 @@ from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import Catalogue
 from cellwright.data.connections import DataConnection, find_connection, require_way
 from cellwright.data.failure_words import failure_error
+from cellwright.data.masked_columns import idle_masks
 from cellwright.data.messages import (
     CostlyQuery,
     FileEntry,
@@ -102,7 +103,7 @@ class Broker:
         """Open it anew, and look what is there."""
         began = time.monotonic()
         connection = await self._connection(asked.connection)
-        tables = None
+        tables, notices = None, ()
         if "files" in ways_of(connection.kind):
             server, entries = await self._files_of_connections.count_root(connection)
             shown = (
@@ -115,7 +116,12 @@ class Broker:
             require_way(connection, "sql")
             catalogue = await self._sql.try_connection(connection)
             server, tables = catalogue.server, len(catalogue.tables)
-        return TriedConnection(server=server, tables=tables, seconds=round(time.monotonic() - began, 3))
+            notices = tuple(
+                f"Nothing is masked by {mask!r}: there is no such column."
+                for mask in idle_masks(catalogue, connection.masked)
+            )
+        seconds = round(time.monotonic() - began, 3)
+        return TriedConnection(server=server, tables=tables, seconds=seconds, notices=notices)
 
     async def _try_web(self, connection: DataConnection) -> str:
         try:

@@ -56,8 +56,8 @@ class SecretFinder:
             found = ask_command(connection.secret_command, self._environment)
         if found is None and is_writer:
             raise UserError(
-                f"No secret of the writer of {connection.name!r} is kept.",
-                hint=remedy("set_connection_secret", name=connection.name),
+                f"No secret of {connection.writer!r}, the writer of {connection.name!r}, is kept.",
+                hint=remedy("set_writer_secret", name=connection.name, writer=connection.writer),
             )
         # Some servers want none: then the server says so if it does.
         self._known[kept_as] = found.value if found is not None else ""

@@ -28,7 +28,7 @@ from cellwright.data.broker.worker_pool import WorkerPool
 from cellwright.data.broker.worker_process import WorkerFailed
 from cellwright.data.catalogue import CATALOGUE_JSON, Catalogue
 from cellwright.data.connections import DataConnection, QueryLimits
-from cellwright.data.failure_words import failure_error, hint_after_failure
+from cellwright.data.failure_words import failure_error, hint_after_failure, writer_error
 from cellwright.data.lineage import columns_read
 from cellwright.data.masks import mask_statement
 from cellwright.data.messages import (
@@ -117,9 +117,12 @@ class SqlWords:
         return replace(catalogue, tables=tables)
 
     async def try_connection(self, connection: DataConnection) -> Catalogue:
-        """What it shows, from a session opened anew."""
+        """What it shows, from a session opened anew; that of its writer is opened, too."""
         await self.workers.forget(connection.name)
-        return await self._catalogues.find(connection, is_fresh=True)
+        catalogue = await self._catalogues.find(connection, is_fresh=True)
+        if connection.writer:
+            await self._try_writer(connection)
+        return catalogue
 
     async def rehearse(self, asked: RehearseWrite, connection: DataConnection) -> RehearsedWrite:
         """What a write would change, by doing and undoing it."""
@@ -310,6 +313,8 @@ class SqlWords:
                 is_sent = True
                 reply, _ = await worker.ask(message | {"seconds": seconds}, seconds + _GRACE_SECONDS)
         except WorkerFailed as failed:
+            if failed.failure == "login":
+                raise writer_error(failed.failure, failed.why, failed.hint, connection) from None
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None) from None
         except CellwrightError as problem:
             if is_sent and message["kind"] == "write":
@@ -321,6 +326,13 @@ class SqlWords:
                 raise UnsureOutcome(failed.why)
             raise failure_error(failed.failure, failed.why, failed.hint, connection, judged, None)
         return reply
+
+    async def _try_writer(self, connection: DataConnection) -> None:
+        try:
+            async with self.workers.worker(connection, "write"):
+                pass
+        except WorkerFailed as failed:
+            raise writer_error(failed.failure, failed.why, failed.hint, connection) from None
 
     # ── recording ──
 

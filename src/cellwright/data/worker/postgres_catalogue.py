@@ -82,6 +82,26 @@ _PARTS: Final = f"""
     JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'f') AND {_OURS} {{partitions}} ORDER BY 1, 2, 3 LIMIT {MAX_COLUMNS}
 """
+_FOUND: Final = f"{_OURS} AND n.nspname = ANY (current_schemas(false))"
+"""Of another schema nothing is called without its name."""
+_PARTITIONS: Final = f"""
+    SELECT pg_partition_root(c.oid)::int8 AS id, n.nspname::text AS schema, c.relname::text AS name
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relispartition AND c.relkind IN ('r', 'p', 'f') AND {_OURS} ORDER BY 1, 2, 3 LIMIT {MAX_COLUMNS}
+"""
+_SHADOWING: Final = f"""
+    SELECT p.proname::text AS name FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE {_FOUND} AND EXISTS (SELECT 1 FROM pg_catalog.pg_proc s
+                              WHERE s.proname = p.proname AND s.pronamespace = 'pg_catalog'::regnamespace)
+      AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d
+                      WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+    UNION
+    SELECT o.oprname::text FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace
+    WHERE {_FOUND} AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d
+                                   WHERE d.classid = 'pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e')
+    ORDER BY 1 LIMIT {MAX_TABLES}
+"""
+"""One whose types fit exactly is called before the server's own. What extensions bring is not somebody's own."""
 _SAMPLES: Final = f"""
     SELECT n.nspname::text AS schema, s.tablename::text AS name, s.attname::text AS col,
            (s.most_common_vals::text::text[])[1:{MAX_SAMPLES}] AS samples
@@ -98,7 +118,7 @@ _NOT_PARTITIONS: Final = "AND NOT c.relispartition"
 
 
 def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
-    """Everything of it, in seven statements."""
+    """Everything of it, in nine statements."""
     # Redshift has neither partitions nor what else newer servers know.
     is_redshift = server.startswith("Redshift")
     partitions = "" if is_redshift else _NOT_PARTITIONS
@@ -110,11 +130,14 @@ def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
     tables = rows(_TABLES.format(**known))
     columns, keys = _by_id(rows(_COLUMNS.format(**known))), dict[int, list[dict[str, Any]]]()
     reads, parts = dict[int, list[dict[str, Any]]](), dict[int, list[dict[str, Any]]]()
+    partitioned, shadowing = dict[int, list[dict[str, Any]]](), tuple[str, ...]()
     samples = dict[tuple[str, str, str], tuple[str, ...]]()
     if partitions:
         keys = _by_id(rows(_KEYS.format(partitions=partitions)))
         reads = _by_id(rows(_READS))
         parts = _by_id(rows(_PARTS.format(partitions=partitions)))
+        partitioned = _by_id(rows(_PARTITIONS))
+        shadowing = tuple(row["name"] for row in rows(_SHADOWING))
     default = rows("SELECT coalesce(current_schema()::text, '') AS it")[0]["it"]
     if partitions:
         # Last: a statement that fails takes its transaction with it.
@@ -131,6 +154,7 @@ def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
             comment=table["comment"] or "",
             reads=tuple(_qualified(row) for row in reads.get(table["id"], [])),
             part_of=tuple(_qualified(row) for row in parts.get(table["id"], [])),
+            parts=tuple(_qualified(row) for row in partitioned.get(table["id"], [])),
         )
         for table in tables
     )
@@ -140,6 +164,7 @@ def postgres_catalogue(rows: Rows, server: str) -> Catalogue:
         server=server,
         is_cut=is_cut,
         read_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        shadowing=shadowing,
     )
 
 

@@ -188,10 +188,14 @@ class Daemon:
 
         executor = self._executor
         notebooks = open_live_notebooks(self._start.settings, of_runs=lambda: executor.notebooks, pool=executor.pool)
-        async with notebooks as opened:
-            with executor.yielding_to(opened.release):
-                task_status.started(opened)
-                await self._over.wait()
+        try:
+            async with notebooks as opened:
+                with executor.yielding_to(opened.release):
+                    task_status.started(opened)
+                    await self._over.wait()
+        finally:
+            # Whoever asks next gets a place that is open.
+            self._opened = None
 
     async def _hold_web(self, options: WebOptions, *, task_status: TaskStatus[None]) -> None:
         # The server and everything behind it: half a second that only a daemon with a web server pays.

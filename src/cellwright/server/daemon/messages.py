@@ -16,11 +16,13 @@ from cellwright.server.http.schemas.model import RequestModel
 PERSON_HEADER: Final = "cellwright-person"
 """Who sits at the terminal, percent-encoded; absent: whoever the system says the process belongs to."""
 FOLDER_HEADER: Final = "cellwright-folder"
-"""Where `cellwright mcp` was started, percent-encoded: what its tools work in."""
+"""Where `cellwright mcp` or `acp` was started, percent-encoded: what it works in."""
 VERSION_HEADER: Final = "cellwright-version"
 """Of whoever asks."""
 MCP_PATH: Final = f"{API}/mcp"
 """Lines of MCP both ways, for as long as the client lasts."""
+ACP_PATH: Final = f"{API}/acp"
+"""The same of ACP."""
 MAX_REQUEST: Final = 1 << 20
 """A goal with its plan; data travels by path."""
 

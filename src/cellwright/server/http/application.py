@@ -40,6 +40,7 @@ from cellwright.server.http.routes import (
     session,
     settings,
     table_profiles,
+    tool_servers,
     usage,
 )
 from cellwright.server.http.routes.page import page_routes
@@ -66,6 +67,7 @@ _ROUTERS: Final = (
     connections.router,
     connection_contents.router,
     table_profiles.router,
+    tool_servers.router,
     health.doctor_router,
     onboarding.router,
     session.router,

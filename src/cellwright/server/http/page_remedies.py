@@ -67,6 +67,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "add_connection": "Add it under Connections.",
     "give_options": "Fill them in. It has: {known}.",
     "set_connection_secret": "Give the secret of {name} again, under Connections.",
+    "set_writer_secret": "Give the secret of {writer}, the writer of {name}, again, under Connections.",
     "install_driver": "`pip install 'cellwright[{extra}]'` adds its driver.",
     "allow_method": "Add the method to those of {name}, under Connections.",
     "ask_for_write": "Ask an agent for it: you see what it would do, and decide.",

@@ -18,6 +18,7 @@ from cellwright.server.http.application import api_application
 from cellwright.server.http.auth.dependencies import CALLER
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.errors import NotAdmitted
+from cellwright.server.http.line_stream import LineStream
 from cellwright.server.http.resources import ApiResources
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 
 async def serve_stdio(
-    resources: ApiResources, control_room: Callable[[], str], version: str, scope: Scope, receive: Receive, send: Send
+    resources: ApiResources, control_room: Callable[[], str], version: str, starter: ApiCaller, client: LineStream
 ) -> None:
     """A client that this person started: it may steer, and its person may answer; its model may not."""
-    caller = replace(scope[CALLER], scope="steer")
+    caller = replace(starter, scope="steer")
     await _load()
     from cellwright.server.mcp.lines import serve_lines
     from cellwright.server.mcp.protocol import McpHost, mcp_server
@@ -40,7 +41,7 @@ async def serve_stdio(
         control_room=control_room,
         version=version,
     )
-    await serve_lines(mcp_server(host), receive, send)
+    await serve_lines(mcp_server(host), client)
 
 
 @asynccontextmanager

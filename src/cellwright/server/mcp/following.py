@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 import mcp_types as types
 
-from cellwright.server.mcp.api_calls import ApiCalls
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.mcp.person_questions import STATELESS, PersonAtClient, Question
 from cellwright.server.mcp.tools import Arguments, ToolReply, clipped, report_uri, run_named
 
@@ -65,15 +65,21 @@ async def _ask_while_open(api: ApiCalls, person: PersonAtClient, question: Quest
         tasks.cancel_scope.cancel()
 
 
+async def ended_reply(api: ApiCalls, news: Any, lines: tuple[str, ...] = ()) -> ToolReply:
+    """What came of a run that is over."""
+    run = news["run"]
+    report = (await api.read("GET", f"/runs/{run}/report")).decode()
+    parts = [*lines, f"The run {run} is over. Its report, also at {report_uri(run)}:", "", clipped(report, _REPORT)]
+    return ToolReply(text="\n".join(parts), data=news | {"questions": []})
+
+
 async def _reply(api: ApiCalls, lines: list[str], notes: list[str], news: Any, control_room: str) -> ToolReply:
     run, questions = news["run"], news["questions"]
     parts = [f"({len(lines) - _LINES} earlier lines are left out.)"] if len(lines) > _LINES else []
     parts += [*lines[-_LINES:], *notes]
     data = {**news, "lines": lines, "questions": [{name: each[name] for name in _KEPT} for each in questions]}
     if news["is_over"]:
-        report = (await api.read("GET", f"/runs/{run}/report")).decode()
-        parts += [f"The run {run} is over. Its report, also at {report_uri(run)}:", "", clipped(report, _REPORT)]
-        return ToolReply(text="\n".join(parts), data=data)
+        return await ended_reply(api, data, tuple(parts))
     for question in questions:
         parts += [f"The run asks a person ({question['id']}):", clipped(question["what"], _REPORT)]
     if questions:

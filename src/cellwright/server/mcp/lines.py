@@ -1,46 +1,36 @@
-"""One client behind `cellwright mcp`: its lines are the body of a request that goes on, ours that of the answer."""
+"""One client behind `cellwright mcp`, as the SDK's server knows one."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import aclosing
+from typing import Any
 
 import anyio
 import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
-from starlette.types import Receive, Send
 
-_MOST_BYTES: Final = 4 << 20
-"""Of one line."""
+from cellwright.server.http.line_stream import LineStream
 
 
-async def serve_lines(server: Server[Any], receive: Receive, send: Send) -> None:
+async def serve_lines(server: Server[Any], client: LineStream) -> None:
     """Until the client ends; whoever called this ends the answer."""
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/x-ndjson")]})
-    # The head alone is not sent before there is something of the body.
-    await send({"type": "http.response.body", "body": b"", "more_body": True})
+    await client.start()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_write, from_server, send)
-        tasks.start_soon(_read, receive, to_server)
+        tasks.start_soon(_write, from_server, client)
+        tasks.start_soon(_read, client, to_server)
         async with to_client:
             await server.run(from_client, to_client, server.create_initialization_options())
         tasks.cancel_scope.deadline = anyio.current_time() + 1
 
 
-async def _read(receive: Receive, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-    begun = bytearray()
-    async with to_server:
-        while (message := await receive())["type"] == "http.request":
-            begun += message.get("body", b"")
-            *lines, rest = bytes(begun).split(b"\n")
-            begun = bytearray(rest)
-            for line in filter(bytes.strip, lines):
-                await to_server.send(_parsed(line))
-            if len(begun) > _MOST_BYTES or not message.get("more_body", False):
-                return
+async def _read(client: LineStream, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    async with to_server, aclosing(client.lines()) as lines:
+        async for line in lines:
+            await to_server.send(_parsed(line))
 
 
 def _parsed(line: bytes) -> SessionMessage | Exception:
@@ -50,8 +40,7 @@ def _parsed(line: bytes) -> SessionMessage | Exception:
         return problem
 
 
-async def _write(from_server: MemoryObjectReceiveStream[SessionMessage], send: Send) -> None:
+async def _write(from_server: MemoryObjectReceiveStream[SessionMessage], client: LineStream) -> None:
     async with from_server:
         async for each in from_server:
-            line = each.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await send({"type": "http.response.body", "body": line.encode() + b"\n", "more_body": True})
+            await client.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode())

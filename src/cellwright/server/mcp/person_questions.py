@@ -14,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from cellwright.errors import CellwrightError
-from cellwright.server.mcp.api_calls import ApiCalls
+from cellwright.server.http.api_calls import ApiCalls
 
 STATELESS: Final = "2026-07-28"
 """From this version on a server asks by what it returns."""

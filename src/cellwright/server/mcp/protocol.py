@@ -14,14 +14,24 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import ASGIApp
 
 from cellwright.errors import CellwrightError
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.http.auth.tokens import ApiCaller
-from cellwright.server.mcp.api_calls import ApiCalls
 from cellwright.server.mcp.following import follow_run
 from cellwright.server.mcp.person_questions import PersonAtClient
 from cellwright.server.mcp.prompts import PROMPTS, prompt_words
 from cellwright.server.mcp.resources import TYPES, read_resource
+from cellwright.server.mcp.run_tasks import (
+    TASKS,
+    TaskAnswers,
+    TaskParams,
+    answer_task,
+    begun_task,
+    cancel_task,
+    takes_tasks,
+    task_as_it_stands,
+)
 from cellwright.server.mcp.tool_texts import TOOLS, ToolText
-from cellwright.server.mcp.tools import CALLS, ToolReply, check_arguments, report_uri
+from cellwright.server.mcp.tools import CALLS, ToolReply, check_arguments, report_uri, start_run
 
 OBSERVATION: Final = "cellwright/observation"
 """Under this name of `_meta` is what came of a call, for programs."""
@@ -63,14 +73,14 @@ class McpHost:
 
     async def call_tool(
         self, context: _Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    ) -> types.CallToolResult | types.InputRequiredResult | dict[str, Any]:
         """What came of it; what went wrong is a result too, for the model to read."""
         try:
             reply = await self._call(context, params)
         except CellwrightError as problem:
             text = f"{problem.message} {problem.hint}".strip()
             return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
-        if isinstance(reply, types.InputRequiredResult):
+        if not isinstance(reply, ToolReply):
             return reply
         return types.CallToolResult(content=[types.TextContent(text=reply.text)], _meta={OBSERVATION: reply.data})
 
@@ -99,6 +109,7 @@ class McpHost:
                 types.Prompt(
                     name=each.name,
                     title=each.says,
+                    description=each.says,
                     arguments=[types.PromptArgument(name=each.takes, description=each.about, required=True)],
                 )
                 for each in PROMPTS
@@ -111,20 +122,39 @@ class McpHost:
             words = prompt_words(params.name, params.arguments or {})
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=words))])
 
+    async def get_task(self, context: _Context, params: TaskParams) -> dict[str, Any]:
+        """How a run stands, for a client that has it as a task."""
+        with _as_protocol_error():
+            return await task_as_it_stands(self.calls(context), params, self.person(context))
+
+    async def update_task(self, context: _Context, params: TaskAnswers) -> dict[str, Any]:
+        """What its person said; where nobody at this client may answer, it changes nothing."""
+        with _as_protocol_error():
+            await answer_task(self.calls(context), params, self.person(context))
+        return {}
+
+    async def cancel_task(self, context: _Context, params: TaskParams) -> dict[str, Any]:
+        """End the run in order."""
+        with _as_protocol_error():
+            await cancel_task(self.calls(context), params)
+        return {}
+
     async def _call(
         self, context: _Context, params: types.CallToolRequestParams
-    ) -> ToolReply | types.InputRequiredResult:
+    ) -> ToolReply | types.InputRequiredResult | dict[str, Any]:
         arguments: Mapping[str, Any] = params.arguments or {}
         check_arguments(params.name, arguments)
         api = self.calls(context)
         if params.name != follow_run.__name__:
-            return await CALLS[params.name](api, arguments)
+            reply = await CALLS[params.name](api, arguments)
+            is_task = params.name == start_run.__name__ and takes_tasks(context)
+            return await begun_task(api, reply) if is_task else reply
         return await follow_run(api, arguments, self.person(context), params.input_responses or {}, self.control_room())
 
 
 def mcp_server(host: McpHost) -> Server[Any]:
     """One for every connection to this API."""
-    return Server(
+    server = Server[Any](
         "cellwright",
         version=host.version,
         title="Cellwright",
@@ -138,6 +168,11 @@ def mcp_server(host: McpHost) -> Server[Any]:
         on_list_prompts=host.list_prompts,
         on_get_prompt=host.get_prompt,
     )
+    server.extensions[TASKS] = {}
+    server.add_request_handler("tasks/get", TaskParams, host.get_task)
+    server.add_request_handler("tasks/update", TaskAnswers, host.update_task)
+    server.add_request_handler("tasks/cancel", TaskParams, host.cancel_task)
+    return server
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.mcp.api_calls import ApiCalls
 
 _ADDRESS: Final = re.compile(r"cellwright://runs/([A-Za-z0-9][A-Za-z0-9_.-]{0,99})/(report|notebook|events)")
 _MOST_EVENTS: Final = 1_000

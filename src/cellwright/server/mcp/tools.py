@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cellwright.errors import UserError
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.http.errors import ResourceNotFound
-from cellwright.server.mcp.api_calls import ApiCalls
 from cellwright.server.mcp.tool_texts import TOOLS
 
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")

@@ -19,7 +19,7 @@ class OpenAIResponses(OpenAIChat):
 
     def asked(self, path: str, body: Json) -> WireRequest:
         """What a request asks for."""
-        tools = (tool["name"] for tool in body.get("tools") or () if tool.get("type") == "function")
+        tools = (name for tool in body.get("tools") or () for name in _names(tool))
         form, is_background = (body.get("text") or {}).get("format"), bool(body.get("background"))
         return WireRequest.of(body, tools, form, messages=body.get("input"), is_background=is_background)
 
@@ -36,6 +36,14 @@ class OpenAIResponses(OpenAIChat):
         """What is sent when things go wrong in the middle of a stream."""
         event = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 99}
         return sse(event, name="error")
+
+
+def _names(tool: Json) -> Iterator[str]:
+    """Of a function; those of a namespace follow its name and a dot."""
+    if tool.get("type") == "function":
+        yield tool["name"]
+    elif tool.get("type") == "namespace":
+        yield from (f"{tool['name']}.{each['name']}" for each in tool["tools"])
 
 
 def response(reply: Reply, *, status: Status, is_background: bool = False) -> Json:
@@ -119,7 +127,11 @@ def _call_events(call: ReplyToolCall, index: int) -> Iterator[tuple[Json, bool]]
     yield {"type": "response.output_item.added", "output_index": index, "item": begun}, False
     for piece in call.pieces:
         yield {"type": "response.function_call_arguments.delta", "delta": piece} | position, True
-    done = {"type": "response.function_call_arguments.done", "arguments": call.arguments, "name": call.name}
+    done = {
+        "type": "response.function_call_arguments.done",
+        "arguments": call.arguments,
+        "name": call.name.rpartition(".")[2],
+    }
     yield done | position, False
     yield {"type": "response.output_item.done", "output_index": index, "item": item}, False
 
@@ -141,14 +153,17 @@ def _message(reply: Reply) -> Json:
 
 
 def _call(call: ReplyToolCall) -> Json:
-    return {
+    # No function has a dot in its name: what stands before one is its namespace.
+    namespace, _, name = call.name.rpartition(".")
+    item = {
         "id": f"fc_{call.id}",
         "type": "function_call",
         "call_id": f"call_{call.id}",
-        "name": call.name,
+        "name": name,
         "arguments": call.arguments,
         "status": "completed",
     }
+    return item | ({"namespace": namespace} if namespace else {})
 
 
 def _usage(tokens: Tokens) -> Json:

@@ -1,5 +1,6 @@
 import { useState } from "react";
 
+import { calls } from "../../api/client";
 import type { ApiContents, ApiOperation, DataConnection } from "../../api/types";
 import { Banner, Card, Empty, SnippetCard, Table, useFetched } from "../../parts";
 import { Awaited } from "../settings/section";
@@ -9,7 +10,7 @@ import css from "./connections.module.css";
 
 /** What an API connection lets cells ask: by its document, else by what the connection allows. */
 export function ApiView({ connection }: { connection: DataConnection }) {
-  const found = useFetched<ApiContents>(`/connections/${connection.name}/operations`);
+  const found = useFetched(calls.connectionOperations(connection.name));
   return (
     <Awaited found={found}>
       {(api) => (

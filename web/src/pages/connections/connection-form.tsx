@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
-import { put } from "../../api/client";
-import type { Connections, DataConnection, TriedConnection } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { Connections, DataConnection } from "../../api/types";
 import { Button, ButtonLink } from "../../parts";
 import { usePageTitle } from "../runs/page-title";
 import { NeedsScope, useMay } from "../settings/section";
@@ -44,7 +44,7 @@ export function ConnectionForm({ connections, before, onSaved }: ConnectionFormP
     setBusy(true);
     setTried(null);
     try {
-      const says = await put<TriedConnection>(`/connections/${name}`, bodyOf(values, kind));
+      const says = await request(calls.putConnection(name, bodyOf(values, kind)));
       setTried({ name, says });
       setSaved(name);
       // What was typed never comes back, here either.

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { post, remove } from "../../api/client";
-import type { DataConnection, SentStatement, TriedConnection } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { DataConnection } from "../../api/types";
 import { Button, Dialog, StatementList, Tabs, bytes, dateTime, panelProps, tell, tellProblem, thousands, useFetched, useKeys } from "../../parts";
 import { usePageTitle } from "../runs/page-title";
 import { Awaited, useMay } from "../settings/section";
@@ -37,7 +37,7 @@ export function ConnectionView({ connection, view, place, onChanged }: Connectio
   const test = async () => {
     setTrying(true);
     try {
-      setTried({ name, says: await post<TriedConnection>(`/connections/${name}/try`) });
+      setTried({ name, says: await request(calls.tryConnection(name)) });
       setTimes((before) => before + 1);
       onChanged();
     } catch (error) {
@@ -94,7 +94,7 @@ function Head({ connection, isTrying, onTest, onForgotten }: HeadProps) {
   const mayChange = useMay("admin");
   const forget = async () => {
     try {
-      await remove(`/connections/${connection.name}`);
+      await request(calls.forgetConnection(connection.name));
       tell(`${connection.name} is forgotten.`, "The record of what was sent to it stays.");
       go("/connections");
       onForgotten();
@@ -182,7 +182,7 @@ function Usage({ connection }: { connection: DataConnection }) {
 const MOST = 100;
 
 function Statements({ name }: { name: string }) {
-  const found = useFetched<{ statements: SentStatement[] }>(`/statements?connection=${name}&most=${MOST}`);
+  const found = useFetched(calls.listStatements({ connection: name, most: MOST }));
   return (
     <Awaited found={found}>
       {({ statements }) => <StatementList statements={statements} none="Nothing was sent to it yet" />}

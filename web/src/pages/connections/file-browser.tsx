@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 
+import { calls } from "../../api/client";
 import type { DataConnection, StoredEntry, StoredListing } from "../../api/types";
 import { Button, Empty, Loading, ProblemBanner, SnippetCard, ageOf, bytes, thousands, useFetched } from "../../parts";
 import { FileView } from "./file-view";
@@ -14,11 +15,10 @@ export function FileBrowser({ connection, place }: { connection: DataConnection;
   const { name } = connection;
   const { folder, file } = splitPlace(place);
   const [search, setSearch] = useState("");
-  const base = `/connections/${name}/files?path=${encodeURIComponent(folder)}`;
-  const whole = useFetched<StoredListing>(base);
+  const whole = useFetched(calls.connectionFiles(name, { path: folder }));
   // Each look at a server is recorded: what is here already is searched here.
   const isCut = whole.value !== null && whole.value.entries.length < whole.value.total;
-  const searched = useFetched<StoredListing>(isCut && search !== "" ? `${base}&search=${encodeURIComponent(search)}` : null);
+  const searched = useFetched(isCut && search !== "" ? calls.connectionFiles(name, { path: folder, search }) : null);
   useEffect(() => setSearch(""), [folder]);
   const found = isCut && search !== "" ? searched : whole;
   const listing = found.value === null || isCut ? found.value : fitting(found.value, search);

@@ -1,6 +1,7 @@
 import { useState } from "react";
 
-import type { DataConnection, FileProfile, ProfiledColumn, StoredEntry, TableProfile } from "../../api/types";
+import { calls } from "../../api/client";
+import type { DataConnection, ProfiledColumn, StoredEntry, TableProfile } from "../../api/types";
 import { Button, Card, Loading, ProblemBanner, SnippetCard, Table, ageOf, bytes, thousands, useFetched } from "../../parts";
 import { fileSnippets } from "./snippets";
 import css from "./connections.module.css";
@@ -36,7 +37,7 @@ export function FileView({ connection, path, entry }: FileViewProps) {
 /** Reading it is recorded, and of a large file a part is fetched: so only when somebody asks. */
 function Inside({ name, path }: { name: string; path: string }) {
   const [isAsked, setAsked] = useState(false);
-  const found = useFetched<FileProfile>(isAsked ? `/connections/${name}/files/profile?path=${encodeURIComponent(path)}` : null);
+  const found = useFetched(isAsked ? calls.storedFileProfile(name, { path }) : null);
   return (
     <Card
       title="What is in it"

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { useParams } from "wouter";
 
-import type { Connections } from "../../api/types";
+import { calls } from "../../api/client";
 import { Banner, useFetched } from "../../parts";
 import { Awaited } from "../settings/section";
 import { ConnectionForm } from "./connection-form";
@@ -15,7 +15,7 @@ export default function ConnectionsPage() {
   const params = useParams();
   const { name, view } = params;
   const place = params["*"] ?? "";
-  const found = useFetched<Connections>("/connections");
+  const found = useFetched(calls.listConnections());
   const isFirst = useRef(true);
   useEffect(() => {
     // What was sent meanwhile is counted at every other place of this room.

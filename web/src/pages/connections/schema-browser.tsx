@@ -1,6 +1,7 @@
 import { useRef, useState } from "react";
 import { Link } from "wouter";
 
+import { calls } from "../../api/client";
 import type { DataSchema, SchemaTable } from "../../api/types";
 import { Button, Empty, Loading, ProblemBanner, dateTime, thousands, useFetched } from "../../parts";
 import { connectionPlace, tablePlace } from "./places";
@@ -11,16 +12,13 @@ import css from "./connections.module.css";
 /** Tables on the left, searched while somebody types; the one that was picked on the right. */
 export function SchemaBrowser({ name, table }: { name: string; table: string | null }) {
   const [search, setSearch] = useState("");
-  const base = `/connections/${name}/schema`;
-  const found = useFetched<DataSchema>(`${base}?search=${encodeURIComponent(search)}`);
+  const found = useFetched(calls.connectionSchema(name, { search }));
   // While the next answer is on its way, the one before stays: nothing flickers under somebody who types.
   const last = useRef<DataSchema | null>(null);
   if (found.value !== null) last.current = found.value;
   const schema = found.value ?? last.current;
   const listed = schema?.tables.find((each) => each.qualified === table);
-  const single = useFetched<DataSchema>(
-    table === null || listed !== undefined || schema === null ? null : `${base}?table=${encodeURIComponent(table)}`,
-  );
+  const single = useFetched(table === null || listed !== undefined || schema === null ? null : calls.connectionSchema(name, { table }));
   const shown = listed ?? single.value?.tables[0];
   if (schema === null)
     return found.error === null ? (

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 
+import { calls } from "../../api/client";
 import type { FirstRows, SchemaColumn, SchemaTable } from "../../api/types";
 import { Banner, Button, Card, Empty, Loading, ProblemBanner, Table, thousands, useFetched } from "../../parts";
 import { tablePlace } from "./places";
@@ -84,7 +85,7 @@ function About({ column }: { column: SchemaColumn }) {
 /** Reading them is a statement like any other, and recorded: so only when somebody asks. */
 function Rows({ name, table }: { name: string; table: string }) {
   const [isAsked, setAsked] = useState(false);
-  const found = useFetched<FirstRows>(isAsked ? `/connections/${name}/rows?table=${encodeURIComponent(table)}` : null);
+  const found = useFetched(isAsked ? calls.connectionRows(name, { table }) : null);
   return (
     <Card
       title="First rows"

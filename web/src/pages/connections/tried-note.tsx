@@ -32,12 +32,15 @@ export function TriedNote({ tried, isSaved = false, onDismiss }: { tried: Tried;
     );
   return (
     <Banner
-      tone="good"
+      tone={says.notices.length > 0 ? "warn" : "good"}
       actions={isSaved ? <Link href={connectionPlace(name)}>{says.tables === null ? "Look into it" : "Look at its tables"}</Link> : dismiss}
     >
       <strong>It works.</strong> {says.server || "It answers"}
       {says.tables !== null && `, ${says.tables} ${says.tables === 1 ? "table" : "tables"}`}, in {says.seconds.toFixed(1)} s.
       {isSaved && " It is saved."}
+      {says.notices.map((notice) => (
+        <div key={notice}>{notice}</div>
+      ))}
     </Banner>
   );
 }

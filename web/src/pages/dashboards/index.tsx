@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { Link } from "wouter";
 
-import type { Kernels, Usage } from "../../api/types";
-import { download } from "../../api/client";
+import type { Usage } from "../../api/types";
+import { calls, download } from "../../api/client";
 import { Button, Card, Choices, Empty, Loading, ProblemBanner, tellProblem, useFetched } from "../../parts";
 import { CostByDay } from "./cost-by-day";
 import { CostByModel, CostByRun } from "./cost-by-name";
@@ -20,15 +20,15 @@ const KERNELS_MS = 2_000;
 export default function DashboardsPage() {
   usePageTitle("Dashboards");
   const [days, setDays] = useState<number>(30);
-  const usage = useFetched<Usage>(`/usage?days=${days}`, USAGE_MS);
-  const kernels = useFetched<Kernels>("/kernels", KERNELS_MS);
+  const usage = useFetched(calls.readUsage({ days }), USAGE_MS);
+  const kernels = useFetched(calls.listKernels(), KERNELS_MS);
   return (
     <div className={css.page}>
       <header className={css.head}>
         <h1>Dashboards</h1>
         <div className={css.tools}>
           <Choices label="How many days" options={RANGES} selected={days} onSelect={setDays} />
-          <Button onClick={() => void download(`/usage.csv?days=${days}`, `cellwright-usage-${days}-days.csv`).catch(tellProblem)}>All sums as CSV</Button>
+          <Button onClick={() => void download(calls.exportUsage({ days }), `cellwright-usage-${days}-days.csv`).catch(tellProblem)}>All sums as CSV</Button>
         </div>
       </header>
       <Tiles usage={usage.value} now={kernels.value} days={days} />

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 
+import { calls } from "../../api/client";
 import type { Branch } from "../../api/types";
 import { Button, Empty, Loading, ProblemBanner, StatusDot, clock } from "../../parts";
 import { BranchVariables } from "./branch-variables";
@@ -12,9 +13,8 @@ import css from "./branches.module.css";
 /** What agents tried before they changed the notebook: one card each, those tried side by side next to each other. */
 export function Branches({ followed }: { followed: FollowedRun }) {
   const { run, story } = followed;
-  const path = `/runs/${encodeURIComponent(run)}/branches`;
   const mark = `${story.branches}|${story.openQuestions.join()}`;
-  const { value, error, refresh } = useKeptFresh<{ branches: Branch[] }>(path, mark, LARGE_SOON_MS);
+  const { value, error, refresh } = useKeptFresh(calls.listBranches(run), mark, LARGE_SOON_MS);
   const deciding = useDeciding(followed, refresh);
   const groups = useMemo(() => groupsOf(value?.branches ?? []), [value]);
   if (value === null) return error === null ? <Loading what="Reading the branches…" /> : <ProblemBanner error={error} />;

@@ -1,9 +1,9 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import { follow } from "../../api/stream";
-import type { Notebook, NotebookCell } from "../../api/types";
+import type { NotebookCell } from "../../api/types";
 import { Button, Empty, Loading, ProblemBanner, Python, homeAndEnd, tellProblem } from "../../parts";
 import { LARGE_SOON_MS, useKeptFresh } from "./follow-run";
 import css from "./notebook.module.css";
@@ -20,13 +20,12 @@ const LONGEST_OUTPUT = 4_000;
 
 /** The cells as text: what they say, how they ended, what they show. A press marks one for the chat. */
 export function CellList({ notebook, mark, selected, onSelect }: CellListProps) {
-  const path = `/notebooks/${encodeURIComponent(notebook)}`;
   const [news, setNews] = useState(0);
-  const { value, error } = useKeptFresh<Notebook>(path, `${mark} ${news}`, LARGE_SOON_MS);
+  const { value, error } = useKeptFresh(calls.readNotebook(notebook), `${mark} ${news}`, LARGE_SOON_MS);
   const isLive = value?.is_live === true;
   useEffect(
-    () => (isLive ? follow({ path: `${path}/events`, onEvent: () => setNews((count) => count + 1) }) : undefined),
-    [isLive, path],
+    () => (isLive ? follow({ stream: calls.followNotebook(notebook), onEvent: () => setNews((count) => count + 1) }) : undefined),
+    [isLive, notebook],
   );
   const box = useRef<HTMLDivElement>(null);
   const cells = value?.cells ?? [];
@@ -58,10 +57,10 @@ export function CellList({ notebook, mark, selected, onSelect }: CellListProps) 
     <>
       {isLive && (
         <div className={css.tools}>
-          <Button size="small" onClick={() => void post(`${path}/run`, { cells: "stale" }).catch(tellProblem)}>
+          <Button size="small" onClick={() => void request(calls.runCells(notebook, { cells: "stale" })).catch(tellProblem)}>
             Run stale cells
           </Button>
-          <Button size="small" onClick={() => void post(`${path}/interrupt`).catch(tellProblem)}>
+          <Button size="small" onClick={() => void request(calls.interruptNotebook(notebook)).catch(tellProblem)}>
             Interrupt
           </Button>
         </div>

@@ -1,7 +1,6 @@
 import { type KeyboardEvent, useRef, useState } from "react";
 
-import { get, post } from "../../api/client";
-import type { Noted, Notebook } from "../../api/types";
+import { calls, request } from "../../api/client";
 import { Button, tellProblem, useKeys } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { goOn } from "./go-on";
@@ -17,12 +16,11 @@ export interface ChatProps {
 
 /** The API knows cells by id; what is marked may be a name, or a cell that is gone. */
 async function say(run: string, words: string, marked: string | null): Promise<void> {
-  const path = `/runs/${encodeURIComponent(run)}/say`;
-  if (marked === null) return void (await post<Noted>(path, { text: words, cell: null }));
-  const { cells } = await get<Notebook>(`/notebooks/${encodeURIComponent(run)}`);
+  if (marked === null) return void (await request(calls.sayToRun(run, { text: words, cell: null })));
+  const { cells } = await request(calls.readNotebook(run));
   const cell = cells.find((each) => each.id === marked) ?? cells.find((each) => each.name === marked);
   const text = cell === undefined ? `About the cell ${marked}: ${words}` : words;
-  await post<Noted>(path, { text, cell: cell?.id ?? null });
+  await request(calls.sayToRun(run, { text, cell: cell?.id ?? null }));
 }
 
 /** A word to the agents, midway; heard before their next step. */

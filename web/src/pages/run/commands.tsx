@@ -2,8 +2,8 @@
 
 import { type ReactNode, useEffect, useState } from "react";
 
-import { post } from "../../api/client";
-import type { Noted, Redone, Undone } from "../../api/types";
+import { type Call, calls, request } from "../../api/client";
+import type { Noted } from "../../api/types";
 import { Button, Dialog, redoneWords, tell, tellProblem, undoneWords } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import type { Standing } from "./standing";
@@ -28,7 +28,6 @@ export function useCommands(followed: FollowedRun, standing: Standing): RunComma
   const [isBusy, setIsBusy] = useState(false);
   const [sent, setSent] = useState<"" | "pause" | "stop">("");
   const [asks, setAsks] = useState<"" | "cancel" | "undo">("");
-  const path = `/runs/${encodeURIComponent(run)}`;
   // Until the run's own story says it: that is what a reload, or another browser, sees too.
   useEffect(() => setSent(""), [story.wanted, standing.isPaused, standing.isOver]);
   const wanted = sent === "" ? story.wanted : sent;
@@ -45,28 +44,28 @@ export function useCommands(followed: FollowedRun, standing: Standing): RunComma
       refresh();
     }
   };
-  const send = (verb: string, body: object, fallback: string) =>
+  const send = (call: Call<Noted>, fallback: string) =>
     act(
-      () => post<Noted>(`${path}/${verb}`, body),
+      () => request(call),
       ({ note }) => note || fallback,
     );
   const undo = (step: number | null) => {
     setAsks("");
-    void act(() => post<Undone>(`${path}/undo`, { step }), undoneWords);
+    void act(() => request(calls.undoRun(run, { step })), undoneWords);
   };
   return {
     pause: () => {
       setSent("pause");
-      void send("pause", {}, "It pauses before its next step.");
+      void send(calls.pauseRun(run), "It pauses before its next step.");
     },
-    resume: () => void send("resume", {}, "It goes on."),
+    resume: () => void send(calls.resumeRun(run), "It goes on."),
     stop: () => {
       setSent("stop");
-      void send("stop", { reason: "" }, "It stops; everything it made is kept.");
+      void send(calls.stopRun(run), "It stops; everything it made is kept.");
     },
     askCancel: () => setAsks("cancel"),
     askUndo: () => setAsks("undo"),
-    redo: followed.canRedo ? () => void act(() => post<Redone>(`${path}/redo`, {}), redoneWords) : null,
+    redo: followed.canRedo ? () => void act(() => request(calls.redoRun(run)), redoneWords) : null,
     isBusy,
     isPausing: wanted === "pause",
     isStopping: wanted === "stop",
@@ -76,7 +75,7 @@ export function useCommands(followed: FollowedRun, standing: Standing): RunComma
           onClose={() => setAsks("")}
           onCancel={(reason) => {
             setAsks("");
-            void send("cancel", { reason }, "Cancelled.");
+            void send(calls.cancelRun(run, { reason }), "Cancelled.");
           }}
         />
       ) : asks === "undo" ? (

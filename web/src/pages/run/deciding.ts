@@ -2,8 +2,8 @@
 
 import { useState } from "react";
 
-import { post } from "../../api/client";
-import type { Branch, BranchDecided } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { Branch } from "../../api/types";
 import { tell, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 
@@ -19,8 +19,8 @@ export function useDeciding({ run, refresh }: FollowedRun, lookAgain: () => void
     if (busy !== null) return;
     setBusy(`${word} ${branch.branch}`);
     try {
-      const path = `/runs/${encodeURIComponent(run)}/branches/${encodeURIComponent(branch.branch)}/${word}`;
-      tell((await post<BranchDecided>(path, {})).says);
+      const decided = word === "accept" ? calls.acceptBranch(run, branch.branch) : calls.dropBranch(run, branch.branch);
+      tell((await request(decided)).says);
     } catch (error) {
       tellProblem(error);
     } finally {

@@ -1,5 +1,6 @@
 import { useState } from "react";
 
+import { type Call, calls } from "../../api/client";
 import type { FileEntry, StoredEntry } from "../../api/types";
 import { Button, Dialog, Empty, Loading, ProblemBanner, bytes, useFetched } from "../../parts";
 import css from "./goal.module.css";
@@ -24,8 +25,8 @@ export function FilePicker({ stores, picked, onPick, onClose }: FilePickerProps)
   const [store, setStore] = useState<string | null>(stores?.length === 1 ? (stores[0] ?? null) : null);
   const [path, setPath] = useState("");
   const isChoosing = stores !== null && store === null;
-  const place = store === null ? "/files" : `/connections/${store}/files`;
-  const listing = useFetched<PickerListing>(isChoosing ? null : `${place}?path=${encodeURIComponent(path)}`);
+  const place: Call<PickerListing> = store === null ? calls.listFiles({ path }) : calls.connectionFiles(store, { path });
+  const listing = useFetched(isChoosing ? null : place);
   const entries = (listing.value?.entries ?? []).toSorted((a, b) => Number(b.is_folder) - Number(a.is_folder) || a.name.localeCompare(b.name));
   const wordOf = (inside: string) => (store === null ? inside : `${store}:${inside}`);
   const back = () => (path === "" ? setStore(null) : setPath(path.split("/").slice(0, -1).join("/")));

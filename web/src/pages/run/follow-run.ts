@@ -2,9 +2,9 @@
 
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { get } from "../../api/client";
+import { type Call, calls, request } from "../../api/client";
 import { follow } from "../../api/stream";
-import type { Change, Changes, DraftChanges, Recorded, RunDetail } from "../../api/types";
+import type { Change, DraftChanges, Recorded, RunDetail } from "../../api/types";
 import { type Drafts, NO_DRAFTS, draftsAfter } from "./drafts";
 import { type Story, emptyStory, tellAll } from "./story";
 
@@ -32,7 +32,7 @@ export function useStory(run: string): { story: Story; drafts: Drafts; refused: 
       setDrafts((before) => drafted.reduce(draftsAfter, before));
     };
     const stop = follow({
-      path: `/runs/${encodeURIComponent(run)}/events`,
+      stream: calls.followRun(run),
       onEvent: ({ event, data }) => {
         if (event === "drafts") changes.push(JSON.parse(data) as DraftChanges);
         else waiting.push(JSON.parse(data) as Recorded);
@@ -50,18 +50,21 @@ export function useStory(run: string): { story: Story; drafts: Drafts; refused: 
 
 /** Fetched again, soon, whenever `mark` changes; at most one request at a time. */
 export function useKeptFresh<T>(
-  path: string | null,
+  call: Call<T> | null,
   mark: string,
   soonMs = SOON_MS,
 ): { value: T | null; error: unknown; refresh: () => void } {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<unknown>(null);
+  const asked = useRef(call);
+  asked.current = call;
+  const path = call?.path;
   const isAsking = useRef(false);
   const isWanted = useRef(false);
   const isGone = useRef(false);
   const soon = useRef<ReturnType<typeof setTimeout>>(undefined);
   const ask = useCallback(async () => {
-    if (path === null) return;
+    if (asked.current === null) return;
     if (isAsking.current) {
       isWanted.current = true;
       return;
@@ -70,7 +73,7 @@ export function useKeptFresh<T>(
     try {
       do {
         isWanted.current = false;
-        const found = await get<T>(path);
+        const found = await request(asked.current);
         if (isGone.current) return;
         setValue(found);
         setError(null);
@@ -123,13 +126,8 @@ export function useRun(run: string): FollowedRun {
     story.plan?.tasks.map((task) => task.status + task.taken_by).join(),
     story.handed,
   ].join("|");
-  const path = `/runs/${encodeURIComponent(run)}`;
-  const detail = useKeptFresh<RunDetail>(path, mark);
-  const changes = useKeptFresh<Changes>(
-    `${path}/changes`,
-    `${story.changes}|${story.ended}`,
-    LARGE_SOON_MS,
-  );
+  const detail = useKeptFresh(calls.showRun(run), mark);
+  const changes = useKeptFresh(calls.listChanges(run), `${story.changes}|${story.ended}`, LARGE_SOON_MS);
   const refresh = useRef(() => undefined as void);
   refresh.current = () => {
     detail.refresh();

@@ -1,4 +1,4 @@
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Goal, NewRun } from "../../api/types";
 
 /** A new run on the terms of this one, but for what is wanted otherwise; the page goes there. */
@@ -15,6 +15,6 @@ export async function goOn(from: Goal | null, wanted: Partial<NewRun> & Pick<New
     effort: from?.effort ?? "normal",
     depth: "answer",
   };
-  const { run } = await post<{ run: string }>("/runs", { ...terms, ...wanted });
+  const { run } = await request(calls.startRun({ ...terms, ...wanted }));
   location.hash = `#/runs/${encodeURIComponent(run)}`;
 }

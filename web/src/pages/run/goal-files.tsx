@@ -1,6 +1,6 @@
 import { type DragEvent, type KeyboardEvent, useCallback, useRef, useState } from "react";
 
-import { get, problemOf, upload } from "../../api/client";
+import { calls, problemOf, request, upload } from "../../api/client";
 import { Button } from "../../parts";
 import { FilePicker } from "./file-picker";
 import css from "./goal.module.css";
@@ -69,7 +69,7 @@ export function useGoalFiles() {
       pick(path);
       const [, connection, inside = ""] = OF_CONNECTION.exec(path) ?? [];
       if (connection === undefined) return;
-      const problem = await get(`/connections/${connection}/files?path=${encodeURIComponent(inside)}`).then(() => "", (error: unknown) => problemOf(error).message);
+      const problem = await request(calls.connectionFiles(connection, { path: inside })).then(() => "", (error: unknown) => problemOf(error).message);
       setFiles((all) => all.map((file) => (file.path === path ? { ...file, problem } : file)));
     },
     [pick],

@@ -1,8 +1,8 @@
 import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useLocation } from "wouter";
 
-import { post } from "../../api/client";
-import type { Approve, Connections, Effort, Models, NewRun } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { Approve, Effort, NewRun } from "../../api/types";
 import { Banner, Button, ProblemBanner, useFetched } from "../../parts";
 import { GoalConnections } from "./goal-connections";
 import { GoalFiles, useGoalFiles } from "./goal-files";
@@ -35,8 +35,8 @@ export function NewGoal() {
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const files = useGoalFiles();
-  const models = useFetched<Models>("/models");
-  const known = useFetched<Connections>("/connections?is_counted=false").value?.connections ?? [];
+  const models = useFetched(calls.listModels());
+  const known = useFetched(calls.listConnections({ is_counted: false })).value?.connections ?? [];
   const ready = (models.value?.models ?? []).filter((each) => each.is_ready);
   const canStart = words.trim() !== "" && !isBusy;
 
@@ -58,7 +58,7 @@ export function NewGoal() {
         effort,
         depth: "answer",
       };
-      const { run } = await post<{ run: string }>("/runs", wanted);
+      const { run } = await request(calls.startRun(wanted));
       go(`/runs/${encodeURIComponent(run)}`);
     } catch (problem) {
       setError(problem);

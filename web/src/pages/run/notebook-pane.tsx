@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import { useHouse } from "../../house";
 import { Banner, Button, Choices, Empty, Loading, ProblemBanner, useKeys } from "../../parts";
 import { useTheme } from "../../theme";
@@ -83,7 +83,7 @@ function EditorFrame({ notebook }: { notebook: string }) {
   const { isDark } = useTheme();
   const load = useCallback(() => {
     setError(null);
-    post<{ url: string }>(`/notebooks/${encodeURIComponent(notebook)}/editor`).then(
+    request(calls.openEditor(notebook)).then(
       ({ url }) => setAddress(url),
       setError,
     );

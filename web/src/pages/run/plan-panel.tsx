@@ -1,7 +1,7 @@
 import { useState } from "react";
 
-import { post } from "../../api/client";
-import type { Noted, Plan, PlanEdit, Task } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { Plan, PlanEdit, Task } from "../../api/types";
 import { Button, Choices, Dialog, Empty, tell, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { HandBackDialog } from "./hand-back-dialog";
@@ -29,13 +29,10 @@ export function PlanPanel({ followed, isOver }: { followed: FollowedRun; isOver:
   if (planned !== plan && planned !== null) setPlanned(null);
 
   const send = async (edit: PlanEdit, said: string) => {
-    const path = `/runs/${encodeURIComponent(followed.run)}`;
     try {
-      const isRetry = edit.op === "retry";
-      const { run, note } = await post<Noted>(
-        `${path}/${isRetry ? "retry" : "plan"}`,
-        isRetry ? { task: edit.task } : edit,
-      );
+      const wanted =
+        edit.op === "retry" ? calls.retryRun(followed.run, { task: edit.task }) : calls.changePlan(followed.run, edit);
+      const { run, note } = await request(wanted);
       tell(note || said);
       setPlanned(plan);
       if (run !== followed.run) location.hash = `#/runs/${encodeURIComponent(run)}`;

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 
-import { post } from "../../api/client";
-import type { Answer, Answered, Question } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { Answer, Question } from "../../api/types";
 import { tell, tellProblem, useKeys } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { QuestionCard } from "./question-card";
@@ -46,7 +46,7 @@ export function Questions({ followed }: { followed: FollowedRun }) {
   const send = async (asked: Question, answer: Answer, words: string) => {
     setIsBusy(true);
     try {
-      await post<Answered>(`/questions/${encodeURIComponent(asked.id)}/answer`, answer);
+      await request(calls.answerQuestion(asked.id, answer));
       setAnswered((before) => [...before, asked.id]);
       tell(`You said: ${words}.`);
     } catch (error) {

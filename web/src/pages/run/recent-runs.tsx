@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 
-import type { RunPage } from "../../api/types";
+import { calls } from "../../api/client";
 import { useHouse } from "../../house";
 import { StatusDot, cost, dateTime, elapsed, useFetched } from "../../parts";
 import css from "./goal.module.css";
@@ -9,7 +9,7 @@ const MOST = 6;
 
 /** What ran lately, and what waits. */
 export function RecentRuns() {
-  const fetched = useFetched<RunPage>(`/runs?limit=${MOST}`);
+  const fetched = useFetched(calls.listRuns({ limit: MOST }));
   const told = useHouse((house) => house.runs);
   const runs = [
     ...new Map([...(fetched.value?.runs ?? []), ...Object.values(told)].map((run) => [run.run, run])).values(),

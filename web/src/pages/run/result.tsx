@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import { download } from "../../api/client";
+import { calls, download } from "../../api/client";
 import type { Artifact, Goal } from "../../api/types";
 import { Banner, Button, Delivered, Empty, RunStatements, bytes, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
@@ -21,7 +21,6 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
   const { run, story, detail } = followed;
   // Of a long run, the API tells it before the stream comes to it.
   const delivery = story.delivery ?? detail?.delivery ?? null;
-  const path = `/runs/${encodeURIComponent(run)}/artifacts`;
   if (delivery === null)
     return (
       <div className={css.result}>
@@ -60,7 +59,7 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
             <li key={file.name}>
               <Button
                 size="small"
-                onClick={() => download(`${path}/${encodeURIComponent(file.name)}`, file.name).catch(tellProblem)}
+                onClick={() => download(calls.readArtifact(run, file.name), file.name).catch(tellProblem)}
               >
                 ↓ {file.name}
               </Button>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import { post, problemOf } from "../../api/client";
+import { calls, problemOf, request } from "../../api/client";
 import type { DataQuestion, RunFinding, ShownFinding } from "../../api/types";
 import { Button, Python, StatusDot } from "../../parts";
 import type { FollowedRun } from "./follow-run";
@@ -124,7 +124,7 @@ function useShow(run: string, number: number) {
     setShown(null);
     setProblem(null);
     try {
-      setShown(await post<ShownFinding>(`/runs/${encodeURIComponent(run)}/findings/${number}/show`));
+      setShown(await request(calls.showFinding(number, run)));
     } catch (error) {
       setProblem(error);
     } finally {

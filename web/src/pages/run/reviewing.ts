@@ -2,8 +2,8 @@
 
 import { useState } from "react";
 
-import { post } from "../../api/client";
-import type { CellChange, Change, Undone } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { CellChange, Change } from "../../api/types";
 import { tell, tellProblem, undoneWords } from "../../parts";
 import { isToReview } from "./change-rows";
 import type { FollowedRun } from "./follow-run";
@@ -18,9 +18,8 @@ export interface Reviewing {
 
 export function useReviewing({ run, refresh }: FollowedRun): Reviewing {
   const [busy, setBusy] = useState<string | null>(null);
-  const path = `/runs/${encodeURIComponent(run)}`;
-  const send = (change: Change, cell: CellChange, verdict: string, comment: string) =>
-    post(`${path}/changes/${change.number}/cells/${encodeURIComponent(cell.cell)}`, { verdict, comment });
+  const send = (change: Change, cell: CellChange, verdict: "accept" | "reject", comment: string) =>
+    request(calls.reviewChange(run, change.number, cell.cell, { verdict, comment }));
   const during = async (row: string, work: () => Promise<unknown>) => {
     if (busy !== null) return;
     setBusy(row);
@@ -43,7 +42,7 @@ export function useReviewing({ run, refresh }: FollowedRun): Reviewing {
       }),
     undo: (change) =>
       during(`${change.number}`, async () =>
-        tell(undoneWords(await post<Undone>(`${path}/undo`, { step: change.number }))),
+        tell(undoneWords(await request(calls.undoRun(run, { step: change.number })))),
       ),
   };
 }

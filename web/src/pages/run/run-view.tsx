@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 
+import { calls } from "../../api/client";
 import type { Artifact } from "../../api/types";
 import { Loading, ProblemBanner, ReportFrame, type Tab, Tabs, isOver, panelProps, useFetched, useKeys } from "../../parts";
 import { Activity } from "./activity";
@@ -178,7 +179,7 @@ function useReport({ run, story, detail }: FollowedRun): Report {
   // Of a long run, the API tells the end before the stream does. The last stage is told before the files are there.
   const hasEnded = story.ended !== "" || (detail !== null && isOver(detail));
   const delivery = story.delivery ?? detail?.delivery ?? null;
-  const found = useFetched<{ artifacts: Artifact[] }>(hasEnded ? `/runs/${encodeURIComponent(run)}/artifacts` : null);
+  const found = useFetched(hasEnded ? calls.listArtifacts(run) : null);
   const artifacts = found.value?.artifacts ?? null;
   const name = artifacts?.find((each) => each.kind === "report")?.name ?? null;
   const isToCome = artifacts === null && found.error === null;

@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import { download } from "../../api/client";
+import { calls, download } from "../../api/client";
 import type { Artifact } from "../../api/types";
 import { Button, Card, bytes, tellProblem } from "../../parts";
 import css from "./detail.module.css";
@@ -35,7 +35,7 @@ function File({ run, artifact, onReport }: { run: string; artifact: Artifact; on
   const [isBusy, setBusy] = useState(false);
   const take = () => {
     setBusy(true);
-    download(`/runs/${run}/artifacts/${encodeURIComponent(artifact.name)}`, artifact.name)
+    download(calls.readArtifact(run, artifact.name), artifact.name)
       .catch(tellProblem)
       .finally(() => setBusy(false));
   };

@@ -2,8 +2,8 @@
 
 import { create } from "zustand";
 
-import { get } from "../../api/client";
-import type { RunLine, RunPage } from "../../api/types";
+import { type Call, calls, request } from "../../api/client";
+import type { RunLine, RunPage, RunStatus } from "../../api/types";
 
 export type Filter = "all" | "working" | "waiting" | "done" | "partial" | "failed" | "refused" | "stopped";
 
@@ -11,7 +11,7 @@ interface FilterShape {
   id: Filter;
   title: string;
   /** As the API takes it: a status, or a standing that no status is called like. */
-  query: string;
+  query: RunStatus | RunLine["standing"] | "";
   /** The same, for a run that is told of while the list is shown. */
   takes: (run: RunLine) => boolean;
 }
@@ -77,7 +77,7 @@ async function load(before: string | null): Promise<void> {
   asking = mine;
   useRunList.setState({ isLoading: true });
   try {
-    const page = await get<RunPage>(pathOf(before), mine.signal);
+    const page = await request(wantedRuns(before), mine.signal);
     useRunList.setState((list) => ({
       runs: merged(before === null ? [] : list.runs, page.runs.filter(shapeOf(list.filter).takes)),
       next: page.next,
@@ -90,14 +90,9 @@ async function load(before: string | null): Promise<void> {
   }
 }
 
-function pathOf(before: string | null): string {
+function wantedRuns(before: string | null): Call<RunPage> {
   const { search, filter } = useRunList.getState();
-  const query = new URLSearchParams({ limit: String(PAGE) });
-  if (search.trim() !== "") query.set("search", search.trim());
-  const { query: status } = shapeOf(filter);
-  if (status !== "") query.set("status", status);
-  if (before !== null) query.set("before", before);
-  return `/runs?${query}`;
+  return calls.listRuns({ limit: PAGE, search: search.trim(), status: shapeOf(filter).query, before });
 }
 
 /** What the house tells comes in where it belongs: known runs in their place, new ones at the top. */

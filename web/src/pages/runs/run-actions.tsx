@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 
-import { post } from "../../api/client";
+import { type Call, calls, request } from "../../api/client";
 import type { Noted, RunDetail } from "../../api/types";
 import { Button, ButtonLink, Dialog, isOver, tell, tellProblem } from "../../parts";
 import { UndoDialog } from "./undo-dialog";
@@ -14,10 +14,10 @@ export function RunActions({ detail, onChanged }: { detail: RunDetail; onChanged
   const [open, setOpen] = useState<Open>("none");
   const [isBusy, setBusy] = useState(false);
   const [, go] = useLocation();
-  const act = async (verb: string, body: object) => {
+  const act = async (call: Call<Noted>) => {
     setBusy(true);
     try {
-      const said = await post<Noted>(`/runs/${detail.run}/${verb}`, body);
+      const said = await request(call);
       tell(said.note);
       setOpen("none");
       onChanged();
@@ -33,15 +33,15 @@ export function RunActions({ detail, onChanged }: { detail: RunDetail; onChanged
     <div className={css.actions}>
       <ButtonLink href={`/runs/${detail.run}`}>{isOver(detail) ? "Open the run" : "Watch it"}</ButtonLink>
       {canResume(detail) && (
-        <Button isBusy={isBusy && open === "none"} onClick={() => void act("resume", {})}>
+        <Button isBusy={isBusy && open === "none"} onClick={() => void act(calls.resumeRun(detail.run))}>
           Resume
         </Button>
       )}
       {(detail.plan?.tasks.length ?? 0) > 0 && <Button onClick={() => setOpen("retry")}>Retry…</Button>}
       <Button onClick={() => setOpen("fork")}>Fork…</Button>
       <Button onClick={() => setOpen("undo")}>Undo…</Button>
-      {open === "retry" && <RetryDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(again) => void act("retry", again)} />}
-      {open === "fork" && <ForkDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(step) => void act("fork", { from_step: step })} />}
+      {open === "retry" && <RetryDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(again) => void act(calls.retryRun(detail.run, again))} />}
+      {open === "fork" && <ForkDialog detail={detail} isBusy={isBusy} onClose={close} onGo={(step) => void act(calls.forkRun(detail.run, { from_step: step }))} />}
       {open === "undo" && <UndoDialog run={detail.run} onClose={close} onChanged={onChanged} />}
     </div>
   );

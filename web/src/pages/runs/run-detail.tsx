@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
+import { calls } from "../../api/client";
 import type { Artifact, RunDetail } from "../../api/types";
 import { useHouse } from "../../house";
 import { Button, Loading, ProblemBanner, ReportFrame, StatusDot, Tabs, cost, dateTime, elapsed, isOver, panelProps, thousands, useFetched, useKeys } from "../../parts";
@@ -21,8 +22,8 @@ const EVERY_MS = 4_000;
 /** Everything about one run: what came of it, what happened, what proves it. */
 export function RunDetailPage({ run }: { run: string }) {
   const [isLive, setLive] = useState(false);
-  const found = useFetched<RunDetail>(`/runs/${run}`, isLive ? EVERY_MS : undefined);
-  const artifacts = useFetched<{ artifacts: Artifact[] }>(`/runs/${run}/artifacts`);
+  const found = useFetched(calls.showRun(run), isLive ? EVERY_MS : undefined);
+  const artifacts = useFetched(calls.listArtifacts(run));
   const isGoing = found.value !== null && !isOver(found.value);
   const told = useHouse((house) => house.runs[run]?.status);
   const [, go] = useLocation();

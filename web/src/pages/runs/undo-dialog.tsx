@@ -1,7 +1,7 @@
 import { useState } from "react";
 
-import { post } from "../../api/client";
-import type { Change, Changes, Redone, Undone } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { Change } from "../../api/types";
 import {
   Button,
   Dialog,
@@ -19,7 +19,7 @@ import css from "./detail.module.css";
 
 /** Take back one change of a run, or all of them; or the last undo. */
 export function UndoDialog({ run, onClose, onChanged }: { run: string; onClose: () => void; onChanged: () => void }) {
-  const found = useFetched<Changes>(`/runs/${run}/changes`);
+  const found = useFetched(calls.listChanges(run));
   const [step, setStep] = useState<number | null>(null);
   const [isBusy, setBusy] = useState(false);
   const changes = (found.value?.changes ?? []).toSorted((one, other) => other.number - one.number);
@@ -35,8 +35,8 @@ export function UndoDialog({ run, onClose, onChanged }: { run: string; onClose: 
       setBusy(false);
     }
   };
-  const undo = () => act(async () => undoneWords(await post<Undone>(`/runs/${run}/undo`, { step })));
-  const redo = () => act(async () => redoneWords(await post<Redone>(`/runs/${run}/redo`, {})));
+  const undo = () => act(async () => undoneWords(await request(calls.undoRun(run, { step }))));
+  const redo = () => act(async () => redoneWords(await request(calls.redoRun(run))));
   return (
     <Dialog
       title="Undo"

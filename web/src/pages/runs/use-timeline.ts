@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-import { get } from "../../api/client";
+import { type Call, calls, request } from "../../api/client";
 import { follow } from "../../api/stream";
 import type { Recorded, Timeline as Page } from "../../api/types";
 import { type Timeline, emptyTimeline, extend } from "./timeline";
@@ -39,7 +39,9 @@ export function useTimeline(run: string, isLive: boolean): Told {
 async function readAll(run: string, over: AbortSignal, onEvents: (events: Recorded[]) => void): Promise<void> {
   let after = 0;
   for (;;) {
-    const page = await get<Page>(`/runs/${run}/timeline?after=${after}&limit=${PAGE}`, over);
+    // Of a recorded event the document only says that it is one.
+    const asked: Call<unknown> = calls.readTimeline(run, { after, limit: PAGE });
+    const page = (await request(asked, over)) as Page;
     onEvents(page.events);
     after = page.last;
     if (page.events.length < PAGE) return;
@@ -56,7 +58,7 @@ function followBatched(run: string, after: number, onEvents: (events: Recorded[]
     waiting = [];
   };
   const stop = follow({
-    path: `/runs/${run}/events`,
+    stream: calls.followRun(run),
     after: String(after),
     onEvent: ({ data }) => {
       waiting.push(JSON.parse(data) as Recorded);

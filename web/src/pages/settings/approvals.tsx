@@ -1,13 +1,13 @@
 import { useState } from "react";
 
-import { remove } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Grant } from "../../api/types";
 import { Button, Card, Empty, dateTime, tell, tellProblem, useFetched } from "../../parts";
 import { Awaited, NeedsScope, Section, useMay } from "./section";
 import css from "./settings.module.css";
 
 export function ApprovalsSection() {
-  const found = useFetched<{ grants: Grant[] }>("/grants");
+  const found = useFetched(calls.listGrants());
   const mayChange = useMay("approve");
   return (
     <Section title="Standing approvals" lead="What you said yes to for longer than once. Take one back and it asks again, at once, also in runs that are at work.">
@@ -38,7 +38,7 @@ function GrantRow({ grant, onRevoked }: { grant: Grant; onRevoked: () => void })
   const revoke = async () => {
     setBusy(true);
     try {
-      await remove(`/grants/${encodeURIComponent(grant.id)}`);
+      await request(calls.revokeGrant(grant.id));
       tell("Taken back: it asks again.");
       onRevoked();
     } catch (error) {

@@ -9,11 +9,13 @@ import { ModelsSection } from "./models";
 import { RolesSection } from "./roles";
 import { RulesSection } from "./rules";
 import { TokensSection } from "./tokens";
+import { ToolServersSection } from "./tool-servers";
 import css from "./settings.module.css";
 
 const SECTIONS = [
   { id: "models", title: "Models and keys", Section: ModelsSection },
   { id: "roles", title: "Roles and skills", Section: RolesSection },
+  { id: "tools", title: "Tool servers", Section: ToolServersSection },
   { id: "rules", title: "Policy rules", Section: RulesSection },
   { id: "approvals", title: "Standing approvals", Section: ApprovalsSection },
   { id: "tokens", title: "Access tokens", Section: TokensSection },

@@ -1,12 +1,13 @@
-import type { Findings, HouseSettings } from "../../api/types";
+import { calls } from "../../api/client";
+import type { HouseSettings } from "../../api/types";
 import { Button, Card, useFetched } from "../../parts";
 import { FindingList, TierBadge, groupsOf } from "./findings";
 import { Awaited, Section } from "./section";
 import css from "./settings.module.css";
 
 export function MachineSection() {
-  const found = useFetched<Findings>("/doctor");
-  const settings = useFetched<HouseSettings>("/settings");
+  const found = useFetched(calls.examineMachine());
+  const settings = useFetched(calls.readSettings());
   return (
     <Section title="This machine" lead="How well notebooks are contained here, what is missing, and where things are kept.">
       <Awaited found={found}>

@@ -1,3 +1,4 @@
+import { calls } from "../../api/client";
 import type { Model, Models } from "../../api/types";
 import { Card, Table, thousands, useFetched } from "../../parts";
 import { ProviderRow } from "./provider-row";
@@ -7,7 +8,7 @@ import css from "./settings.module.css";
 const TIERS: Record<string, string> = { fast: "Quick and cheap", smart: "Hard thinking", code: "Writing cells", embed: "Finding similar text" };
 
 export function ModelsSection() {
-  const found = useFetched<Models>("/models");
+  const found = useFetched(calls.listModels());
   const mayChange = useMay("admin");
   return (
     <Section

@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
 
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Scope } from "../../api/types";
 import { Button, Card, Dialog, dateTime, tell, tellProblem } from "../../parts";
 import css from "./settings.module.css";
@@ -38,7 +38,7 @@ export function NewTokenForm({ onMade }: { onMade: () => void }) {
     event.preventDefault();
     setBusy(true);
     try {
-      setMade(await post<Made>("/tokens", { name: name.trim(), scope, days }));
+      setMade(await request(calls.createToken({ name: name.trim(), scope, days })));
       setName("");
       onMade();
     } catch (error) {

@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
 
-import { put, remove } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Provider } from "../../api/types";
 import { Button, tell, tellProblem } from "../../parts";
 import css from "./settings.module.css";
@@ -18,7 +18,7 @@ export function ProviderRow({ provider, mayChange, onChanged }: ProviderRowProps
   const forget = async () => {
     setBusy(true);
     try {
-      await remove(`/models/keys/${encodeURIComponent(provider.name)}`);
+      await request(calls.removeKey(provider.name));
       tell(`The key of ${provider.name} is forgotten.`);
       onChanged();
     } catch (error) {
@@ -75,7 +75,7 @@ export function KeyForm({ provider, onKept, isQuiet = false }: { provider: strin
     event.preventDefault();
     setBusy(true);
     try {
-      await put(`/models/keys/${encodeURIComponent(provider)}`, { key: key.trim() });
+      await request(calls.setKey(provider, { key: key.trim() }));
       setKey("");
       tell(`The key of ${provider} is kept.`, "Agents can use it from now on.");
       onKept();

@@ -1,11 +1,12 @@
-import type { Role, Skill } from "../../api/types";
+import { calls } from "../../api/client";
+import type { Role } from "../../api/types";
 import { Card, Empty, Markdown, thousands, useFetched } from "../../parts";
 import { Awaited, Section } from "./section";
 import css from "./settings.module.css";
 
 export function RolesSection() {
-  const roles = useFetched<{ roles: Role[] }>("/roles");
-  const skills = useFetched<{ skills: Skill[] }>("/skills");
+  const roles = useFetched(calls.listRoles());
+  const skills = useFetched(calls.listSkills());
   return (
     <Section title="Roles and skills" lead="Who works here, with which tools, and what this folder has written down how to do. Both are text files: change them with any editor.">
       <Card title="Roles" isFlush>

@@ -1,3 +1,4 @@
+import { calls } from "../../api/client";
 import type { Rules } from "../../api/types";
 import { Card, Empty, Table, useFetched } from "../../parts";
 import { Awaited, Section } from "./section";
@@ -6,7 +7,7 @@ import { SAYINGS } from "./wanted";
 import css from "./settings.module.css";
 
 export function RulesSection() {
-  const found = useFetched<Rules>("/rules");
+  const found = useFetched(calls.listRules());
   return (
     <Section title="Policy rules" lead="What agents may do, must ask about, and may never do. The strictest rule that speaks of an action wins.">
       <Awaited found={found}>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import { remove } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Token } from "../../api/types";
 import { Button, Card, Dialog, dateTime, tell, tellProblem, useFetched } from "../../parts";
 import { NewTokenForm } from "./new-token";
@@ -14,11 +14,11 @@ interface TokenLine extends Token {
 
 export function TokensSection() {
   const mayChange = useMay("admin");
-  const found = useFetched<{ tokens: TokenLine[] }>(mayChange ? "/tokens" : null);
+  const found = useFetched(mayChange ? calls.listTokens() : null);
   const [leaving, setLeaving] = useState<TokenLine | null>(null);
   const revoke = async (token: TokenLine) => {
     try {
-      await remove(`/tokens/${token.id}`);
+      await request(calls.revokeToken(token.id));
       tell(`${token.name} can no longer come in.`);
       setLeaving(null);
       found.refresh();

@@ -1,6 +1,6 @@
 /** What an agent may want to do, as a form asks for it. Pure. */
 
-import type { Saying } from "../../api/types";
+import type { Saying, WantedAction } from "../../api/types";
 
 export const SAYINGS: Record<Saying, string> = { allow: "Allowed", ask: "Asks you", deny: "Never" };
 
@@ -13,7 +13,7 @@ export interface Field {
 }
 
 export interface Wanted {
-  action: string;
+  action: WantedAction["action"];
   title: string;
   fields: readonly Field[];
   /** What the API wants and nobody needs to type. */
@@ -76,7 +76,7 @@ export const WANTED: readonly Wanted[] = [
 ];
 
 /** The action as the API takes it; what was left empty is taken from the example. */
-export function actionOf(wanted: Wanted, typed: Readonly<Record<string, string>>, folder: string): Record<string, unknown> {
+export function actionOf(wanted: Wanted, typed: Readonly<Record<string, string>>, folder: string): WantedAction {
   const fields = wanted.fields.map((field) => [field.name, valueOf(field, typed[field.name] || field.example, folder)] as const);
   return { action: wanted.action, ...wanted.given, ...Object.fromEntries(fields) };
 }

@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
 
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Why } from "../../api/types";
 import { Button, Card, ProblemBanner } from "../../parts";
 import { FIRST_WANTED, type Field, SAYINGS, WANTED, type Wanted, actionOf } from "./wanted";
@@ -17,7 +17,7 @@ export function WhyForm({ folder }: { folder: string }) {
     event.preventDefault();
     setBusy(true);
     try {
-      setWhy(await post<Why>("/rules/why", actionOf(wanted, typed, folder)));
+      setWhy(await request(calls.explainRules(actionOf(wanted, typed, folder))));
       setError(null);
     } catch (problem) {
       setError(problem);

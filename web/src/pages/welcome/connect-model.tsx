@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { Link } from "wouter";
 
-import type { Models, Provider } from "../../api/types";
+import { calls } from "../../api/client";
+import type { Provider } from "../../api/types";
 import { Card, Loading, ProblemBanner, useFetched } from "../../parts";
 import { KeyForm } from "../settings/provider-row";
 import { useMay } from "../settings/section";
@@ -9,7 +10,7 @@ import css from "./welcome.module.css";
 
 /** One key, and agents can work on any goal. */
 export function ConnectModel() {
-  const found = useFetched<Models>("/models");
+  const found = useFetched(calls.listModels());
   return (
     <Card title="Connect a model">
       {found.error !== null && <ProblemBanner error={found.error} />}

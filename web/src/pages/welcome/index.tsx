@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import type { Onboarding } from "../../api/types";
 import { Button, Card, Loading, ProblemBanner, tellProblem, useFetched } from "../../parts";
 import { ConnectModel } from "./connect-model";
@@ -15,7 +15,7 @@ type Dataset = Onboarding["datasets"][number];
 /** What a newcomer sees: something that works with one click, and what protects them. */
 export default function WelcomePage() {
   usePageTitle("Welcome");
-  const found = useFetched<Onboarding>("/onboarding");
+  const found = useFetched(calls.readOnboarding());
   return (
     <div className={css.page}>
       <header className={css.hero}>
@@ -78,7 +78,7 @@ function DatasetCard({ dataset }: { dataset: Dataset }) {
   const start = async () => {
     setBusy(true);
     try {
-      const { run } = await post<{ run: string }>(`/onboarding/${encodeURIComponent(dataset.id)}`);
+      const { run } = await request(calls.tryDataset(dataset.id));
       go(`/runs/${run}`);
     } catch (error) {
       tellProblem(error);

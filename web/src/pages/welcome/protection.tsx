@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 
+import { calls } from "../../api/client";
 import type { Findings } from "../../api/types";
 import { Card, Loading, ProblemBanner, useFetched } from "../../parts";
 import { FindingList, TierBadge, groupsOf } from "../settings/findings";
@@ -7,7 +8,7 @@ import css from "./welcome.module.css";
 
 /** What this machine protects, as it was found a moment ago. */
 export function Protection() {
-  const found = useFetched<Findings>("/doctor");
+  const found = useFetched(calls.examineMachine());
   return (
     <Card title="What this machine protects">
       <div className={css.protection}>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-import { post } from "../../api/client";
+import { calls, request } from "../../api/client";
 import { useHouse } from "../../house";
 import { Banner, Button, Card, tellProblem, useKeys } from "../../parts";
 import css from "./welcome.module.css";
@@ -13,11 +13,11 @@ export function Tutorial({ title }: { title: string }) {
   const open = async () => {
     setBusy(true);
     try {
-      const { id } = await post<{ id: string }>("/onboarding/tutorial");
-      const { url } = await post<{ url: string }>(`/notebooks/${encodeURIComponent(id)}/editor`);
+      const { id } = await request(calls.openTutorial());
+      const { url } = await request(calls.openEditor(id));
       setAddress(url);
       // The editor shows it while it runs: nobody waits for the end.
-      post(`/notebooks/${encodeURIComponent(id)}/run`, { cells: "all" }).catch(tellProblem);
+      request(calls.runCells(id, { cells: "all" })).catch(tellProblem);
     } catch (error) {
       tellProblem(error);
     } finally {

@@ -7,7 +7,7 @@ nothing to ride on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -235,16 +235,16 @@ class TokenMiddleware:
 
 
 class BodyLimitMiddleware:
-    """How large a request is and how slowly it may come; all but the one at `endless`, whose body goes on."""
+    """How large a request is and how slowly it may come; all but those at `endless`, whose bodies go on."""
 
-    def __init__(self, app: ASGIApp, limits: RequestLimits, endless: str = "") -> None:
+    def __init__(self, app: ASGIApp, limits: RequestLimits, endless: Collection[str] = ()) -> None:
         self._app = app
         self._limits = limits
         self._endless = endless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request. Raises `TooLarge`; reading its body raises that or `RequestTimedOut`."""
-        if self._endless and scope["path"] == self._endless:
+        if scope["path"] in self._endless:
             return await self._app(scope, receive, send)
         is_file = scope["method"] == "PUT" and scope["path"].startswith(FILES)
         most = self._limits.file_bytes if is_file else self._limits.body_bytes

@@ -168,6 +168,7 @@ async def list_changes(_: Reader, resources: Resources, reviewing: Revisions, ru
 def _change(change: NotebookChange, view: RunView) -> shapes.ChangeShape:
     return shapes.ChangeShape(
         number=change.number,
+        call=change.key,
         agent=change.agent,
         is_undone=change.is_undone,
         at_ms=view.change_made_ms(change.key),

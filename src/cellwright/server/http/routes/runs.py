@@ -113,7 +113,7 @@ class RunStarter:
         """The run, durable once this returns. Raises `UserError`, `RefusedByPolicy`."""
         remote = await self._remote(asked, person)
         async with self._starting:
-            chosen = None if asked.key is None else self._run_of(asked.key, person)
+            chosen = None if asked.key is None else run_of_key(self._resources.folder, person, asked.key)
             if chosen is not None and await self._is_known(chosen):
                 return chosen
             taken = await active_notebooks(self._resources.records) | self._promised
@@ -124,11 +124,6 @@ class RunStarter:
 
     async def _is_known(self, run: RunId) -> bool:
         return any(status.run == run for status in await self._resources.records.runs())
-
-    def _run_of(self, key: str, person: str) -> RunId:
-        """The name of the run with this key: the same for the same person and folder."""
-        meant = "\0".join((str(self._resources.folder), person, key))
-        return run_id(hashlib.sha256(meant.encode()).hexdigest()[:16])
 
     async def _remote(self, asked: NewRun, person: str) -> Mapping[str, RemotePath]:
         """The data that is behind connections, by its words; each is there. Raises what its server says."""
@@ -143,6 +138,11 @@ class RunStarter:
         known = connections_at(home) if asked.connections else {}
         servers = servers_at(home) if asked.tools or asked.context else {}
         return goal_of_request(asked, self._resources.folder, person, taken, known, remote, servers)
+
+
+def run_of_key(folder: Path, person: str, key: str) -> RunId:
+    """The name of the run with this key: the same for the same person and folder."""
+    return run_id(hashlib.sha256("\0".join((str(folder), person, key)).encode()).hexdigest()[:16])
 
 
 def goal_of_request(

@@ -105,6 +105,8 @@ class ChangeShape(ResponseModel):
     """One change of an agent."""
 
     number: int
+    call: str
+    """The call of a tool that made it."""
     agent: str
     is_undone: bool
     at_ms: int | None

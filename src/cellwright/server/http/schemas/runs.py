@@ -126,7 +126,7 @@ class RunCommon(ResponseModel):
     """What a line and a detail have in common."""
 
     run: str
-    status: str
+    status: Status
     """In one word: the delivery's status, `waiting`, `paused`, or the stage it is in."""
     standing: Standing
     stage: RunStage

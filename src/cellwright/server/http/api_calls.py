@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import anyio
 from starlette.types import ASGIApp, Message
 
+from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.server.http.addresses import API
 from cellwright.server.http.auth.dependencies import CALLER
 from cellwright.server.http.auth.tokens import ApiCaller
@@ -63,6 +66,41 @@ class ApiCalls:
         if status >= 400:
             raise read_error(data, headers.get(REPORT_HEADER.encode(), b"").decode("latin-1"))
         return data
+
+    @asynccontextmanager
+    async def stream(self, path: str, **query: object) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """An answer that goes on until the block ends. Raises what the operation raises before it begins."""
+        to_reader, chunks = anyio.create_memory_object_stream[bytes](16)
+        scope, begun = self._scope("GET", API + path, urlencode(query)), anyio.Event()
+        status, problem = 500, b""
+
+        async def receive() -> Message:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            nonlocal status, problem
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif status >= 400:
+                problem += message.get("body", b"")
+            else:
+                begun.set()
+                await to_reader.send(message.get("body", b""))
+
+        async def answer() -> None:
+            async with to_reader:
+                await self.app(scope, receive, send)
+            begun.set()
+
+        with unwrap_single_error():
+            async with chunks, anyio.create_task_group() as tasks:
+                tasks.start_soon(answer)
+                await begun.wait()
+                if status >= 400:
+                    raise read_error(problem, "")
+                yield chunks
+                tasks.cancel_scope.cancel()
 
     def _scope(self, method: str, path: str, query: str) -> dict[str, Any]:
         return {

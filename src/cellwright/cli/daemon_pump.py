@@ -1,6 +1,7 @@
-"""The bytes of `cellwright mcp`: from standard input to the daemon and back. Loads little: clients wait for it.
+"""The bytes of `cellwright mcp` and `cellwright acp`: from standard input to the daemon and back, loading little.
 
-One HTTP request whose body is what the client says, line by line, and whose answer is what it is told.
+Clients wait for it. One HTTP request whose body is what the client says, line by line, and whose answer is what it is
+told.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from importlib.metadata import version
-from typing import BinaryIO, Final
-from urllib.parse import quote
+from typing import BinaryIO, Final, Literal
+from urllib.parse import quote, urlencode
 
 from cellwright.background import BackgroundProcess, find
 from cellwright.data.broker_process import secret_variables
@@ -23,7 +25,8 @@ from cellwright.remedies import remedy
 from cellwright.settings import Settings
 
 _BYTES: Final = 1 << 16
-_PATH: Final = "/api/v1/mcp"
+PumpProtocol = Literal["mcp", "acp"]
+"""What the client speaks; where the daemon answers it is called the same."""
 _OTHER_VERSION: Final = 409
 
 
@@ -32,20 +35,33 @@ def has_keys(settings: Settings) -> bool:
     return bool(key_variables(settings.environment) or secret_variables(settings.environment))
 
 
-def pump(settings: Settings, folder: str) -> bool:
-    """Until the client or the daemon ends; False: there is no daemon of this version, and not a byte was read.
+Options = Mapping[str, Sequence[str]]
 
-    Raises `RefusedByPolicy` for a daemon of somebody else, `Unavailable` if it ends first or cannot answer.
+
+def dial(settings: Settings, protocol: PumpProtocol, folder: str, options: Options) -> socket.socket | None:
+    """A connection on which the daemon was asked to answer this protocol; None: there is no daemon.
+
+    Raises `RefusedByPolicy` for a daemon of somebody else.
     """
     # As `server.daemon.launch` names it, which takes longer to load than a client waits.
     process = BackgroundProcess(
         home=settings.home, name="daemon", called="daemon", ended_by=remedy("stop_daemon", how="kill")
     )
     connection = find(process, _check_peer)
+    if connection is not None:
+        connection.sendall(_head(protocol, folder, options))
+    return connection
+
+
+def pump(settings: Settings, protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]] = {}) -> bool:
+    """Until the client or the daemon ends; False: there is no daemon of this version, and not a byte was read.
+
+    Raises `RefusedByPolicy` for a daemon of somebody else, `Unavailable` if it ends first or cannot answer.
+    """
+    connection = dial(settings, protocol, folder, options)
     if connection is None:
         return False
     with closing(connection):
-        connection.sendall(_head(folder))
         answer = connection.makefile("rb")
         status = _read_head(answer)
         if status == _OTHER_VERSION:
@@ -60,14 +76,36 @@ def pump(settings: Settings, folder: str) -> bool:
         return True
 
 
+def pump_or_start(
+    settings: Settings, protocol: PumpProtocol, folder: str, options: Mapping[str, Sequence[str]] = {}
+) -> None:
+    """The same; a daemon is started if there is none. Raises `Unavailable`."""
+    if pump(settings, protocol, folder, options):
+        return
+    start_daemon(settings)
+    if not pump(settings, protocol, folder, options):
+        raise Unavailable("The daemon ended at once.", hint="See its log, daemon.log in the state directory.")
+
+
+def start_daemon(settings: Settings) -> None:
+    """One of this version, if none runs. Raises `Unavailable`."""
+    # Half a second that only the first client pays.
+    from cellwright.cli.render import console
+    from cellwright.server.daemon.connection import find_or_start_daemon
+    from cellwright.server.daemon.launch import DaemonLaunch
+
+    with closing(find_or_start_daemon(settings, DaemonLaunch(), console.note)):
+        pass
+
+
 def _check_peer(connection: socket.socket) -> None:
     if (other := peer_uid(connection)) != os.getuid():
         raise RefusedByPolicy(f"The daemon's socket belongs to another user (uid {other}).")
 
 
-def _head(folder: str) -> bytes:
+def _head(protocol: PumpProtocol, folder: str, options: Options) -> bytes:
     lines = (
-        f"POST {_PATH} HTTP/1.1",
+        f"POST /api/v1/{protocol}?{urlencode(options, doseq=True)} HTTP/1.1",
         "host: daemon",
         "transfer-encoding: chunked",
         "content-type: application/x-ndjson",

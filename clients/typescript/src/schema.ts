@@ -1548,6 +1548,8 @@ export interface components {
             agent: string;
             /** At Ms */
             at_ms: number | null;
+            /** Call */
+            call: string;
             /** Cells */
             cells: components["schemas"]["CellChangeShape"][];
             /** Is Undone */
@@ -3138,7 +3140,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "allow_method" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "set_writer_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "allow_method" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
             /**
              * Lead
              * @default
@@ -3337,8 +3339,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Steps */
             steps: number;
             /** Team */
@@ -3378,8 +3383,11 @@ export interface components {
             stage: "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Standing */
             standing: ("queued" | "running" | "done" | "failed" | "cancelled" | "dead") | "waiting";
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "done" | "partial" | "refused" | "stopped" | "failed" | "waiting" | "paused" | "queued" | "brief" | "agree" | "build" | "check" | "review" | "deliver" | "over";
             /** Unpriced Tokens */
             unpriced_tokens: number;
         };
@@ -3981,6 +3989,8 @@ export interface components {
             hint: string;
             /** Is Open */
             is_open: boolean;
+            /** Notices */
+            notices?: string[];
             /**
              * Problem
              * @default

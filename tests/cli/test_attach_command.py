@@ -1,0 +1,116 @@
+"""`cellwright attach` as a person types it, against a real `marimo edit`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.in_process import run_here
+from tests.cli.terminal import Terminal, on_terminal
+from tests.kernel.stock_marimo import StockMarimo, stock_marimo, write_notebook
+
+EDITS = '[{"op": "create", "code": "z = x + 41\\nz"}]'
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Generator[StockMarimo]:
+    folder = tmp_path_factory.mktemp("stock")
+    with stock_marimo(write_notebook(folder / "sums.py", "x = 1", "y = x + 1\ny")) as server:
+        yield server
+
+
+def terminal(home: Path, *words: str) -> AbstractContextManager[Terminal]:
+    command = [Path(sys.executable).with_name("cellwright"), *words]
+    environment = {**os.environ, "CELLWRIGHT_HOME": str(home)}
+    return on_terminal(command, environment=environment, folder=home.parent)
+
+
+def told(home: Path, *words: str, code: int = 0, **more: Any) -> dict[str, Any]:
+    return json.loads(run_here(home, "attach", *words, "--json", code=code, **more).stdout)
+
+
+def test_looking_needs_no_leave_and_whatever_executes_is_refused_where_nobody_can_allow_it(
+    stock: StockMarimo, tmp_path: Path
+) -> None:
+    home, text = tmp_path / "home", stock.notebook.read_bytes()
+    found = told(home, stock.url)
+    assert [(cell["code"], cell["status"]) for cell in found["cells"]] == [
+        ("x = 1", "stale"),
+        ("y = x + 1\ny", "stale"),
+    ]
+    assert found["caged"] is False
+    said = run_here(home, "attach", stock.url, "--run", "all", code=3)
+    assert "outside any cage, and nobody is at this terminal" in said.stderr and "--copy" in said.stderr
+    (tmp_path / "edits.json").write_text(EDITS)
+    run_here(home, "attach", stock.url, "--apply", str(tmp_path / "edits.json"), code=3)
+    assert stock.notebook.read_bytes() == text
+    assert {cell["status"] for cell in told(home, stock.url)["cells"]} == {"stale"}
+
+
+def test_servers_are_listed_with_whether_they_want_a_token(stock: StockMarimo, tmp_path: Path) -> None:
+    own = {"XDG_STATE_HOME": str(stock.state)}
+    found = told(tmp_path / "home", "--list", environment=own)["servers"]
+    assert [(each["url"], each["needs_token"], each["can_attach"]) for each in found] == [(stock.url, False, True)]
+    run_here(tmp_path / "home", "attach", "http://127.0.0.1:1", code=1)
+    run_here(tmp_path / "home", "attach", f"{stock.url}/?access_token=abc", code=2)
+
+
+@pytest.mark.slow
+def test_a_token_is_read_from_a_file_and_a_wrong_one_is_told(tmp_path: Path) -> None:
+    (tmp_path / "right").write_text("right-token-1\n")
+    (tmp_path / "wrong").write_text("wrong-token-1\n")
+    with stock_marimo(write_notebook(tmp_path / "sums.py", "x = 1"), token="right-token-1") as stock:
+        home = tmp_path / "home"
+        listed = told(home, stock.url, "--list", environment={"XDG_STATE_HOME": str(tmp_path / "none")})["servers"]
+        assert [(each["needs_token"], each["can_attach"]) for each in listed] == [(True, False)]
+        assert "wants its token" in run_here(home, "attach", stock.url, code=2).stderr
+        wrong = run_here(home, "attach", stock.url, "--token-file", str(tmp_path / "wrong"), code=2)
+        assert "does not take this token" in wrong.stderr and "wrong-token" not in wrong.stderr
+        assert len(told(home, stock.url, "--token-file", str(tmp_path / "right"))["cells"]) == 1
+        kept = [path for path in home.rglob("*") if path.is_file() and b"right-token" in path.read_bytes()]
+        assert kept == []
+
+
+@pytest.mark.slow
+def test_a_person_allows_a_turn_at_the_terminal_and_takes_it_back(stock: StockMarimo, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (tmp_path / "edits.json").write_text(EDITS)
+    with terminal(home, "attach", stock.url, "--apply", str(tmp_path / "edits.json")) as shown:
+        shown.wait_for("outside any cage")
+        shown.wait_for("+z = x + 41")
+        shown.wait_for("Run this there? [y/N]")
+        shown.type("n\n")
+        assert shown.end() == 3
+    with terminal(home, "attach", stock.url, "--apply", str(tmp_path / "edits.json")) as shown:
+        shown.wait_for("Run this there? [y/N]")
+        shown.type("y\n")
+        shown.wait_for("42")
+        assert shown.end() == 0
+    with terminal(home, "attach", stock.url, "--undo") as shown:
+        shown.wait_for("Run this there? [y/N]")
+        shown.type("y\n")
+        assert shown.end() == 0
+    assert [cell["code"] for cell in told(home, stock.url)["cells"]] == ["x = 1", "y = x + 1\ny"]
+
+
+@pytest.mark.slow
+def test_a_copy_is_worked_on_in_the_cage_and_handed_back(stock: StockMarimo, tmp_path: Path) -> None:
+    home, copy = tmp_path / "home", tmp_path / "copy.py"
+    assert told(home, stock.url, "--copy", str(copy))["ok"]
+    run_here(home, "attach", stock.url, "--copy", str(copy), code=2)
+    copy.write_text(copy.read_text().replace("y = x + 1", "y = x + 10"))
+    assert json.loads(run_here(home, "notebook", "run", str(copy), "--json").stdout)["ok"]
+    with terminal(home, "attach", stock.url, "--from", str(copy)) as shown:
+        shown.wait_for("+y = x + 10")
+        shown.wait_for("Run this there? [y/N]")
+        shown.type("y\n")
+        shown.wait_for("11")
+        assert shown.end() == 0
+    assert [cell["code"] for cell in told(home, stock.url)["cells"]] == ["x = 1", "y = x + 10\ny"]

@@ -1,0 +1,223 @@
+"""`cellwright acp` as a real process before a real daemon with tiny runs, by the SDK's own client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from acp import schema
+from acp.exceptions import RequestError
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from cellwright.journal.events import QuestionAsked
+from cellwright.journal.names import stream_of
+from cellwright.policy.approvals import Answered, Person
+from cellwright.policy.masking.masker import Masker
+from cellwright.runs.views.questions import run_inbox
+from cellwright.tools.approval.typed_answers import TypedAnswer
+from tests.server.a_daemon import APPROVE, ASK, TELL, WORDS
+from tests.server.acp.an_editor import PROGRAM, Editor, an_editor
+from tests.server.daemon_testbed import SECONDS, DaemonTestbed, eventually
+from tests.server.mcp.test_mcp_over_stdio import start_daemon
+
+ALLOWED = "The person said yes."
+DENIED = "The person said no."
+MASKER = Masker.of(salt=b"s" * 16)
+
+
+@pytest.fixture
+def up(testbed: DaemonTestbed) -> Generator[DaemonTestbed]:
+    start_daemon(testbed)
+    yield testbed
+
+
+def project(testbed: DaemonTestbed) -> Path:
+    return testbed.folder / "project"
+
+
+async def answered_at(testbed: DaemonTestbed, run: str) -> str:
+    """The interface at which the last question of this run was answered."""
+    async with testbed.records() as records:
+        events = [each.event async for each in records.log.read_all(stream_of(run))]
+        asked = [each.question for each in events if isinstance(each, QuestionAsked)]
+        item = await run_inbox(records, MASKER).show(asked[-1])
+    assert isinstance(item.answer, Answered)
+    return item.answer.by.door
+
+
+async def is_done(testbed: DaemonTestbed, run: str) -> bool:
+    async with testbed.records() as records:
+        return (await records.status(run)).standing == "done"
+
+
+async def test_a_session_is_a_run_that_is_told_listed_and_replayed_each_event_once(up: DaemonTestbed) -> None:
+    async with an_editor(up.home, project(up)) as editor:
+        session = await editor.new(project(up))
+        said = await editor.say(session, TELL)
+        assert said.stop_reason == "end_turn"
+        live = [each.model_dump() for each in editor.told]
+        kinds = editor.kinds()
+        assert {"plan", "tool_call", "tool_call_update", "agent_thought_chunk", "usage_update"} <= set(kinds)
+        assert kinds[-1] == "agent_message_chunk"
+        assert "I read the table." in editor.texts("agent_thought_chunk")
+        usage = next(each for each in editor.told if each.session_update == "usage_update")
+        assert (usage.used, usage.cost.amount, usage.cost.currency) == (1_000, 0.0012, "USD")
+        listed = await editor.connection.list_sessions(cwd=str(project(up)))
+        assert [(each.session_id, each.title) for each in listed.sessions] == [(session, TELL)]
+    assert await is_done(up, session)
+
+    # Both are killed: what is told is what the journal holds.
+    await anyio.to_thread.run_sync(up.kill)
+    await anyio.to_thread.run_sync(start_daemon, up)
+    async with an_editor(up.home, project(up)) as editor:
+        await editor.connection.load_session(cwd=str(project(up)), session_id=session, mcp_servers=[])
+        again = [each.model_dump() for each in editor.told]
+    assert again[0]["session_update"] == "user_message_chunk"
+    assert again[0]["content"]["text"].strip() == TELL
+    assert again[1:] == live
+
+
+async def test_a_permission_says_exactly_what_and_is_answered_as_the_person_at_the_editor(up: DaemonTestbed) -> None:
+    async with an_editor(up.home, project(up), chooses="reject_once") as editor:
+        session = await editor.new(project(up))
+        await editor.say(session, APPROVE)
+        [asked] = editor.asked
+        assert "api.example.com port 443" in (asked.tool_call.title or "")
+        assert [(each.kind, each.name) for each in asked.options] == [
+            ("allow_once", "Allow once"),
+            ("allow_always", "Allow for this run"),
+            ("reject_once", "Do not allow"),
+        ]
+        assert DENIED in editor.texts("agent_thought_chunk")
+    assert await answered_at(up, session) == "acp-permission"
+
+
+async def test_a_permission_that_is_closed_stays_open_and_the_run_goes_on_once_it_is_answered_elsewhere(
+    up: DaemonTestbed,
+) -> None:
+    async with an_editor(up.home, project(up)) as editor, anyio.create_task_group() as tasks:
+        session = await editor.new(project(up))
+        tasks.start_soon(editor.say, session, APPROVE)
+        with anyio.fail_after(SECONDS):
+            await editor.is_asked.wait()
+            async with up.records() as records:
+                inbox = run_inbox(records, MASKER)
+                [item] = await inbox.pending(session)
+                ada = Person(name="ada", door="web")
+                await inbox.answer(item.question.id, TypedAnswer(words="once"), ada, item.question.fingerprint)
+    assert ALLOWED in editor.texts("agent_thought_chunk")
+    assert "stays open" in editor.texts("agent_message_chunk")
+    assert await answered_at(up, session) == "web"
+
+
+async def test_cancelling_a_prompt_cancels_its_run(up: DaemonTestbed) -> None:
+    up.hold()
+    async with an_editor(up.home, project(up)) as editor, anyio.create_task_group() as tasks:
+        session, reasons = await editor.new(project(up)), list[str]()
+
+        async def say() -> None:
+            reasons.append((await editor.say(session, "why?")).stop_reason)
+
+        tasks.start_soon(say)
+        await anyio.to_thread.run_sync(eventually, lambda: up.is_begun(session, "second"))
+        await editor.connection.cancel(session_id=session)
+    assert reasons == ["cancelled"]
+    await up.until(session, "cancelled")
+
+
+async def test_what_only_words_can_answer_is_answered_with_the_next_prompt(up: DaemonTestbed) -> None:
+    async with an_editor(up.home, project(up)) as editor:
+        session = await editor.new(project(up))
+        await editor.say(session, WORDS)
+        assert "What is the threshold?" in editor.texts("agent_message_chunk")
+        assert not await is_done(up, session)
+        await editor.say(session, "42")
+    assert await is_done(up, session)
+
+
+@pytest.mark.slow
+async def test_an_editor_that_is_killed_while_it_is_asked_has_answered_nothing(up: DaemonTestbed) -> None:
+    async with an_editor(up.home, project(up), chooses="wait") as editor, anyio.create_task_group() as tasks:
+        session = await editor.new(project(up))
+        tasks.start_soon(_ended, editor, session, ASK)
+        await editor.is_asked.wait()
+        editor.process.kill()
+    async with up.records() as records:
+        assert [each.question.text for each in await records.questions.pending(session)] == ["Go on?"]
+    # The next one is asked it, and the run goes on.
+    async with an_editor(up.home, project(up), chooses="allow_once") as editor:
+        await editor.connection.load_session(cwd=str(project(up)), session_id=session, mcp_servers=[])
+        await up.until(session, "done")
+
+
+async def _ended(editor: Editor, session: str, words: str) -> None:
+    with pytest.raises(ConnectionError):
+        await editor.say(session, words)
+
+
+@pytest.mark.slow
+async def test_a_run_goes_on_when_its_editor_leaves_and_a_later_prompt_begins_one_in_the_same_session(
+    up: DaemonTestbed,
+) -> None:
+    async with an_editor(up.home, project(up)) as editor:
+        session = await editor.new(project(up))
+        await editor.say(session, TELL)
+        await editor.say(session, TELL)
+    async with an_editor(up.home, project(up)) as editor:
+        await editor.connection.load_session(cwd=str(project(up)), session_id=session, mcp_servers=[])
+        assert editor.kinds().count("user_message_chunk") == 2
+        forked = await editor.connection.fork_session(cwd=str(project(up)), session_id=session)
+        assert forked.session_id != session
+
+
+@pytest.mark.slow
+async def test_what_a_client_may_not_say_is_told_to_it_in_words(up: DaemonTestbed) -> None:
+    async with an_editor(up.home, project(up)) as editor:
+        server = schema.McpServerStdio(name="files", command="files", args=[], env=[])
+        made = await editor.connection.new_session(cwd=str(project(up)), mcp_servers=[server])
+        await editor.connection.set_session_mode(mode_id="thorough", session_id=made.session_id)
+        chosen = await editor.connection.set_config_option("models", made.session_id, "analyst")
+        assert chosen is not None
+        assert [each.current_value for each in chosen.config_options] == ["analyst"]
+        await editor.connection.set_config_option("models", made.session_id, "usual")
+        outside = schema.ResourceContentBlock(type="resource_link", name="passwd", uri="file:///etc/passwd")
+        await editor.say(made.session_id, TELL, outside)
+        told = editor.texts("agent_message_chunk")
+        assert "'files'" in told
+        assert "'passwd' is not a file of this folder" in told
+        for wrong in (
+            editor.connection.new_session(cwd="not/absolute", mcp_servers=[]),
+            editor.connection.load_session(cwd=str(project(up)), session_id="nobody", mcp_servers=[]),
+            editor.connection.load_session(cwd=str(project(up)), session_id="../../x", mcp_servers=[]),
+            editor.connection.set_session_mode(mode_id="yolo", session_id=made.session_id),
+            editor.say(made.session_id, ""),
+        ):
+            with pytest.raises(RequestError):
+                await wrong
+
+
+async def raw(up: DaemonTestbed, most: int, *lines: bytes) -> list[Any]:
+    """So many answers to these lines."""
+    environment = {"CELLWRIGHT_HOME": str(up.home)}
+    async with await anyio.open_process([PROGRAM, "acp"], env=environment, stderr=None) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        await process.stdin.send(b"\n".join(lines) + b"\n")
+        answers = BufferedByteReceiveStream(process.stdout)
+        told = [json.loads(await answers.receive_until(b"\n", 1 << 20)) for _ in range(most)]
+        process.kill()
+    return told
+
+
+@pytest.mark.slow
+async def test_lines_that_are_no_messages_are_answered_and_end_nothing(up: DaemonTestbed) -> None:
+    deep = b"[" * 100_000
+    initialize = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+    wrong = b'{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":5,"_meta":{"cwd":7}}}'
+    told = await raw(up, 7, b"nonsense", b"[1]", deep, b'{"id":{}}', initialize, wrong, b'{"id":3,"method":"x/y"}')
+    codes = {each.get("id"): each.get("error", {}).get("code") for each in told}
+    assert codes == {None: -32700, 1: None, 2: -32602, 3: -32601}
