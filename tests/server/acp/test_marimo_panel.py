@@ -8,12 +8,13 @@ import subprocess
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Origin
 
 from cellwright.errors import UserError
 from cellwright.server.acp.marimo_panel import (
@@ -25,7 +26,7 @@ from cellwright.server.acp.marimo_panel import (
 )
 from tests.server.a_daemon import TELL
 from tests.server.acp.an_editor import PROGRAM
-from tests.server.daemon_testbed import SECONDS, DaemonTestbed, eventually
+from tests.server.daemon_testbed import DaemonTestbed, eventually
 from tests.server.mcp.test_mcp_over_stdio import start_daemon
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
@@ -49,7 +50,7 @@ async def status_of(port: int, path: str = "/message", origin: str | None = USUA
     """With which status a websocket is refused."""
     try:
         async with connect(
-            f"ws://127.0.0.1:{port}{path}", origin=origin, additional_headers=headers, proxy=None, open_timeout=SECONDS
+            f"ws://127.0.0.1:{port}{path}", origin=cast("Origin | None", origin), additional_headers=headers, proxy=None
         ):
             return 101
     except InvalidStatus as refused:

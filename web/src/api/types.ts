@@ -199,8 +199,7 @@ export type Onboarding = Schemas["Onboarding"];
 
 // ── tool servers ──
 
-export type ToolServer = Required<Schemas["ToolServerShape"]>;
-export type ToolServers = { servers: ToolServer[]; proposed: ToolServer[] };
+export type ToolServer = Schemas["ToolServerShape"];
 export type ServerTool = Schemas["ServerToolShape"];
 
 // ── connections ──

@@ -14,7 +14,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
-from cellwright.server.mcp.api_calls import ApiCalls
+from cellwright.server.http.api_calls import ApiCalls
 from cellwright.server.mcp.following import ended_reply
 from cellwright.server.mcp.person_questions import PersonAtClient
 from cellwright.server.mcp.tools import ToolReply, run_named

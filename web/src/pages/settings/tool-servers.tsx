@@ -1,7 +1,7 @@
 import { useState } from "react";
 
-import { type Call, calls, request } from "../../api/client";
-import type { ServerTool, ToolServer, ToolServers } from "../../api/types";
+import { calls, request } from "../../api/client";
+import type { ServerTool, ToolServer } from "../../api/types";
 import { Banner, Button, Card, Empty, tell, tellProblem, useFetched } from "../../parts";
 import { Awaited, NeedsScope, Section, useMay } from "./section";
 import css from "./settings.module.css";
@@ -9,7 +9,7 @@ import css from "./settings.module.css";
 /** Servers whose tools agents may call, and what a person has seen of them. */
 export function ToolServersSection() {
   const mayChange = useMay("admin");
-  const found = useFetched(calls.listToolServers() as Call<ToolServers>);
+  const found = useFetched(calls.listToolServers());
   return (
     <Section
       title="Tool servers"
@@ -63,7 +63,7 @@ function ServerCard({ server, mayChange, onChanged }: { server: ToolServer; mayC
       setBusy(false);
     }
   };
-  const look = () => act(async () => setLooked(await request(calls.lookAtToolServer(server.name) as Call<ToolServer>)));
+  const look = () => act(async () => setLooked(await request(calls.lookAtToolServer(server.name))));
   const allow = () =>
     act(async () => {
       await request(calls.allowServerTools(server.name, { fingerprint: now.fingerprint }));

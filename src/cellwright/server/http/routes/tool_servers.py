@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from fastapi import Path
-from pydantic import Field, SecretStr, StringConstraints
+from pydantic import ConfigDict, Field, SecretStr, StringConstraints
 
 from cellwright.app.tool_registry import (
     ServerState,
@@ -59,6 +59,8 @@ class ServerProblemShape(ResponseModel):
 
 class ToolServerShape(ResponseModel):
     """One server; never a secret."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     name: str
     place: str
