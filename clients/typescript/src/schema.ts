@@ -1422,7 +1422,7 @@ export interface components {
             id: string;
             /** Offers */
             offers: string[];
-            query?: components["schemas"]["AskedStatement"] | null;
+            query: components["schemas"]["AskedStatement"] | null;
             /** Run */
             run: string;
             /** Topic */
@@ -2272,7 +2272,7 @@ export interface components {
              */
             begins: "planner" | "agent";
             /** Budget Usd */
-            budget_usd?: string | null;
+            budget_usd: string | null;
             /**
              * Connections
              * @default []
@@ -2334,7 +2334,7 @@ export interface components {
             notebook: string;
             /** Person */
             person: string;
-            plan?: components["schemas"]["Plan"] | null;
+            plan: components["schemas"]["Plan"] | null;
             /**
              * Priority
              * @default 0
@@ -4163,25 +4163,25 @@ export interface components {
              */
             fingerprint: string;
             /** Hosts */
-            hosts?: string[];
+            hosts: string[];
             /** Missing Secrets */
-            missing_secrets?: string[];
+            missing_secrets: string[];
             /** Name */
             name: string;
             /** Packages */
-            packages?: string[];
+            packages: string[];
             /** Place */
             place: string;
-            problem?: components["schemas"]["ServerProblemShape"] | null;
+            problem: components["schemas"]["ServerProblemShape"] | null;
             /**
              * Protocol
              * @default
              */
             protocol: string;
             /** Resources */
-            resources?: components["schemas"]["ServerResourceShape"][];
+            resources: components["schemas"]["ServerResourceShape"][];
             /** Tools */
-            tools?: components["schemas"]["ServerToolShape"][];
+            tools: components["schemas"]["ServerToolShape"][];
             /**
              * Url
              * @default
@@ -4262,7 +4262,7 @@ export interface components {
              */
             server: string;
             /** Tables */
-            tables?: number | null;
+            tables: number | null;
         };
         /**
          * TriedVariableShape

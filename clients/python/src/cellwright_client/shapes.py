@@ -91,13 +91,13 @@ class AskedQuestion(Shape):
 
     answer_with: str
     asked_ms: int
+    fingerprint: str
     id: str
     offers: list[str]
+    query: AskedStatement | None
     run: str
     topic: str
     what: str
-    fingerprint: str = ""
-    query: AskedStatement | None = None
 
 
 class AskedQuestions(Shape):
@@ -261,13 +261,13 @@ class ColumnShape(Shape):
 class ComparedWay(Shape):
     """One of several ways that were tried side by side, and how it did."""
 
+    checks: str
+    is_kept: bool
+    ms: float
     name: str
+    shows: str
     status: str
-    checks: str = ""
-    is_kept: bool = False
-    ms: float = 0.0
-    shows: str = ""
-    way: str = ""
+    way: str
 
 
 class Comparison(Shape):
@@ -349,62 +349,62 @@ class DatasetShape(Shape):
 class DeliveredCheck(Shape):
     """A check and whether it held."""
 
+    detail: str
     has_passed: bool
+    is_hollow: bool
     name: str
     says: str
-    detail: str = ""
-    is_hollow: bool = False
 
 
 class DeliveredFinding(Shape):
     """One thing that was found, in a sentence."""
 
+    bars: list[tuple[str, float]]
+    cell: str
     says: str
-    bars: list[tuple[str, float]] = []
-    cell: str = ""
-    statistics: str = ""
+    statistics: str
 
 
 class DeliveredTask(Shape):
     """A task and what came of it."""
 
     id: str
+    note: str
     status: Literal["planned", "running", "done", "failed", "dropped"] | str
     title: str
-    note: str = ""
 
 
 class Delivery(Shape):
     """What a run hands over."""
 
+    answer: str
+    assumptions: list[str]
+    caveats: list[str]
+    checks: list[DeliveredCheck]
+    comparisons: list[Comparison]
+    findings: list[DeliveredFinding]
     goal: str
+    headline: str
+    is_price_known: bool
+    microdollars: int
+    notebook: str
+    picture: str
+    problems: list[str]
+    proof: str
+    questions: list[ReviewQuestion]
+    readings: list[str]
+    remedies: list[Remedy]
+    report: str
+    reviewed: list[JudgedFinding]
+    second_opinion: str
+    seconds: float
     status: Literal["done", "partial", "refused", "stopped", "failed"] | str
-    answer: str = ""
-    assumptions: list[str] = []
-    caveats: list[str] = []
-    checks: list[DeliveredCheck] = []
-    comparisons: list[Comparison] = []
-    findings: list[DeliveredFinding] = []
-    headline: str = ""
-    is_price_known: bool = True
-    microdollars: int = 0
-    notebook: str = ""
-    picture: str = ""
-    problems: list[str] = []
-    proof: str = ""
-    questions: list[ReviewQuestion] = []
-    readings: list[str] = []
-    remedies: list[Remedy] = []
-    report: str = ""
-    reviewed: list[JudgedFinding] = []
-    second_opinion: str = ""
-    seconds: float = 0.0
-    summary: str = ""
-    tasks: list[DeliveredTask] = []
-    title: str = ""
-    tokens: int = 0
-    trust: str = ""
-    why: str = ""
+    summary: str
+    tasks: list[DeliveredTask]
+    title: str
+    tokens: int
+    trust: str
+    why: str
 
 
 class DoctorFinding(Shape):
@@ -467,12 +467,12 @@ class FileProfileShape(Shape):
 class Finding(Shape):
     """Something that does not hold in a notebook."""
 
+    by: Literal["reviewer", "code"] | str
     claim: str
     found: str
+    is_of_words: bool
+    kind: str
     shows: str
-    by: Literal["reviewer", "code"] | str = "reviewer"
-    is_of_words: bool = False
-    kind: str = ""
 
 
 class FindingShape(Shape):
@@ -521,30 +521,30 @@ class ForkBody(Shape):
 class Goal(Shape):
     """One goal, as an interface took it."""
 
+    answer: str
+    approve: Literal["ask", "envelope", "never"] | str
+    begins: Literal["planner", "agent"] | str
+    budget_usd: str | None
+    connections: list[str]
+    context: list[str]
+    continues: str
+    data: list[str]
+    depth: Literal["answer", "full"] | str
+    effort: Literal["quick", "normal", "thorough"] | str
+    files: list[str]
+    is_private: bool
+    is_reviewed: bool
+    limits: list[str]
+    models: list[str]
     notebook: str
     person: str
+    plan: Plan | None
+    priority: int
     project: str
+    python: Literal["header", "ours"] | str
+    tools: list[str]
+    wants: Literal["answer", "review", "document"] | str
     words: str
-    answer: str = ""
-    approve: Literal["ask", "envelope", "never"] | str = "ask"
-    begins: Literal["planner", "agent"] | str = "agent"
-    budget_usd: str | None = None
-    connections: list[str] = []
-    context: list[str] = []
-    continues: str = ""
-    data: list[str] = []
-    depth: Literal["answer", "full"] | str = "answer"
-    effort: Literal["quick", "normal", "thorough"] | str = "normal"
-    files: list[str] = []
-    is_private: bool = False
-    is_reviewed: bool = True
-    limits: list[str] = []
-    models: list[str] = []
-    plan: Plan | None = None
-    priority: int = 0
-    python: Literal["header", "ours"] | str = "header"
-    tools: list[str] = []
-    wants: Literal["answer", "review", "document"] | str = "answer"
 
 
 class GoalBody(Shape):
@@ -586,12 +586,12 @@ class HandOff(Shape):
     """What a task that is done leaves to others."""
 
     by: str
+    readings: list[str]
     task: str
+    tests: list[HandedTest]
     title: str
-    readings: list[str] = []
-    tests: list[HandedTest] = []
-    variables: list[HandedVariable] = []
-    words: str = ""
+    variables: list[HandedVariable]
+    words: str
 
 
 class HandedTest(Shape):
@@ -604,11 +604,11 @@ class HandedTest(Shape):
 class HandedVariable(Shape):
     """One variable that a task's cells define."""
 
+    cell: str
+    digest: str
     name: str
+    size: str
     type: str
-    cell: str = ""
-    digest: str = ""
-    size: str = ""
 
 
 class Health(Shape):
@@ -624,9 +624,9 @@ class Health(Shape):
 class JudgedFinding(Shape):
     """A finding, and what became of the code that is to show it."""
 
+    error: str
     finding: Finding
     standing: Literal["shown", "not shown", "mended"] | str
-    error: str = ""
 
 
 class KeptFile(Shape):
@@ -1637,19 +1637,19 @@ class TokenList(Shape):
 class ToolServerShape(Shape):
     """One server; never a secret."""
 
+    files: Literal["none", "read"] | str
+    fingerprint: str
+    hosts: list[str]
+    missing_secrets: list[str]
     name: str
+    packages: list[str]
     place: str
-    files: Literal["none", "read"] | str = "none"
-    fingerprint: str = ""
-    hosts: list[str] | None = None
-    missing_secrets: list[str] | None = None
-    packages: list[str] | None = None
-    problem: ServerProblemShape | None = None
-    protocol: str = ""
-    resources: list[ServerResourceShape] | None = None
-    tools: list[ServerToolShape] | None = None
-    url: str = ""
-    was_asked: bool = False
+    problem: ServerProblemShape | None
+    protocol: str
+    resources: list[ServerResourceShape]
+    tools: list[ServerToolShape]
+    url: str
+    was_asked: bool
 
 
 class ToolServersShape(Shape):
@@ -1679,13 +1679,13 @@ class TriedCheckShape(Shape):
 class TriedShape(Shape):
     """What opening a connection showed."""
 
+    hint: str
     is_open: bool
-    hint: str = ""
-    notices: list[str] = []
-    problem: str = ""
-    seconds: float = 0.0
-    server: str = ""
-    tables: int | None = None
+    notices: list[str]
+    problem: str
+    seconds: float
+    server: str
+    tables: int | None
 
 
 class TriedVariableShape(Shape):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import ConfigDict
 from starlette.exceptions import HTTPException
 
 from cellwright.errors import CellwrightError, Defect, RefusedByPolicy, Unavailable, UserError
@@ -35,6 +36,9 @@ _SHOWN_MISTAKES: Final = 5
 
 class Problem(ResponseModel):
     """What went wrong."""
+
+    # Told without a remedy where there is none.
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     kind: str
     """For programs: `user`, `invalid`, `not_found`, `conflict`, `refused`, `not_admitted`, `unavailable` …"""

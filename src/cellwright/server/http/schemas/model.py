@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 class ResponseModel(BaseModel):
     """What is answered; made of any value that has its fields."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    # What has a default is answered too: the document says so, and clients need not ask whether it is there.
+    model_config = ConfigDict(frozen=True, from_attributes=True, json_schema_serialization_defaults_required=True)
 
 
 class RequestModel(BaseModel):
