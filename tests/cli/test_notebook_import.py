@@ -132,7 +132,8 @@ def test_an_exported_notebook_runs_equal_in_nbclient(tmp_path: Path) -> None:
     run_here(tmp_path / "home", "notebook", "export", str(source), "--ipynb", "-o", str(tmp_path / "out.ipynb"))
     delivered = nbformat.read(tmp_path / "out.ipynb", as_version=4)
     nbformat.validate(delivered)
-    again = NotebookClient(nbformat.read(tmp_path / "out.ipynb", as_version=4), timeout=60).execute()
+    fresh: Any = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    again = NotebookClient(fresh, timeout=60).execute()
 
     def shown(one: Any) -> list[Any]:
         return [

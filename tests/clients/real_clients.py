@@ -55,7 +55,7 @@ class Machine:
             done = await anyio.run_process(
                 [str(each) for each in command],
                 cwd=self.project,
-                env=self.environment | more,
+                env={**self.environment, **more},
                 stdin=subprocess.DEVNULL,
                 check=False,
             )

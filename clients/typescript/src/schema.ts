@@ -1168,75 +1168,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/tool-servers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Servers whose tools agents may call, none asked; and those the folder proposes */
-        get: operations["list_tool_servers"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tool-servers/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /** Name a server, or change one, and ask it at once; its tools wait to be allowed */
-        put: operations["put_tool_server"];
-        post?: never;
-        /** Take a server away, with its secrets and what was allowed of it */
-        delete: operations["remove_tool_server"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tool-servers/{name}/allow": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Let agents know of what waits, if it is what was shown */
-        post: operations["allow_server_tools"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tool-servers/{name}/look": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Ask a server what it says now, beside what was allowed of it */
-        post: operations["look_at_tool_server"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/usage": {
         parameters: {
             query?: never;
@@ -1286,14 +1217,6 @@ export interface components {
              */
             op: "add";
             task: components["schemas"]["Task-Input"];
-        };
-        /**
-         * AllowedTools
-         * @description What agents may be told of now.
-         */
-        AllowedTools: {
-            /** Allowed */
-            allowed: string[];
         };
         /**
          * Alternative
@@ -2279,11 +2202,6 @@ export interface components {
              */
             connections: string[];
             /**
-             * Context
-             * @default []
-             */
-            context: string[];
-            /**
              * Continues
              * @default
              */
@@ -2348,11 +2266,6 @@ export interface components {
              * @enum {string}
              */
             python: "header" | "ours";
-            /**
-             * Tools
-             * @default []
-             */
-            tools: string[];
             /**
              * Wants
              * @default answer
@@ -2785,11 +2698,6 @@ export interface components {
              */
             connections: string[];
             /**
-             * Context
-             * @default []
-             */
-            context: string[];
-            /**
              * Data
              * @default []
              */
@@ -2827,11 +2735,6 @@ export interface components {
              * @default 0
              */
             priority: number;
-            /**
-             * Tools
-             * @default []
-             */
-            tools: string[];
         };
         /**
          * NewSession
@@ -2871,56 +2774,6 @@ export interface components {
              * @enum {string}
              */
             scope: "read" | "steer" | "approve" | "admin";
-        };
-        /**
-         * NewToolServer
-         * @description A server: a command, or an address.
-         */
-        NewToolServer: {
-            /**
-             * Command
-             * @default []
-             */
-            command: string[];
-            /**
-             * Files
-             * @default none
-             * @enum {string}
-             */
-            files: "none" | "read";
-            /**
-             * Hosts
-             * @default []
-             */
-            hosts: string[];
-            /**
-             * Packages
-             * @default []
-             */
-            packages: string[];
-            /**
-             * Private Hosts
-             * @default false
-             */
-            private_hosts: boolean;
-            /** Secrets */
-            secrets?: {
-                [key: string]: string;
-            };
-            /** Settings */
-            settings?: {
-                [key: string]: string;
-            };
-            /**
-             * Software
-             * @default []
-             */
-            software: string[];
-            /**
-             * Url
-             * @default
-             */
-            url: string;
         };
         /**
          * NotebookDetail
@@ -3287,7 +3140,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "set_writer_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "allow_method" | "add_tool_server" | "allow_server_tools" | "set_server_secret" | "show_server_software" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
+            kind: "add_data" | "name_notebook" | "name_project" | "allow_folder" | "raise_limit" | "allow_time" | "use_own_python" | "allow_uncontained" | "keep_files" | "keep_changes" | "rerun_notebook" | "without_private" | "set_key" | "store_key_in_file" | "configure_model" | "see_models" | "test_models" | "add_connection" | "give_options" | "set_connection_secret" | "set_writer_secret" | "install_driver" | "stop_broker" | "ask_for_write" | "allow_method" | "see_doctor" | "see_run" | "resume_run" | "see_inbox" | "see_grants" | "trust_project" | "see_journal" | "verify_journal" | "name_journal_key" | "replace_journal" | "start_daemon" | "stop_daemon" | "stop_gateway" | "open_web" | "serve_with_tls" | "give_tls_files" | "serve_without_page" | "get_address" | "get_admitted" | "create_token";
             /**
              * Lead
              * @default
@@ -3609,46 +3462,6 @@ export interface components {
             total: number;
         };
         /**
-         * ServerProblemShape
-         * @description Why a server could not be asked.
-         */
-        ServerProblemShape: {
-            /** Hint */
-            hint: string;
-            /** Message */
-            message: string;
-        };
-        /**
-         * ServerResourceShape
-         * @description Something a server lets one read.
-         */
-        ServerResourceShape: {
-            /** Name */
-            name: string;
-            /** Uri */
-            uri: string;
-        };
-        /**
-         * ServerToolShape
-         * @description One tool of a server, by what a person has seen of it.
-         */
-        ServerToolShape: {
-            /** Diff */
-            diff: string;
-            /** Name */
-            name: string;
-            /**
-             * Says
-             * @enum {string}
-             */
-            says: "allow" | "ask" | "deny";
-            /**
-             * Standing
-             * @enum {string}
-             */
-            standing: "allowed" | "new" | "changed" | "gone";
-        };
-        /**
          * Session
          * @description Who a browser is.
          */
@@ -3706,14 +3519,6 @@ export interface components {
              * @enum {string}
              */
             standing: "shown" | "not shown" | "mended";
-        };
-        /**
-         * ShownTools
-         * @description What a person was shown.
-         */
-        ShownTools: {
-            /** Fingerprint */
-            fingerprint: string;
         };
         /**
          * SkillShape
@@ -4147,63 +3952,6 @@ export interface components {
             tokens: components["schemas"]["TokenLine"][];
         };
         /**
-         * ToolServerShape
-         * @description One server; never a secret.
-         */
-        ToolServerShape: {
-            /**
-             * Files
-             * @default none
-             * @enum {string}
-             */
-            files: "none" | "read";
-            /**
-             * Fingerprint
-             * @default
-             */
-            fingerprint: string;
-            /** Hosts */
-            hosts: string[];
-            /** Missing Secrets */
-            missing_secrets: string[];
-            /** Name */
-            name: string;
-            /** Packages */
-            packages: string[];
-            /** Place */
-            place: string;
-            problem: components["schemas"]["ServerProblemShape"] | null;
-            /**
-             * Protocol
-             * @default
-             */
-            protocol: string;
-            /** Resources */
-            resources: components["schemas"]["ServerResourceShape"][];
-            /** Tools */
-            tools: components["schemas"]["ServerToolShape"][];
-            /**
-             * Url
-             * @default
-             */
-            url: string;
-            /**
-             * Was Asked
-             * @default false
-             */
-            was_asked: boolean;
-        };
-        /**
-         * ToolServersShape
-         * @description Every server, and those the folder proposes.
-         */
-        ToolServersShape: {
-            /** Proposed */
-            proposed: components["schemas"]["ToolServerShape"][];
-            /** Servers */
-            servers: components["schemas"]["ToolServerShape"][];
-        };
-        /**
          * TriedCellShape
          * @description A cell that ran in the branch.
          */
@@ -4241,7 +3989,10 @@ export interface components {
             hint: string;
             /** Is Open */
             is_open: boolean;
-            /** Notices */
+            /**
+             * Notices
+             * @default []
+             */
             notices: string[];
             /**
              * Problem
@@ -7578,212 +7329,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RevokedToken"];
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
-    list_tool_servers: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ToolServersShape"];
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
-    put_tool_server: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewToolServer"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ToolServerShape"];
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
-    remove_tool_server: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AllowedTools"];
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
-    allow_server_tools: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ShownTools"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AllowedTools"];
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
-    look_at_tool_server: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ToolServerShape"];
                 };
             };
             /** @description Something this needs is not there now */

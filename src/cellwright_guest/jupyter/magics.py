@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ _HELP: Final = re.compile(r"^\s*(?:\?{1,2}[\w.*]+|[\w.\[\]'\"()]+\?{1,2})\s*$")
 _PIP: Final = re.compile(
     r"^\s*[!%]?\s*(?:\S*python\S*\s+-m\s+|\{?sys\.executable\}?\s+-m\s+|uv\s+)?(?:pip3?|conda|mamba)\s+install\b(?P<rest>.*)$"
 )
+_BUILT_IN: Final = frozenset(dir(builtins))
 _NOTHING: Final = {
     "matplotlib": "marimo shows figures by itself",
     "config": "it set up IPython",
@@ -224,7 +226,7 @@ def _speaks_of(expression: str, names: frozenset[str]) -> bool:
     except (SyntaxError, ValueError):
         return False
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return bool(used) and used <= names
+    return bool(used & names) and used <= names | _BUILT_IN
 
 
 def _line_magic(line: str, found: re.Match[str], mended: MendedSource, names: frozenset[str]) -> str:

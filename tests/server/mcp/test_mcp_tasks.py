@@ -11,6 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientSession
+from pydantic import ConfigDict
 
 from tests.server.a_daemon import ASK
 from tests.server.daemon_testbed import SECONDS, DaemonTestbed, eventually
@@ -31,7 +32,7 @@ class Begun(types.Result):
 class Stands(types.Result):
     """What the other requests about tasks return."""
 
-    model_config = types.Result.model_config | {"extra": "allow"}
+    model_config = ConfigDict(extra="allow")
 
 
 class RunTasks(ClientExtension):

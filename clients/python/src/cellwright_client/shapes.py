@@ -1637,19 +1637,19 @@ class TokenList(Shape):
 class ToolServerShape(Shape):
     """One server; never a secret."""
 
-    files: Literal["none", "read"] | str
-    fingerprint: str
-    hosts: list[str]
-    missing_secrets: list[str]
     name: str
-    packages: list[str]
     place: str
-    problem: ServerProblemShape | None
-    protocol: str
-    resources: list[ServerResourceShape]
-    tools: list[ServerToolShape]
-    url: str
-    was_asked: bool
+    files: Literal["none", "read"] | str = "none"
+    fingerprint: str = ""
+    hosts: list[str] | None = None
+    missing_secrets: list[str] | None = None
+    packages: list[str] | None = None
+    problem: ServerProblemShape | None = None
+    protocol: str = ""
+    resources: list[ServerResourceShape] | None = None
+    tools: list[ServerToolShape] | None = None
+    url: str = ""
+    was_asked: bool = False
 
 
 class ToolServersShape(Shape):
@@ -1680,8 +1680,8 @@ class TriedShape(Shape):
     """What opening a connection showed."""
 
     is_open: bool
-    notices: list[str]
     hint: str = ""
+    notices: list[str] = []
     problem: str = ""
     seconds: float = 0.0
     server: str = ""

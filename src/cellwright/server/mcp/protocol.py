@@ -161,13 +161,14 @@ def mcp_server(host: McpHost) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         get_tool_input_schema={each.name: each.schema for each in TOOLS}.get,
         on_list_tools=host.list_tools,
-        on_call_tool=host.call_tool,
         on_list_resources=host.list_resources,
         on_list_resource_templates=host.list_templates,
         on_read_resource=host.read,
         on_list_prompts=host.list_prompts,
         on_get_prompt=host.get_prompt,
     )
+    # Not as an argument: a task is another result than the SDK knows.
+    server.add_request_handler("tools/call", types.CallToolRequestParams, host.call_tool)
     server.extensions[TASKS] = {}
     server.add_request_handler("tasks/get", TaskParams, host.get_task)
     server.add_request_handler("tasks/update", TaskAnswers, host.update_task)

@@ -204,9 +204,10 @@ async def _tried(resources: ApiResources, name: str) -> TriedShape:
     try:
         tried = await broker_of(resources).try_connection(name)
     except CellwrightError as problem:
-        return TriedShape(is_open=False, notices=[], problem=problem.message, hint=page_hint(problem.advice))
-    notices = list(tried.notices)
-    return TriedShape(is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds, notices=notices)
+        return TriedShape(is_open=False, problem=problem.message, hint=page_hint(problem.advice))
+    return TriedShape(
+        is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds, notices=tried.notices
+    )
 
 
 def _shape(connection: DataConnection, kept: Mapping[str, str], sent: list[SentStatement]) -> ConnectionShape:
