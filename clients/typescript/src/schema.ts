@@ -4241,10 +4241,7 @@ export interface components {
             hint: string;
             /** Is Open */
             is_open: boolean;
-            /**
-             * Notices
-             * @default []
-             */
+            /** Notices */
             notices: string[];
             /**
              * Problem

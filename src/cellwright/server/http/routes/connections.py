@@ -204,9 +204,9 @@ async def _tried(resources: ApiResources, name: str) -> TriedShape:
     try:
         tried = await broker_of(resources).try_connection(name)
     except CellwrightError as problem:
-        return TriedShape(is_open=False, problem=problem.message, hint=page_hint(problem.advice))
+        return TriedShape(is_open=False, notices=[], problem=problem.message, hint=page_hint(problem.advice))
     return TriedShape(
-        is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds, notices=tried.notices
+        is_open=True, server=tried.server, tables=tried.tables, seconds=tried.seconds, notices=list(tried.notices)
     )
 
 

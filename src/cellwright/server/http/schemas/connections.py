@@ -82,7 +82,7 @@ class TriedShape(ResponseModel):
     tables: int | None = None
     """None: it is no database, or cannot be opened."""
     seconds: float = 0.0
-    notices: tuple[str, ...] = ()
+    notices: list[str]
     """What is open and yet not as it was meant."""
     problem: str = ""
     hint: str = ""
