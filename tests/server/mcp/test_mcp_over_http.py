@@ -85,8 +85,11 @@ class McpTestbed:
         run = f"r{secrets.token_hex(4)}"
         await self.journal.run("run", what, run=run)
         with anyio.fail_after(SECONDS):
+            # What comes while the question is looked for counts too.
+            grown = self.journal.log.growth.next()
             while not (await self.served.get(f"/runs/{run}/questions"))["questions"]:
-                await self.journal.log.growth.next().wait()
+                await grown.wait()
+                grown = self.journal.log.growth.next()
         return run
 
 
