@@ -12,7 +12,7 @@ from cellwright.errors import CellwrightError
 from cellwright.remedies import Hint, Remedy, RemedyKind, Wording
 
 IN_A_TERMINAL: Final = frozenset(
-    {"serve", "gateway stop", "data stop", "journal verify", "models set-key", "notebook run"}
+    {"serve", "gateway stop", "data stop", "journal verify", "models set-key", "notebook run", "tools add"}
 )
 """Commands for which the page has no place."""
 
@@ -48,7 +48,7 @@ PAGE: Final[Mapping[RemedyKind, Wording]] = {
     "configure_model": "A key in the settings, under “Models and keys”, gives agents a model.",
     "see_models": "“Models and keys” in the settings shows {shows}.",
     "test_models": "“Dashboards” shows which models answer.",
-    "add_tool_server": "`cellwright tools add {name}` in a terminal names one.",
+    "add_tool_server": "Add {name} under “Tool servers” in the settings.",
     "allow_server_tools": "“Tool servers” in the settings shows what the tools of {name} say, and asks you.",
     "set_server_secret": "Give {variable} of {name} again, with `cellwright tools add` in a terminal.",
     "show_server_software": "`cellwright tools add --software {folder}` in a terminal shows its cage that folder.",
