@@ -31,7 +31,7 @@ async def test_two_hundred_calls_ten_at_a_time_all_answer(machine: Machine, era:
     tool = ("--method", "tools/call", "--tool-name", "list_notebooks")
     done = await machine.node(INSPECTOR, "--cli", *tool, *load, "cellwright", "mcp")
     assert done.code == 0, done
-    told = json.loads(done.stdout)
+    told = json.loads(done.stdout)["result"]
     assert (told["requests"], told["ok"], told["errors"]) == (200, 200, 0)
 
 
