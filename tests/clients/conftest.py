@@ -34,4 +34,5 @@ async def machine(tmp_path: Path) -> AsyncGenerator[Machine]:
             await first.call_tool("run_cells", {"notebook": "lab.py", "cells": "all"})
         yield made
     finally:
-        await made.run("cellwright", "serve", "stop")
+        ended = await made.run("cellwright", "serve", "stop", "--json")
+        assert ended.code == 0, ended

@@ -16,10 +16,15 @@ INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 CONFORMANCE = "@modelcontextprotocol/conformance/dist/index.js"
 
 
+def own_state(machine: Machine) -> tuple[str, str]:
+    """The Inspector gives its server only a few variables: without this, a second daemon would start."""
+    return "-e", f"CELLWRIGHT_HOME={machine.state}"
+
+
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_the_inspector_finds_nothing_to_say_about_our_tools(machine: Machine, era: str) -> None:
     asked = ("--cli", "--method", "tools/list", "--strict", "--protocol-era", era, "--connect-timeout", "0")
-    done = await machine.node(INSPECTOR, *asked, "cellwright", "mcp")
+    done = await machine.node(INSPECTOR, *asked, *own_state(machine), "cellwright", "mcp")
     assert done.code == 0, done
     assert json.loads(done.stdout)["tools"][0]["name"] == "start_run"
     assert "portability" not in done.stderr
@@ -29,7 +34,7 @@ async def test_the_inspector_finds_nothing_to_say_about_our_tools(machine: Machi
 async def test_two_hundred_calls_ten_at_a_time_all_answer(machine: Machine, era: str) -> None:
     load = ("--load", "--load-requests", "200", "--format", "json", "--protocol-era", era, "--connect-timeout", "0")
     tool = ("--method", "tools/call", "--tool-name", "list_notebooks")
-    done = await machine.node(INSPECTOR, "--cli", *tool, *load, "cellwright", "mcp")
+    done = await machine.node(INSPECTOR, "--cli", *tool, *load, *own_state(machine), "cellwright", "mcp")
     assert done.code == 0, done
     told = json.loads(done.stdout)["result"]
     assert (told["requests"], told["ok"], told["errors"]) == (200, 200, 0)
