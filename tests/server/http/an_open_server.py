@@ -19,6 +19,7 @@ from cellwright.server.http.auth.middleware import RequestLimits
 from cellwright.server.http.auth.tokens import ActiveRequests, Scope, TokenStore
 from cellwright.server.http.resources import ApiResources
 from cellwright.server.http.uvicorn_server import listen_at
+from cellwright.server.mcp.door import open_mcp_door
 from tests.server.http.a_served_folder import RunsTestbed, plain_client, tiny_runs
 
 SECONDS = 240
@@ -85,10 +86,11 @@ async def server_of(
     with listen_at("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         addresses = Addresses.of(WebOptions(folder=str(folder)), port, editor_origin=EDITOR)
-        app = web_application(served, tokens, addresses, presence=presence, limits=limits)
-        with_routes(app)
-        async with (
-            serve_http(app, listener, presence, head_seconds=head_seconds),
-            plain_client(addresses.origin) as client,
-        ):
-            yield OpenServer(client=client, tokens=tokens, addresses=addresses, presence=presence)
+        async with open_mcp_door(served, addresses.origin, "1.0") as mcp:
+            app = web_application(served, tokens, addresses, presence=presence, limits=limits, mcp=mcp)
+            with_routes(app)
+            async with (
+                serve_http(app, listener, presence, head_seconds=head_seconds),
+                plain_client(addresses.origin) as client,
+            ):
+                yield OpenServer(client=client, tokens=tokens, addresses=addresses, presence=presence)

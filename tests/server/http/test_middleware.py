@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ SMALL = RequestLimits(
 )
 API_CSP = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 NEW_TOKEN = {"name": "ci", "scope": "read"}
+WAYS_IN = pytest.mark.parametrize("path", ["/api/v1/tokens", "/mcp"])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def kind(answer: Any) -> str:
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost:{port}.evil.example", ""]
 )
 async def test_a_name_that_was_rebound_to_this_machine_is_refused(server: OpenServer, host: str) -> None:
-    for path in ("/", "/api/v1/health", "/api/v1/tokens"):
+    for path in ("/", "/api/v1/health", "/api/v1/tokens", "/mcp"):
         headers = server.bearing() | {"host": host.format(port=server.port)}
         answer = await server.client.get(path, headers=headers)
         assert (answer.status_code, kind(answer.json())) == (403, "refused")
@@ -96,7 +98,12 @@ async def test_pages_of_other_origins_and_the_editor_cannot_use_the_api_even_wit
     server: OpenServer, sent: dict[str, str]
 ) -> None:
     headers = server.bearing() | sent
-    for method, path in (("GET", "/api/v1/tokens"), ("POST", "/api/v1/tokens"), ("POST", "/api/v1/session")):
+    for method, path in (
+        ("GET", "/api/v1/tokens"),
+        ("POST", "/api/v1/tokens"),
+        ("POST", "/api/v1/session"),
+        ("POST", "/mcp"),
+    ):
         answer = await server.client.request(method, path, headers=headers, json=NEW_TOKEN)
         assert (answer.status_code, kind(answer.json())) == (403, "refused")
     assert [token.name for token in server.tokens.all()] == ["test"]
@@ -120,8 +127,8 @@ async def test_a_change_without_an_origin_needs_a_token(server: OpenServer) -> N
 
 
 async def test_a_header_said_twice_is_refused(server: OpenServer) -> None:
-    for name in ("host", "origin", "authorization"):
-        said = f"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
+    for path, name in product(("/api/v1/session", "/mcp"), ("host", "origin", "authorization")):
+        said = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n".encode()
         said += f"{name}: a\r\n{name}: b\r\n\r\n".encode()
         async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
             await stream.send(said)
@@ -157,19 +164,26 @@ async def test_every_answer_has_headers_that_keep_it_to_itself_and_no_cookie(ser
         assert "content-security-policy" in refused
 
 
-async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(narrow: OpenServer) -> None:
-    answer = await narrow.client.post("/api/v1/tokens", content=b" " * 2_001, headers=narrow.bearing())
+@WAYS_IN
+async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_so(narrow: OpenServer, path: str) -> None:
+    answer = await narrow.client.post(path, content=b" " * 2_001, headers=narrow.bearing())
     assert (answer.status_code, kind(answer.json())) == (413, "too_large")
     chunk = f"{2_001:x}\r\n".encode() + b" " * 2_001 + b"\r\n"
-    assert b" 413 " in await posted(narrow, "Transfer-Encoding: chunked", chunk)
+    assert b" 413 " in await posted(narrow, path, "Transfer-Encoding: chunked", chunk)
 
 
-async def test_a_body_that_never_comes_is_given_up(narrow: OpenServer) -> None:
-    assert b" 408 " in await posted(narrow, "Content-Length: 10", b"{")
+@WAYS_IN
+async def test_a_body_that_never_comes_is_given_up(narrow: OpenServer, path: str) -> None:
+    assert b" 408 " in await posted(narrow, path, "Content-Length: 10", b"{")
 
 
-async def test_too_many_requests_of_one_token_are_refused_and_others_are_not(narrow: OpenServer) -> None:
+async def test_too_many_requests_of_one_token_are_refused_wherever_and_others_are_not(narrow: OpenServer) -> None:
     busy, other = narrow.bearing(), narrow.bearing()
+    for _ in range(3):
+        # No message of the protocol: refused by it, and counted all the same.
+        assert (await narrow.client.post("/mcp", headers=busy, json={})).status_code in {400, 406}
+    assert (await narrow.client.post("/mcp", headers=busy, json={})).status_code == 429
+    busy = narrow.bearing()
     found = [(await narrow.client.get("/api/v1/session", headers=busy)).status_code for _ in range(5)]
     assert found == [200, 200, 200, 429, 429]
     refused = await narrow.client.get("/api/v1/session", headers=busy)
@@ -215,9 +229,9 @@ def test_a_flood_of_names_does_not_fill_the_memory() -> None:
     assert len(rates) <= 10_000
 
 
-async def posted(server: OpenServer, how: str, body: bytes) -> bytes:
+async def posted(server: OpenServer, path: str, how: str, body: bytes) -> bytes:
     """The first line of the answer to a request whose body has begun like this."""
-    head = f"POST /api/v1/tokens HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
     head += f"Authorization: {server.bearing()['authorization']}\r\n{how}\r\n\r\n"
     async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
         await stream.send(head.encode() + body)

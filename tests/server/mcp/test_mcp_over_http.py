@@ -27,6 +27,7 @@ from cellwright.policy.masking.masker import Masker
 from cellwright.runs.events import EVENT_TYPES
 from cellwright.server.http.auth.tokens import Scope
 from cellwright.tools.approval.approval_questions import ask_approval
+from tests.conftest import notebook_source
 from tests.server.a_daemon import TinyRuns
 from tests.server.http.a_served_folder import SECONDS, Served, ready_settings, serve
 
@@ -248,11 +249,16 @@ async def test_what_a_tool_does_not_take_never_reaches_the_api(room: McpTestbed)
 
 
 @ERAS
-async def test_a_token_to_read_starts_nothing(room: McpTestbed, era: str) -> None:
+async def test_a_token_to_read_starts_and_changes_nothing(room: McpTestbed, era: str) -> None:
+    (room.served.folder / "a.py").write_text(notebook_source("x = 0"))
     async with room.client(era, "read") as client:
-        refused = await client.call_tool("start_run", {"goal": "why?"})
-        assert refused.is_error
-        assert "needs the scope 'steer'" in text_of(refused)
+        for tool, arguments in (
+            ("start_run", {"goal": "why?"}),
+            ("apply", {"notebook": "a.py", "edits": [{"op": "create", "code": "x = 1"}]}),
+        ):
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error
+            assert "needs the scope 'steer'" in text_of(refused)
 
 
 async def test_strangers_and_pages_of_others_are_kept_out_as_everywhere(room: McpTestbed) -> None:
