@@ -316,14 +316,24 @@ async def test_a_model_cannot_approve_itself_by_an_argument_of_any_tool(
 
 
 @pytest.mark.slow
-async def test_an_approval_leaves_the_same_entry_in_both_eras(room: McpTestbed) -> None:
+async def test_an_approval_leaves_the_same_entry_in_both_eras_and_from_elsewhere(room: McpTestbed) -> None:
     answers = list[Any]()
-    for era in ("legacy", "2026-07-28"):
-        run, person = await room.asking("approval"), Answering(action="accept", content={"answer": "once"})
+    for era, person in (
+        ("legacy", Answering(action="accept", content={"answer": "once"})),
+        ("2026-07-28", Answering(action="accept", content={"answer": "once"})),
+        ("2026-07-28", None),
+    ):
+        run = await room.asking("approval")
         async with room.client(era, "approve", person) as client:
-            await client.call_tool("follow_run", {"run": run})
+            followed = await client.call_tool("follow_run", {"run": run})
+            if person is None:
+                assert "cellwright inbox" in text_of(followed)
+                [question] = (await room.served.get(f"/runs/{run}/questions"))["questions"]
+                said = {"answer": "once", "fingerprint": question["fingerprint"]}
+                await room.served.post(f"/questions/{question['id'].replace('#', '%23')}/answer", said)
+                await client.call_tool("follow_run", {"run": run})
         entries = (await room.served.get(f"/runs/{run}/timeline"))["events"]
         [answered] = [each["event"] for each in entries if each["kind"] == "question-answered"]
         said = json.loads(answered["answer"])
-        answers.append((answered["by"], said["state"], said["reply"], said["by"], said["fingerprint"]))
-    assert answers[0] == answers[1]
+        answers.append((answered["by"], said["state"], said["reply"], said["fingerprint"]))
+    assert answers[0] == answers[1] == answers[2]
