@@ -145,6 +145,7 @@ CSV = (
 )
 
 
+@pytest.mark.slow
 async def test_a_rerun_fetches_nothing_and_a_changed_file_is_read_anew(
     open_in: Opener, client: BrokerClient, server: FileServer
 ) -> None:

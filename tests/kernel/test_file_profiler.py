@@ -79,6 +79,7 @@ def fetched(profile: Profile) -> tuple[int, int]:
     return int(told[1].replace(",", "")), int(told[2].replace(",", ""))
 
 
+@pytest.mark.slow
 async def test_many_parquet_files_are_one_table_of_which_footers_and_some_row_groups_are_fetched(
     settings: Settings, pool: KernelPool
 ) -> None:

@@ -129,6 +129,7 @@ async def test_cancelling_a_prompt_cancels_its_run(up: DaemonTestbed) -> None:
     await up.until(session, "cancelled")
 
 
+@pytest.mark.slow
 async def test_what_only_words_can_answer_is_answered_with_the_next_prompt(up: DaemonTestbed) -> None:
     async with an_editor(up.home, project(up)) as editor:
         session = await editor.new(project(up))
