@@ -26,11 +26,12 @@ _QUERY: Final = re.compile(r"\s*\(*\s*(?:select|with|from|values|table|explain|p
 
 _UNUSUAL: Final = re.compile(
     r"""[\\\x00-\x08]|/\*\+|\$(?!\d)|\bu&'|\be'|\"\"\"|\'\'\'|\bfor\s+(?:no\s+key\s+)?(?:update|(?:key\s+)?share)\b"""
-    r"""|\block\s+in\b|\binto\b|\bsettings\b|\b(?:read_\w+|parquet_scan|glob|file|cluster|duckdb_functions)\s*\("""
+    r"""|\block\s+in\b|\binto\b|\bsettings\b|\b(?:read_\w+|parquet_scan|glob|file|cluster|view|duckdb_functions)\s*\("""
     r"""|\bwith\s+function\b|\banalyze\b|^values$|@\w+\s*:=""",
     re.IGNORECASE,
 )
-"""Backslashes, hints, dollar quotes, prefixed texts, locks, INTO, settings, files, variables: refused on purpose."""
+"""Backslashes, hints, dollar quotes, prefixed texts, locks, INTO, settings, files and functions that run queries,
+variables: refused on purpose."""
 
 Query = tuple[Dialect, str]
 
