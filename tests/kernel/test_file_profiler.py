@@ -140,7 +140,7 @@ async def test_local_and_remote_files_are_named_together(settings: Settings, poo
         ("lake:lake/notes", "No data file is in"),
         ("s3://other-bucket/x", "is behind no connection"),
         ("lake:../x", "is no path here"),
-        ("nowhere:x", "Nothing at"),
+        ("nowhere:x", "no connection 'nowhere'"),
     ],
 )
 async def test_what_is_not_there_is_told(settings: Settings, pool: KernelPool, word: str, says: str) -> None:
