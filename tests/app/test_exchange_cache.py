@@ -23,6 +23,7 @@ from cellwright.sandbox.egress import AnswerHead, KeptAnswer, WantedExchange
 from cellwright.sandbox.egress.destinations import Target
 from cellwright.settings import Settings
 from tests.app.web_services import ApiServer, ObjectServer, asking, name_api, opening, told, write
+from tests.data.shop import finished_statements
 
 GET = "import requests\nr = requests.get(URL, headers=HEADERS)\nprint(r.status_code, r.json())"
 OBJECTS = """
@@ -106,7 +107,7 @@ async def test_a_cell_that_wants_it_anew_is_asked_for_by_its_tag(
         assert await told(notebook, own) == "304 b''"
         for _ in range(2):
             assert await told(notebook, TAGGED_OBJECT) == "b'n\\n1\\n2\\n'"
-        statuses = [line.status for line in await client.statements(ListStatements(connection="lake"))]
+        statuses = [line.status for line in await finished_statements(client, ListStatements(connection="lake"))]
     assert api.heard[before:] == ["GET /v1/tagged", *["GET /v1/tagged 304"] * 3]
     assert statuses == [304, 200]
 

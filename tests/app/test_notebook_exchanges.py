@@ -28,6 +28,7 @@ from cellwright.runs.verify.verification import Verified
 from cellwright.settings import Settings
 from tests.agents.driver import KEY
 from tests.app.web_services import ApiServer, ObjectServer, asking, name_api, opening, told, write
+from tests.data.shop import finished_statements
 
 
 def nothing(wanted: QueryConnection) -> bool:
@@ -75,7 +76,7 @@ async def test_five_clients_ask_an_api_without_its_secret(
         assert await told(notebook, asking(api.url("/v1/birds"), session)) == "[True, True, True]"
     # The first of the session is one that `requests` sent already.
     assert api.heard[before:] == ["GET /v1/birds"] * 7
-    lines = await client.statements(ListStatements())
+    lines = await finished_statements(client, ListStatements())
     assert {(line.connection, line.statement, line.outcome) for line in lines} == {("crm", "GET /v1/birds", "done")}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from bench.postgres_server import postgres_server
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.connections import DataConnection, store_connection
-from cellwright.data.messages import ListStatements, QueryResult, RunQuery
+from cellwright.data.messages import ListStatements, QueryResult, RunQuery, SentStatement
 from cellwright.secrets import keep_secret
 from tests.journal.conftest import in_memory
 
@@ -142,3 +142,12 @@ def rows_in(found: QueryResult) -> list[list[Any]]:
     """Those of a result that came as JSON."""
     with os.fdopen(found.descriptor, "rb") as opened:
         return [json.loads(line) for line in opened]
+
+
+async def finished_statements(client: BrokerClient, wanted: ListStatements) -> Sequence[SentStatement]:
+    """Once each is over: whoever asked may have all of an answer before its end is recorded."""
+    with anyio.fail_after(20):
+        while True:
+            lines = await client.statements(wanted)
+            if all(line.outcome != "sending" for line in lines):
+                return lines

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
-import anyio
-import anyio.lowlevel
 import pytest
 
 from cellwright.agents.catalogue import catalogue_text
@@ -24,7 +22,7 @@ from cellwright.errors import UserError
 from cellwright.secrets import keep_secret
 from cellwright.tools.api_tools import LISTED, api_tools
 from cellwright.tools.tool import Done, Tool, ToolError, Toolset
-from tests.data.shop import broker_client
+from tests.data.shop import broker_client, finished_statements
 
 SECRET = "canary-of-the-crm-4711"
 CUSTOMERS = [{"id": number, "name": f"C{number}", "home": {"city": "Bonn"}} for number in range(5)]
@@ -214,7 +212,7 @@ async def test_pages_are_followed_as_the_service_says_and_come_as_rows_of_their_
         *("/v1/customers", "/v1/customers?page=2", "/v1/customers?page=3"),
         "/v1/customers/3",
     ]
-    lines = await client.statements(ListStatements(connection="crm", run="r", most=2))
+    lines = await finished_statements(client, ListStatements(connection="crm", run="r", most=2))
     assert [line.statement for line in lines] == ["GET /v1/customers/3", "GET /v1/customers?page=3"]
 
 
@@ -246,10 +244,7 @@ async def test_an_api_without_a_document_has_no_tools_and_one_whose_document_is_
     assert set(whys) == {"bad", "gone"}
     assert "no OpenAPI document" in whys["bad"]
     assert "answered 401" in whys["gone"]
-    # Whoever asked may have all of an answer before its end is recorded.
-    with anyio.fail_after(20):
-        while (line := (await client.statements(ListStatements(connection="gone")))[0]).outcome == "sending":
-            await anyio.lowlevel.checkpoint()
+    [line] = await finished_statements(client, ListStatements(connection="gone"))
     assert line.why == "no secret is kept for this connection"
 
 
@@ -276,7 +271,7 @@ async def test_pages_of_a_service_that_asks_to_wait_are_asked_for_again_counted_
         "3 rows and 3 columns from 3 pages with 6 requests; 3 of them once more, as the service asked to wait\n"
     )
     assert crm.heard[1:] == [path for page in ("", "?page=2", "?page=3") for path in [f"/v1/busy{page}"] * 2]
-    lines = await client.statements(ListStatements(connection="crm", run="r", most=3))
+    lines = await finished_statements(client, ListStatements(connection="crm", run="r", most=3))
     assert [line.why for line in lines] == ["sent 2 times, as the service asked to wait"] * 3
 
 

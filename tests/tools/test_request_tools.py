@@ -17,7 +17,7 @@ from cellwright.policy.actions import QueryConnection
 from cellwright.secrets import keep_secret
 from cellwright.tools.request_tools import request_tools
 from cellwright.tools.tool import Done, ToolError
-from tests.data.shop import broker_client
+from tests.data.shop import broker_client, finished_statements
 from tests.data.web_worker.api_server import API_SECRET, ApiServer, api_server
 
 
@@ -76,7 +76,7 @@ async def test_a_person_is_asked_with_the_connection_method_path_and_body_and_it
     assert [(method, path) for method, path, _ in api.seen] == [("POST", "/notes")]
     assert api.bodies == [b'{"text": "hello"}']
     assert API_SECRET not in sent.text
-    [line] = await client.statements(ListStatements(connection="crm", run="r"))
+    [line] = await finished_statements(client, ListStatements(connection="crm", run="r"))
     assert (line.statement, line.access, line.outcome) == ("POST /notes", "write", "done")
 
 
