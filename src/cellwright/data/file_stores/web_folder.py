@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ class WebServer:
         return there.removeprefix(origin)
 
 
-class WebFolder:
+class WebFolder(ABC):
     """Files of a web server. How a folder is listed is for each kind to say."""
 
     server: str = "HTTP"
@@ -118,9 +119,9 @@ class WebFolder:
     def __init__(self, web: WebServer) -> None:
         self._web = web
 
+    @abstractmethod
     async def level(self, folder: str) -> list[FileEntry]:
         """What is right inside of a folder."""
-        raise NotImplementedError
 
     async def entries(self, folder: str, *, is_deep: bool) -> FileList:
         """A folder; deep: folder by folder, to a limit."""
