@@ -13,6 +13,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -242,22 +243,23 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.fixture
-def wal_files(tmp_path: Path) -> Generator[Path]:
+def wal_files() -> Generator[Path]:
     """A folder with SQLite files whose last row is in a log: one that is open, and copies as a crash leaves them."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
-    with closing(sqlite3.connect(tmp_path / "live.sqlite", isolation_level=None)) as writer:
-        for statement in ("pragma journal_mode=wal", "create table t (a)", "insert into t values (1)"):
-            writer.execute(statement)
-        writer.execute("pragma wal_checkpoint(truncate)")
-        writer.execute("insert into t values (2)")
-        for ending in ("", "-wal", "-shm"):
-            shutil.copy(tmp_path / f"live.sqlite{ending}", tmp_path / f"left.sqlite{ending}")
-        for ending in ("", "-wal"):
-            shutil.copy(tmp_path / f"live.sqlite{ending}", tmp_path / f"sent.sqlite{ending}")
-        shutil.copy(tmp_path / "live.sqlite", tmp_path / "closed.sqlite")
-        yield tmp_path
+    # Not below pytest's own folder: whenever another pytest starts, it closes that to all but its user.
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        with closing(sqlite3.connect(folder / "live.sqlite", isolation_level=None)) as writer:
+            for statement in ("pragma journal_mode=wal", "create table t (a)", "insert into t values (1)"):
+                writer.execute(statement)
+            writer.execute("pragma wal_checkpoint(truncate)")
+            writer.execute("insert into t values (2)")
+            for ending in ("", "-wal", "-shm"):
+                shutil.copy(folder / f"live.sqlite{ending}", folder / f"left.sqlite{ending}")
+            for ending in ("", "-wal"):
+                shutil.copy(folder / f"live.sqlite{ending}", folder / f"sent.sqlite{ending}")
+            shutil.copy(folder / "live.sqlite", folder / "closed.sqlite")
+            yield folder
 
 
 @pytest.mark.slow
@@ -288,6 +290,7 @@ def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files:
         capture_output=True, timeout=240,
     ).stdout.splitlines()  # fmt: skip
     told = {name: json.loads(answer) for name, answer in zip(names, answers, strict=True)}
+    assert {name: answer for name, answer in told.items() if "failed" in answer} == {}
     values = {name: [row["a"] for row in answer["rows"]] for name, answer in told.items()}
     unseen = {name for name, answer in told.items() if answer["notices"]}
     # Where nothing of the cage's own can lie beside the file, a log without its index is not read.
