@@ -273,6 +273,17 @@ async def test_rows_in_a_log_beside_the_file_are_seen(files: FileQueries, wal_fi
     assert (result.notices, stamps(wal_files)) == ((), before)
 
 
+def asked_as(user: User, tier: str, questions: Sequence[Sequence[str]]) -> list[Any]:
+    """What the program answers to that user's questions."""
+    program = [sys.executable, str(REPOSITORY / "tests/kernel/file_query_program.py"), tier]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}"}
+    done = subprocess.run(
+        command_as(user, program), input=json.dumps(questions), env=environment, cwd="/", text=True, check=True,
+        capture_output=True, timeout=240,
+    )  # fmt: skip
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("user", "tier"), [("plain", "B"), ("plain without namespaces", "C")])
 def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files: Path, user: User, tier: str) -> None:
@@ -283,13 +294,8 @@ def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files:
         ("duckdb" if "duckdb" in name else "sqlite", str(wal_files / name), "from t select a") for name in names
     ]
     questions = [(kind, path, text if kind == "duckdb" else "select a from t") for kind, path, text in questions]
-    program = [sys.executable, str(REPOSITORY / "tests/kernel/file_query_program.py"), tier]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "PYTHONPATH": f"{REPOSITORY}/src:{REPOSITORY}"}
-    answers = subprocess.run(
-        command_as(user, program), input=json.dumps(questions), env=environment, cwd="/", text=True, check=True,
-        capture_output=True, timeout=240,
-    ).stdout.splitlines()  # fmt: skip
-    told = {name: json.loads(answer) for name, answer in zip(names, answers, strict=True)}
+    answers = asked_as(user, tier, questions)
+    told = dict(zip(names, answers, strict=True))
     assert {name: answer for name, answer in told.items() if "failed" in answer} == {}
     values = {name: [row["a"] for row in answer["rows"]] for name, answer in told.items()}
     unseen = {name for name, answer in told.items() if answer["notices"]}
@@ -299,6 +305,17 @@ def test_files_are_read_on_weaker_tiers_too_and_an_unseen_log_is_told(wal_files:
         "live.sqlite": [1, 2], "left.sqlite": [1, 2], "sent.sqlite": sent, "closed.sqlite": [1], "x.duckdb": [7],
     }  # fmt: skip
     assert unseen == (set() if tier == "B" else {"sent.sqlite"})
+
+
+@pytest.mark.slow
+def test_a_file_in_a_folder_that_may_not_be_entered_is_told_as_that(wal_files: Path) -> None:
+    path = wal_files / "closed" / "shop.sqlite"
+    path.parent.mkdir()
+    shutil.copy(wal_files / "closed.sqlite", path)
+    path.parent.chmod(0)
+    [answer] = asked_as("plain", "B", [("sqlite", str(path), "select 1")])
+    path.parent.chmod(0o700)
+    assert answer["failed"] == f"{str(path)!r} lies in a folder that may not be entered."
 
 
 # ── what the host makes of it ──
