@@ -36,6 +36,7 @@ from cellwright.agents.skills import Skill
 from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
+from cellwright.app.attached_goals import AttachedContext, AttachedUse, attached_secrets, open_connection
 from cellwright.app.connection_contexts import connection_contexts, named_files
 from cellwright.app.doctor import has_model
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
@@ -128,6 +129,8 @@ class WorkspaceOptions:
     """Files and folders behind connections that were named for the work, `NAME:path` each."""
     servers: ServerUse = field(default_factory=ServerUse)
     """Tool servers that were named for the work."""
+    attached: AttachedUse | None = None
+    """The notebook in somebody's own marimo that the work is about."""
     named: Sequence[DataFile] = ()
     """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
@@ -160,6 +163,7 @@ async def open_workspace(
         connections = await stack.enter_async_context(_open_connections(setup, options, person))
         network = await _open_network(stack, setup, records, options, connections)
         servers = await stack.enter_async_context(_open_servers(setup, options, pool))
+        attached = await stack.enter_async_context(open_connection(options.attached, options.settings))
         # The notebook with its kernel, as the workflow left it.
         opening = _open_notebook(setup, options, pool, network, connections)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
@@ -174,6 +178,7 @@ async def open_workspace(
             network=network,
             connections=connections,
             servers=servers,
+            attached=attached,
             files=options.files,
             data=setup.data,
             limits=options.limits,
@@ -235,7 +240,8 @@ async def _agent_context(
     """What the agents work with, but for programs."""
     editor = context.editor
     data = await _data_context(context, options.named)
-    masker = masker_of(options.settings, (*options.secrets, *await _server_secrets(context.servers, options.settings)))
+    of_servers = await _server_secrets(context.servers, options.settings)
+    masker = masker_of(options.settings, (*options.secrets, *of_servers, *attached_secrets(context.attached)))
     granted = frozenset(grant.scope.kind for grant in (await read_grants(records.log.read_all)).values())
     return AgentContext(
         models=models,
@@ -252,6 +258,7 @@ async def _agent_context(
             PackagesContext(editor),
             *([data] if data is not None else []),
             *await connection_contexts(context.connections, setup.remote, context.file_profiler, options.settings.home),
+            *([AttachedContext(context.attached)] if context.attached is not None else []),
             *([ServerContext(context.servers, options.servers.context)] if options.servers.context else []),
         ],
         limits_text=_describe_limits(context) + await _missing_exchanges(context, setup.project),

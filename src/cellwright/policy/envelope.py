@@ -68,7 +68,7 @@ def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None 
 def covers(envelope: Envelope, action: Action) -> bool:
     """Whether the action lies inside. A payment does when its price is known and not above the whole; budgets sum."""
     scope = scope_of(action, envelope.project)
-    if isinstance(scope, Malformed):
+    if isinstance(scope, Malformed) or TRAITS[action.kind].needs_person:
         return False
     if not isinstance(scope.target, PriceTarget):
         return scope in envelope.scopes

@@ -96,6 +96,16 @@ def run(
         Path | None,
         typer.Option("--notebook", metavar="FILE", help="Extend this notebook, or make it; default: a new one here."),
     ] = None,
+    attach: Annotated[
+        str | None,
+        typer.Option("--attach", metavar="URL", help="Work in a notebook that is open in somebody's own marimo there."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="Which notebook there; alone, finds its server.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="P", help="That server's token: kept while it is needed.")
+    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option("--model", metavar="PROVIDER:MODEL", help="Use this model; more are fallbacks; `analyst`: none."),
@@ -137,6 +147,7 @@ def run(
     """Turn a goal into a notebook: planned, built, checked from scratch, delivered."""
     if approve not in APPROVE_WORDS:
         raise UserError(f"Unknown --approve {approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
+    server = _attached(attach, file, token_file)
     typed = GoalRequest(
         words=words_here(goal, has_data=bool(data)),
         data=data or (),
@@ -144,6 +155,8 @@ def run(
         tools=tools or (),
         context=context or (),
         notebook=notebook,
+        attach=server,
+        attach_file=str(file.resolve()) if file is not None else "",
         models=model or (),
         budget=budget,
         approve=approve,
@@ -160,6 +173,23 @@ def run(
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+
+
+def _attached(url: str | None, file: Path | None, token_file: Path | None) -> str:
+    """The server whose notebook the goal is about; its token is kept, for the daemon goes on with the goal."""
+    if not url and file is None:
+        return ""
+    # Late: only who attaches waits for what speaks to other servers.
+    from cellwright.app.attached_goals import keep_token
+    from cellwright.cli.attached_server import given_token, meant_server
+
+    settings = Settings.read()
+    token = given_token(token_file)
+    address = anyio.run(meant_server, url, str(file.resolve()) if file is not None else "", token, settings)
+    if token:
+        keep_token(address, settings)
+        console.note(f"The token of {address.url} is kept; `cellwright attach {address.url} --forget-token` forgets it.")
+    return address.url
 
 
 def _show_detached(started: dict[str, Any]) -> None:
@@ -225,4 +255,8 @@ async def _read(typed: GoalRequest) -> Goal:
     goal = await anyio.to_thread.run_sync(read)
     asker = Asker(person=goal.person, project=goal.project)
     await check_remote_paths(BrokerClient(launch=settings.broker_launch()), remote, asker)
+    if goal.attach:
+        from cellwright.app.attached_goals import copy_attached
+
+        await copy_attached(goal, settings)
     return goal

@@ -102,6 +102,19 @@ class AttachedNotebook:
         """The notebook for a prompt."""
         return summary(self.document, outcomes_for_summary(self.outcomes), budget_tokens)
 
+    def foresee(self, edits: Sequence[Edit], run: CellSelection = "affected") -> HostExecution | EditRefused | None:
+        """What a call would execute, before anybody is asked; None: nothing."""
+        before = self.document
+        sound = check_edits(before, edits, run, self.stale)
+        if isinstance(sound, EditRefused):
+            return sound
+        return self._execution(edits, before, sound) if edits or sound.run else None
+
+    def foresee_undo(self) -> HostExecution | EditRefused | None:
+        """What taking the last turn back would execute."""
+        turn = self._turns.last()
+        return None if turn is None else self.foresee(undo_edits(turn, self.document)[0])
+
     # ── calls ──
 
     async def apply(

@@ -70,6 +70,14 @@ class ServerAddress:
         at = f"{host}:{port}" if port else host
         return cls(url=f"{parts.scheme}://{at}{parts.path.rstrip('/')}", token=token)
 
+    def authorization(self) -> list[tuple[str, str]]:
+        """The headers that open it.
+
+        marimo checks the first of this name, and shows the last to the notebook's code (`mo.app_meta().request`): so
+        that what runs there does not read the token in a request of ours.
+        """
+        return [("Authorization", f"Bearer {self.token}"), ("Authorization", "-")] if self.token else []
+
     @property
     def is_here(self) -> bool:
         """True where nothing leaves this machine."""
@@ -95,10 +103,9 @@ class MarimoServer:
             raise UserError(
                 f"{address.url} would be sent its token unencrypted.", hint="Reach it by https, or by an SSH tunnel."
             )
-        headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
         # No proxy, no redirect: the token goes to this address and nowhere else.
         async with httpx2.AsyncClient(
-            base_url=address.url, headers=headers, timeout=_SECONDS, trust_env=False, follow_redirects=False
+            base_url=address.url, timeout=_SECONDS, trust_env=False, follow_redirects=False
         ) as http:
             server = cls(address, http)
             version = await server.version()
@@ -157,7 +164,7 @@ class MarimoServer:
         Whoever leaves early interrupts whatever runs there, marimo sees to that.
         """
         printed: list[str] = []
-        headers = {"Marimo-Stable-Session-Id": session.id}
+        headers = [("Marimo-Stable-Session-Id", session.id), *self.address.authorization()]
         timeout = httpx2.Timeout(_SECONDS, read=seconds)
         try:
             body = {"code": code}
@@ -181,7 +188,7 @@ class MarimoServer:
 
     async def _get(self, path: str) -> bytes:
         try:
-            async with self._http.stream("GET", path) as answer:
+            async with self._http.stream("GET", path, headers=self.address.authorization()) as answer:
                 self._check(answer.status_code)
                 body = b""
                 async for part in answer.aiter_bytes():
@@ -235,7 +242,7 @@ async def _socket(
     address = server.address
     query = f"session_id=s_{secrets.token_hex(3)}" + (f"&file={quote(file, safe='')}" if file else "")
     query += "&kiosk=true" if is_onlooker else ""
-    headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
+    headers = address.authorization()
     try:
         async with websockets.asyncio.client.connect(
             f"ws{address.url.removeprefix('http')}/ws?{query}",
