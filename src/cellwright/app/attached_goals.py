@@ -5,7 +5,7 @@ Agents try things in the copy; what they then want there is asked about each tim
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,14 @@ import anyio.to_thread
 from cellwright.agents.prompt.context_providers import ContextView, Onlooker
 from cellwright.agents.prompt.prompt import PromptPart, Rank
 from cellwright.agents.role import Sight
-from cellwright.app.attached_notebooks import TURNS_FOLDER, save_copy
-from cellwright.errors import CellwrightError, RefusedByPolicy
-from cellwright.kernel.attached.attached_notebook import HostExecution, Permission, attach
+from cellwright.app.attached_notebooks import TURNS_FOLDER, save_copy, server_with
+from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
+from cellwright.ids import CellId
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, attach
 from cellwright.kernel.attached.connection import AttachedConnection, AttachedPlace
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
+from cellwright.kernel.observation import CellOutcome
+from cellwright.notebook.document import Document
 from cellwright.policy.display_text import shown_block
 from cellwright.policy.masking.masker import Secret
 from cellwright.runs.goal.goal import Goal
@@ -85,14 +88,55 @@ async def check_named_by_program(address: ServerAddress, settings: Settings) -> 
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedView:
+    """An attached notebook at one moment."""
+
+    server: str
+    path: str
+    document: Document
+    outcomes: Mapping[CellId, CellOutcome]
+    stale: tuple[CellId, ...]
+
+
+async def server_for_program(url: str, file: str, settings: Settings) -> ServerAddress:
+    """The server that a program names, or that has this file open. Raises `UserError`, `RefusedByPolicy`."""
+    if not url and not file:
+        raise UserError("Which notebook?", hint="Give the address of its marimo server, or its file.")
+    address = ServerAddress.parse(url) if url else await server_with(settings, file)
+    await check_named_by_program(address, settings)
+    return address
+
+
+async def look_as_program(url: str, file: str, settings: Settings) -> AttachedView:
+    """The cells, executing nothing. Raises what `server_for_program` does, and `Unavailable`."""
+    address = await server_for_program(url, file, settings)
+    place = await _place(AttachedUse(url=address.url, file=file), settings)
+    with anyio.fail_after(_SECONDS):
+        async with _opened(place) as notebook:
+            return AttachedView(
+                server=address.url,
+                path=notebook.path,
+                document=notebook.document,
+                outcomes=notebook.outcomes,
+                stale=notebook.stale,
+            )
+
+
+@asynccontextmanager
+async def _opened(place: AttachedPlace) -> AsyncGenerator[AttachedNotebook]:
+    async with (
+        MarimoServer.open(place.address) as server,
+        attach(server, permit=_nothing, turns=place.turns, file=place.file) as notebook,
+    ):
+        yield notebook
+
+
 async def copy_attached(goal: Goal, settings: Settings) -> None:
     """Write the cells that are there now to the goal's own notebook. Raises `UserError`, `Unavailable`."""
     place = await _place(AttachedUse(url=goal.attach, file=goal.attach_file), settings)
     with anyio.fail_after(_SECONDS):
-        async with (
-            MarimoServer.open(place.address) as server,
-            attach(server, permit=_nothing, turns=place.turns, file=place.file) as notebook,
-        ):
+        async with _opened(place) as notebook:
             await anyio.to_thread.run_sync(save_copy, notebook, Path(goal.notebook), settings)
 
 

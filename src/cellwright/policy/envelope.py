@@ -56,6 +56,9 @@ def envelope_of(actions: Iterable[Action], *, project: str, money: Money | None 
         scope = scope_of(action, project)
         if isinstance(scope, Malformed):
             return scope
+        if TRAITS[action.kind].needs_person:
+            # Never agreed to in advance: it will ask.
+            continue
         if not isinstance(scope.target, PriceTarget):
             scopes.add(scope)
         elif isinstance(scope.target.price, Money):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -33,6 +33,9 @@ from cellwright.runs.goal.request import APPROVE_WORDS, LONGEST, OVERVIEW, GoalR
 from cellwright.runs.views.run_view import active_notebooks
 from cellwright.settings import Settings
 from cellwright.tools.mcp.servers import servers_at
+
+
+_IMPORT_SECONDS: Final = 600
 
 
 def words_here(typed: str | None, *, has_data: bool = False) -> str:
@@ -94,7 +97,7 @@ def run(
     ] = None,
     notebook: Annotated[
         Path | None,
-        typer.Option("--notebook", metavar="FILE", help="Extend this notebook, or make it; default: a new one here."),
+        typer.Option("--notebook", metavar="FILE", help="Extend this notebook (an .ipynb is imported first), or make it; default: a new one here."),
     ] = None,
     attach: Annotated[
         str | None,
@@ -148,6 +151,8 @@ def run(
     if approve not in APPROVE_WORDS:
         raise UserError(f"Unknown --approve {approve!r}.", hint=f"{', '.join(APPROVE_WORDS)}.")
     server = _attached(attach, file, token_file)
+    if notebook is not None and notebook.suffix == ".ipynb":
+        notebook = _imported(notebook, project)
     typed = GoalRequest(
         words=words_here(goal, has_data=bool(data)),
         data=data or (),
@@ -173,6 +178,31 @@ def run(
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+
+
+def _imported(file: Path, project: Path | None) -> Path:
+    """A notebook of Jupyter as one of ours beside it, each cell compared; what is not proven is said."""
+    # Late: only who has one waits for what reads it.
+    from cellwright.cli.notebook_conversions import import_here
+    from cellwright.cli.notebook_options import NotebookChoice
+    from cellwright.kernel.process.zygote_process import beginning_zygote
+
+    out = file.with_suffix(".py")
+    if out.exists():
+        hint = f"Go on with it: --notebook {out}; or move it away to import {file.name} anew."
+        raise UserError(f"{str(out)!r}, which {file.name} would become, exists.", hint=hint)
+    choice = NotebookChoice(files="drop", project=project).read()
+    with beginning_zygote(Settings.read().cache / "zygote", is_warm=True) as begun:
+        view = import_here(file, out, choice, begun, may_replace=False, seconds=_IMPORT_SECONDS)
+    code = [cell for cell in view["cells"] if cell["verdict"] != "text"]
+    proven = sum(cell["verdict"] == "proven" for cell in code)
+    console.note(f"{file.name} became {out}: {proven} of {len(code)} cells proven to do what they did in Jupyter.")
+    for cell in code:
+        if cell["verdict"] != "proven":
+            reasons = "; ".join(cell["reasons"])[:300]
+            console.note(f"  cell {', '.join(map(str, cell['sources']))} {cell['verdict']}: {reasons}")
+    console.note(f"Back to Jupyter, with outputs: cellwright notebook export {out} --ipynb")
+    return out
 
 
 def _attached(url: str | None, file: Path | None, token_file: Path | None) -> str:
