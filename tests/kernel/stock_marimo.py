@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ def stock_marimo(
         "MARIMO_SKIP_UPDATE_CHECK": "1",
     }
     command = [python, "-m", "marimo", "edit", str(notebook), "--headless", *opens, "--port", str(port)]
-    with (notebook.parent / "marimo.log").open("wb") as log:
+    # It prints its address with the token: a file that only the server has.
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             command, env={**os.environ, **home}, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=notebook.parent
         )

@@ -73,13 +73,9 @@ class ServerAddress:
         at = f"{host}:{port}" if port else host
         return cls(url=f"{parts.scheme}://{at}{parts.path.rstrip('/')}", token=token)
 
-    def authorization(self) -> list[tuple[str, str]]:
-        """The headers that open it.
-
-        marimo checks the first of this name, and shows the last to the notebook's code (`mo.app_meta().request`): so
-        that what runs there does not read the token in a request of ours.
-        """
-        return [("Authorization", f"Bearer {self.token}"), ("Authorization", "-")] if self.token else []
+    def authorization(self) -> dict[str, str]:
+        """The header that opens it. marimo itself tells its token to the notebook's code, so nothing hides it there."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     @property
     def is_here(self) -> bool:
@@ -196,7 +192,7 @@ class MarimoServer:
         Whoever leaves early interrupts whatever runs there, marimo sees to that.
         """
         printed: list[str] = []
-        headers = [("Marimo-Stable-Session-Id", session.id), *self.address.authorization()]
+        headers = {"Marimo-Stable-Session-Id": session.id, **self.address.authorization()}
         timeout = httpx2.Timeout(_SECONDS, read=seconds)
         try:
             body = {"code": code}
