@@ -84,7 +84,7 @@ async def check_named_by_program(address: ServerAddress, settings: Settings) -> 
     if not (address.is_here or await anyio.to_thread.run_sync(kept_token, address.url, settings)):
         raise RefusedByPolicy(
             f"{address.url} is on another machine, and nobody has named it here.",
-            hint=f"A person can: cellwright attach {address.url} --ask-token --keep-token",
+            hint="A person attaches to it once, at a terminal, and keeps its token.",
         )
 
 

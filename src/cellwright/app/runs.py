@@ -305,6 +305,7 @@ class _RunHost:
             remote=goal.files,
             servers=ServerUse(names=goal.tools, context=goal.context, asks=goal.is_attended),
             attached=AttachedUse(url=goal.attach, file=goal.attach_file) if goal.attach else None,
+            kernels=goal.kernels,
             launch=self.options.launch or common.launch,
             pool=self.pool,
             drafts=self.drafts,

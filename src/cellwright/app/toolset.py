@@ -20,6 +20,7 @@ from cellwright.data.files import DataFile
 from cellwright.errors import UserError
 from cellwright.kernel.attached.connection import AttachedConnection
 from cellwright.kernel.file_profiler import FileProfiler
+from cellwright.kernel.jupyter_session import JupyterKernels
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -37,6 +38,7 @@ from cellwright.tools.git.cage import WHERE_GIT_IS
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.commit_import import Author
 from cellwright.tools.git.git_tools import git_tools
+from cellwright.tools.kernel_tools import kernel_tools
 from cellwright.tools.mcp.server_tools import server_tools
 from cellwright.tools.mcp.tool_servers import ToolServers
 from cellwright.tools.notebook.editor import NotebookEditor
@@ -64,6 +66,8 @@ class ToolContext:
     """None: none was named for the work."""
     attached: AttachedConnection | None
     """None: the work is about no notebook of somebody else's marimo."""
+    kernels: JupyterKernels
+    """Of Jupyter: those that were named for the work."""
     files: Files
     data: tuple[DataFile, ...]
     """From elsewhere, mounted for the notebook."""
@@ -110,6 +114,7 @@ def all_tools(context: ToolContext, *, skills: Sequence[Skill], has_git: bool) -
         *request_tools(context.connections),
         *(server_tools(context.servers) if context.servers is not None else []),
         *(attached_tools(context.attached) if context.attached is not None else []),
+        *kernel_tools(context.kernels, str(context.notebook.path)),
         *package_tools(context.editor),
         *file_tools(context.project, changed=partial(_changed_paths, context.notebook)),
         *shell_tools(context.notebook, str(context.project.root)),

@@ -39,6 +39,7 @@ from cellwright.analyst.data_search import project_files
 from cellwright.app.attached_goals import AttachedContext, AttachedUse, attached_secrets, open_connection
 from cellwright.app.connection_contexts import connection_contexts, named_files
 from cellwright.app.doctor import has_model
+from cellwright.app.jupyter_kernels import chosen_kernelspecs
 from cellwright.app.notebook_connections import NotebookConnections, open_notebook_connections
 from cellwright.app.notebook_exchanges import no_exchanges_text, open_notebook_exchanges
 from cellwright.app.notebooks import Files, contained, mounted_data, open_notebook, open_pool, project_for
@@ -51,6 +52,7 @@ from cellwright.data.remote_paths import RemotePath
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
 from cellwright.kernel.environments.interpreters import PythonChoice
+from cellwright.kernel.jupyter_session import JupyterKernels
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
 from cellwright.kernel.session.open_notebook import OpenNotebook
@@ -131,6 +133,8 @@ class WorkspaceOptions:
     """Tool servers that were named for the work."""
     attached: AttachedUse | None = None
     """The notebook in somebody's own marimo that the work is about."""
+    kernels: tuple[str, ...] = ()
+    """Kernels of Jupyter that were named for the work."""
     named: Sequence[DataFile] = ()
     """Data that was named for the work, in the project or not: agents see it first, whatever its kind."""
     state: Path | None = None
@@ -167,6 +171,7 @@ async def open_workspace(
         # The notebook with its kernel, as the workflow left it.
         opening = _open_notebook(setup, options, pool, network, connections)
         editor = await NotebookEditor.open(await stack.enter_async_context(opening), setup.state / EDITOR_FILE)
+        kernels = await stack.enter_async_context(_open_kernels(options, editor))
         worker = await stack.enter_async_context(ActionWorker.open(pool.zygote, tier=setup.tier))
         context = ToolContext(
             editor=editor,
@@ -179,6 +184,7 @@ async def open_workspace(
             connections=connections,
             servers=servers,
             attached=attached,
+            kernels=kernels,
             files=options.files,
             data=setup.data,
             limits=options.limits,
@@ -431,6 +437,15 @@ def _open_servers(
         is_offline=options.is_offline,
         on_progress=options.on_progress,
     )
+
+
+@asynccontextmanager
+async def _open_kernels(options: WorkspaceOptions, editor: NotebookEditor) -> AsyncGenerator[JupyterKernels]:
+    """The kernels that were named for the work, none started yet. Raises `UserError` for one that is not here."""
+    specs = await anyio.to_thread.run_sync(chosen_kernelspecs, options.kernels, options.settings)
+    notebook = editor.notebook
+    async with JupyterKernels.open(specs, lambda: (notebook.provisioner, notebook.document)) as kernels:
+        yield kernels
 
 
 async def _server_secrets(servers: ToolServers | None, settings: Settings) -> list[Secret]:

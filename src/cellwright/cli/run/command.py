@@ -6,6 +6,7 @@ Every mistake in what was typed is said before anything starts.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -99,6 +100,10 @@ def run(
         Path | None,
         typer.Option("--notebook", metavar="FILE", help="Extend this notebook (an .ipynb is imported first), or make it; default: a new one here."),
     ] = None,
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option("--kernel", metavar="NAME", help="A kernel of Jupyter its agents may use (R, Julia …). Repeatable."),
+    ] = None,
     attach: Annotated[
         str | None,
         typer.Option("--attach", metavar="URL", help="Work in a notebook that is open in somebody's own marimo there."),
@@ -160,6 +165,7 @@ def run(
         tools=tools or (),
         context=context or (),
         notebook=notebook,
+        kernels=_known_kernels(kernel or ()),
         attach=server,
         attach_file=str(file.resolve()) if file is not None else "",
         models=model or (),
@@ -178,6 +184,16 @@ def run(
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
+
+
+def _known_kernels(names: Sequence[str]) -> tuple[str, ...]:
+    """Raises `UserError` for one that is not installed."""
+    if names:
+        # Late: only who names one waits for what looks for them.
+        from cellwright.app.jupyter_kernels import chosen_kernelspecs
+
+        chosen_kernelspecs(names, Settings.read())
+    return tuple(names)
 
 
 def _imported(file: Path, project: Path | None) -> Path:

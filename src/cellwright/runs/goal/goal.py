@@ -62,6 +62,8 @@ class Goal:
     """Servers whose tools agents may call, by their names."""
     context: tuple[str, ...] = ()
     """What servers let one read that agents see, `SERVER:address` each."""
+    kernels: tuple[str, ...] = ()
+    """Kernels of Jupyter that agents may run code in, by their names."""
     attach: str = ""
     """The marimo server, not ours, that has the notebook open which is to be changed; `notebook` is a copy of it."""
     attach_file: str = ""

@@ -42,6 +42,7 @@ class GoalRequest:
     tools: Sequence[str] = ()
     context: Sequence[str] = ()
     notebook: Path | None = None
+    kernels: Sequence[str] = ()
     attach: str = ""
     attach_file: str = ""
     models: Sequence[str] = ()
@@ -134,6 +135,7 @@ def read_goal(
         files=tuple(remote),
         tools=tools,
         context=context,
+        kernels=tuple(dict.fromkeys(typed.kernels)),
         attach=typed.attach,
         attach_file=typed.attach_file,
         models=models,
@@ -157,7 +159,7 @@ def _check_attached(typed: GoalRequest, copy: Path) -> None:
     if typed.approve != "ask":
         raise RefusedByPolicy(
             "What runs in an attached notebook runs outside any cage, so somebody must be there to be asked.",
-            hint="Leave --approve out; or work on a copy: `cellwright attach --copy FILE`, then `--notebook FILE`.",
+            hint="Let it ask; or work on a copy of the notebook, and hand that back.",
         )
     if os.path.lexists(copy):
         raise UserError(
