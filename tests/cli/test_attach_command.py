@@ -62,6 +62,19 @@ def test_servers_are_listed_with_whether_they_want_a_token(stock: StockMarimo, t
     run_here(tmp_path / "home", "attach", f"{stock.url}/?access_token=abc", code=2)
 
 
+def test_a_goal_in_a_stock_notebook_needs_a_model_and_somebody_to_be_asked(stock: StockMarimo, tmp_path: Path) -> None:
+    home, goal = tmp_path / "home", ("run", "triple it", "--attach", stock.url, "--model")
+    here: dict[str, Any] = {"folder": tmp_path}
+    refused = run_here(home, *goal, "near:one", "--approve", "never", code=3, **here)
+    assert "outside any cage, so somebody must be there to be asked" in refused.stderr
+    assert "does not change other people's notebooks" in run_here(home, *goal, "analyst", code=2, **here).stderr
+    gone = run_here(home, "run", "x", "--attach", "127.0.0.1:1", "--model", "near:one", code=1, **here)
+    assert "No marimo server answers" in gone.stderr
+    other = run_here(home, *goal, "near:one", "--kernel", "no-such", code=2, **here)
+    assert "No kernel of Jupyter is called 'no-such'" in other.stderr
+    assert not list(tmp_path.glob("*.py"))
+
+
 @pytest.mark.slow
 def test_a_token_is_read_from_a_file_and_a_wrong_one_is_told(tmp_path: Path) -> None:
     (tmp_path / "right").write_text("right-token-1\n")
@@ -76,6 +89,11 @@ def test_a_token_is_read_from_a_file_and_a_wrong_one_is_told(tmp_path: Path) -> 
         assert len(told(home, stock.url, "--token-file", str(tmp_path / "right"))["cells"]) == 1
         kept = [path for path in home.rglob("*") if path.is_file() and b"right-token" in path.read_bytes()]
         assert kept == []
+        # Only if a person says so.
+        run_here(home, "attach", stock.url, "--token-file", str(tmp_path / "right"), "--keep-token")
+        assert len(told(home, stock.url)["cells"]) == 1
+        run_here(home, "attach", stock.url, "--forget-token")
+        assert "wants its token" in run_here(home, "attach", stock.url, code=2).stderr
 
 
 @pytest.mark.slow

@@ -6,9 +6,7 @@ What they hold lives on from call to call. They see the notebook's files, and wh
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from cellwright.kernel.jupyter_session import JupyterKernels
 from cellwright.kernel.observation import Observation
@@ -30,7 +28,7 @@ def kernel_tools(kernels: JupyterKernels, notebook: str) -> list[Tool]:
 
     @tool(action=action, changes=True, find=ended_with_process, seconds=None)
     async def run_in_kernel(
-        kernel: Annotated[str, Field(description=f"One of: {known}.")], code: str, seconds: Seconds = 120
+        kernel: str, code: str, seconds: Seconds = 120
     ) -> ToolResult:
         """Run code in a kernel of another language. What it defines stays for your next call; its files are forgotten.
 
@@ -45,6 +43,7 @@ def kernel_tools(kernels: JupyterKernels, notebook: str) -> list[Tool]:
         await kernels.restart(kernel)
         return Done(text=f"{kernel} starts anew with the next call.", value=None)
 
+    run_in_kernel = replace(run_in_kernel, description=f"{run_in_kernel.description}\nKernels: {known}.")
     return [replace(each, comes_with="apply") for each in (run_in_kernel, restart_kernel)]
 
 

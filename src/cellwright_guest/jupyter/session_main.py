@@ -234,7 +234,7 @@ class _Heard:
     def take(self, kind: str, content: dict[str, Any]) -> None:
         match kind:
             case "stream":
-                self._printed = (self._printed + str(content.get("text", "")))[:_MOST_TEXT]
+                self._printed = (self._printed + _plain(str(content.get("text", ""))))[:_MOST_TEXT]
             case "display_data" | "execute_result" if len(self._shown) < _MOST_SHOWN:
                 self._shown.append(_part(content.get("data") or {}))
             case "error":
