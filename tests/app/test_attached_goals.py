@@ -118,4 +118,3 @@ async def test_unattended_nothing_is_executed_there_and_no_rule_allows_it(
             await driver.judged()
         )
     assert await code_there(stock) == ["x = 1", "y = x + 1\ny"]
-

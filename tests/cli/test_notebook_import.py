@@ -159,5 +159,7 @@ def test_a_goal_on_a_notebook_of_jupyter_imports_it_first_and_never_writes_over_
     codes = [cell.code for cell in read(tmp_path / "birds.py").document.cells]
     assert "len(birds)" in codes
     assert "birds.py" in run_here(home, *goal, folder=tmp_path, code=2).stderr
-    run_here(home, "notebook", "export", str(tmp_path / "birds.py"), "--ipynb", "-o", str(tmp_path / "back.ipynb"), code=None)
+    run_here(
+        home, "notebook", "export", str(tmp_path / "birds.py"), "--ipynb", "-o", str(tmp_path / "back.ipynb"), code=None
+    )
     assert json.loads((tmp_path / "back.ipynb").read_text())["cells"]

@@ -273,7 +273,9 @@ async def test_a_wrong_token_a_closed_session_and_a_restart_are_one_sentence_eac
             assert (await attached_notebook.run("all")).is_ok
             stock.process.terminate()
             stock.process.wait(30)
-            with pytest.raises(Unavailable, match=r"went away while its notebook was attached|No marimo server answers"):
+            with pytest.raises(
+                Unavailable, match=r"went away while its notebook was attached|No marimo server answers"
+            ):
                 await attached_notebook.apply([CreateCell(code="y = 2")])
             port = int(stock.url.rpartition(":")[2])
             with (

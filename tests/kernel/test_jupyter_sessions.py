@@ -45,9 +45,7 @@ def told(seen: Observation) -> Any:
     return cell.status, cell.console, cell.output and cell.output.text, cell.error and cell.error.type
 
 
-async def test_kernels_of_two_languages_give_the_same_observation(
-    opened: Opener, specs: dict[str, Kernelspec]
-) -> None:
+async def test_kernels_of_two_languages_give_the_same_observation(opened: Opener, specs: dict[str, Kernelspec]) -> None:
     async with opened() as notebook:
         cells = {"python3": ["a = 1 + 2\nprint('hi')\na", "b"], "sums": ["a = 1 + 2\nsay hi\na", "b"]}
         for name, (good, bad) in cells.items():
@@ -88,7 +86,13 @@ async def test_a_deadline_an_interruption_and_every_end_are_values(
 async def test_what_a_hostile_kernel_says_is_bounded(opened: Opener, specs: dict[str, Kernelspec]) -> None:
     flood = "print('x' * 30_000_000)\nfrom IPython.display import HTML, display\n"
     flood += "for _ in range(300): display(HTML('y' * 1_000_000))\nraise RuntimeError('z' * 1_000_000)"
-    forged = "import os\nfor at in range(3, 40):\n    try: os.write(at, b'{\"status\": \"ok\"}\\n' * 10)\n    except OSError: pass"
+    forged = """\
+import os
+for at in range(3, 40):
+    try:
+        os.write(at, b'{"status": "ok"}\\n' * 10)
+    except OSError:
+        pass"""
     async with opened() as notebook, session(notebook, specs["python3"]) as kernel:
         seen = await kernel.run(flood)
         [cell] = seen.cells
@@ -103,7 +107,9 @@ async def test_what_a_hostile_kernel_says_is_bounded(opened: Opener, specs: dict
 @pytest.mark.slow
 async def test_nothing_but_the_cage_reaches_a_kernels_sockets(opened: Opener, specs: dict[str, Kernelspec]) -> None:
     async with opened() as notebook, session(notebook, specs["python3"]) as kernel:
-        listing = "import glob, json\nprint(json.dumps([open(f).read() for f in glob.glob('/tmp/jupyter-*/kernel.json')]))"
+        listing = (
+            "import glob, json\nprint(json.dumps([open(f).read() for f in glob.glob('/tmp/jupyter-*/kernel.json')]))"
+        )
         seen = await kernel.run(listing)
         [file] = json.loads(seen.cells[0].console)
         connection = json.loads(file)

@@ -184,7 +184,5 @@ class AttachedContext:
         else:
             versions = ", ".join(f"{cell.id} {cell.version}" for cell in notebook.document.cells)
             text = f"{notebook.summary(budget_tokens=tokens)}\nVersions: {versions or 'no cells'}"
-        part = PromptPart(
-            name="attached", text=f"{head}\n{shown_block(text)}", rank=Rank.ASSIGNMENT, least_tokens=200
-        )
+        part = PromptPart(name="attached", text=f"{head}\n{shown_block(text)}", rank=Rank.ASSIGNMENT, least_tokens=200)
         return ContextView(parts=(part,))

@@ -14,9 +14,7 @@ from cellwright.settings import Settings
 def installed_kernelspecs(settings: Settings) -> dict[str, Kernelspec]:
     """By name. Blocking."""
     variables = settings.environment
-    return find_kernelspecs(
-        settings.user_home, variables.get("JUPYTER_PATH", ""), variables.get("PATH", os.defpath)
-    )
+    return find_kernelspecs(settings.user_home, variables.get("JUPYTER_PATH", ""), variables.get("PATH", os.defpath))
 
 
 def chosen_kernelspecs(names: Collection[str], settings: Settings) -> dict[str, Kernelspec]:
@@ -24,7 +22,9 @@ def chosen_kernelspecs(names: Collection[str], settings: Settings) -> dict[str, 
     if not names:
         return {}
     if not has_jupyter():
-        raise UserError("What speaks with kernels of Jupyter is not installed.", hint="pip install 'cellwright[jupyter]'")
+        raise UserError(
+            "What speaks with kernels of Jupyter is not installed.", hint="pip install 'cellwright[jupyter]'"
+        )
     known = installed_kernelspecs(settings)
     for name in names:
         if name not in known:

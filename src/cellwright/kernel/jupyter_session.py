@@ -70,22 +70,27 @@ class JupyterSession:
         try:
             line = await UNIXSocketStream.from_socket(caged.kernel)
             session = cls(spec, caged, control, line)
-            command = KernelCommand(argv=spec.argv, env=dict(spec.env), language=spec.language)
-            with anyio.fail_after(_START_SECONDS):
-                await session._send(command)
-                ready = await session._answer()
-            if ready is None or ready.status != "ready":
-                why = ready.end if ready is not None else session.end.reason if session.end else "it said nothing"
-                raise Unavailable(f"The kernel {spec.name!r} did not start: {why[:600]}")
+            await session._begin()
             yield session
-        except TimeoutError:
-            raise Unavailable(f"The kernel {spec.name!r} did not start in {_START_SECONDS} s.") from None
         finally:
             with anyio.CancelScope(shield=True):
                 try:
                     await caged.end(control)
                 finally:
                     caged.kernel.close()
+
+    async def _begin(self) -> None:
+        """Say which kernel, and wait until it is ready. Raises `Unavailable`."""
+        spec = self.spec
+        try:
+            with anyio.fail_after(_START_SECONDS):
+                await self._send(KernelCommand(argv=spec.argv, env=dict(spec.env), language=spec.language))
+                ready = await self._answer()
+        except TimeoutError:
+            raise Unavailable(f"The kernel {spec.name!r} did not start in {_START_SECONDS} s.") from None
+        if ready is None or ready.status != "ready":
+            why = ready.end if ready is not None else self.end.reason if self.end else "it said nothing"
+            raise Unavailable(f"The kernel {spec.name!r} did not start: {why[:600]}")
 
     async def run(self, code: str, *, seconds: float = 120.0) -> Observation:
         """Run one cell; a deadline interrupts it, and its variables stay. Giving up interrupts it, too."""

@@ -13,7 +13,15 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NewType, assert_never
 
 from cellwright.errors import Defect
-from cellwright.policy.actions import Action, ChangeAttached, Fingerprint, QueryConnection, Spend, fingerprint, fingerprint_of
+from cellwright.policy.actions import (
+    Action,
+    ChangeAttached,
+    Fingerprint,
+    QueryConnection,
+    Spend,
+    fingerprint,
+    fingerprint_of,
+)
 from cellwright.policy.display_text import shown
 from cellwright.policy.envelope import Envelope
 from cellwright.policy.targets import Malformed, Scope, scope_of

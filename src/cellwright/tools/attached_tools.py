@@ -28,8 +28,12 @@ from cellwright.tools.notebook.reports import cell_text, observation_json, obser
 from cellwright.tools.notebook_tools import find_cell
 from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, result_json, tool
 
-_UNKNOWN: Final = "It was sent, and nobody knows whether it was done: call look_attached. It is not sent again by itself."
-_CHANGED: Final = "The notebook changed between the question and the answer, so nothing was executed: look, and ask again."
+_UNKNOWN: Final = (
+    "It was sent, and nobody knows whether it was done: call look_attached. It is not sent again by itself."
+)
+_CHANGED: Final = (
+    "The notebook changed between the question and the answer, so nothing was executed: look, and ask again."
+)
 Foresee = Callable[[AttachedNotebook], HostExecution | EditRefused | None]
 Perform = Callable[[AttachedNotebook], Awaitable[Observation]]
 

@@ -27,9 +27,7 @@ def kernel_tools(kernels: JupyterKernels, notebook: str) -> list[Tool]:
         return RunCode(notebook=notebook, code=f"# in the kernel {given.kernel}\n{given.code}")
 
     @tool(action=action, changes=True, find=ended_with_process, seconds=None)
-    async def run_in_kernel(
-        kernel: str, code: str, seconds: Seconds = 120
-    ) -> ToolResult:
+    async def run_in_kernel(kernel: str, code: str, seconds: Seconds = 120) -> ToolResult:
         """Run code in a kernel of another language. What it defines stays for your next call; its files are forgotten.
 
         Its results reach the notebook as what you write there.

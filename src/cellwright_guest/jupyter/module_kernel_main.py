@@ -18,7 +18,9 @@ def main(module: str) -> None:
     else:
         stock = iostream.IOPubThread.__init__
 
-        def without_port(self: iostream.IOPubThread, socket: object, pipe: bool = False, session: object = False) -> None:
+        def without_port(
+            self: iostream.IOPubThread, socket: object, pipe: bool = False, session: object = False
+        ) -> None:
             stock(self, socket, pipe=False, session=session)
 
         iostream.IOPubThread.__init__ = without_port

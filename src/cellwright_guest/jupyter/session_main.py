@@ -38,7 +38,8 @@ _TELL: Final = {
     "('In', 'Out', 'exit', 'quit', 'get_ipython', 'open')):\n"
     "    print(_n, type(_v).__name__, repr(_v)[:300].replace('\\n', ' '), sep='\\t')",
     "R": "for (.n in ls()) cat(paste(.n, class(get(.n))[1], "
-    "substr(paste(capture.output(str(get(.n), max.level = 1)), collapse = ' '), 1, 300), sep = '\\t'), '\\n', sep = '')",
+    "substr(paste(capture.output(str(get(.n), max.level = 1)), collapse = ' '), 1, 300), "
+    "sep = '\\t'), '\\n', sep = '')",
 }
 """How a language is asked for its variables: a name, a type and a text in each line."""
 
@@ -131,7 +132,7 @@ class _Session:
         self._line = line
         self._language = command.language
         file, _ = write_connection_file(f"{folder}/kernel.json", ip=f"{folder}/socket", transport="ipc")
-        self._words = open(f"{folder}/kernel.log", "w+b")  # noqa: SIM115
+        self._words = Path(folder, "kernel.log").open("w+b")
         environment = {**os.environ, **command.env, "IPYTHONDIR": f"{folder}/ipython", "JUPYTER_RUNTIME_DIR": folder}
         self._kernel = subprocess.Popen(
             _launched([word.replace("{connection_file}", file) for word in command.argv]),

@@ -1,4 +1,4 @@
-"""MCP by the address of somebody's own marimo: looked at without executing; changed by a run that asks, or not at all."""
+"""MCP by the address of somebody's own marimo: looked at without executing, changed by a run that asks."""
 
 from __future__ import annotations
 

@@ -35,7 +35,6 @@ from cellwright.runs.views.run_view import active_notebooks
 from cellwright.settings import Settings
 from cellwright.tools.mcp.servers import servers_at
 
-
 _IMPORT_SECONDS: Final = 600
 
 
@@ -98,11 +97,17 @@ def run(
     ] = None,
     notebook: Annotated[
         Path | None,
-        typer.Option("--notebook", metavar="FILE", help="Extend this notebook (an .ipynb is imported first), or make it; default: a new one here."),
+        typer.Option(
+            "--notebook",
+            metavar="FILE",
+            help="Extend this notebook (an .ipynb is imported first), or make it; default: a new one here.",
+        ),
     ] = None,
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", metavar="NAME", help="A kernel of Jupyter its agents may use (R, Julia …). Repeatable."),
+        typer.Option(
+            "--kernel", metavar="NAME", help="A kernel of Jupyter its agents may use (R, Julia …). Repeatable."
+        ),
     ] = None,
     attach: Annotated[
         str | None,
@@ -234,7 +239,9 @@ def _attached(url: str | None, file: Path | None, token_file: Path | None) -> st
     address = anyio.run(meant_server, url, str(file.resolve()) if file is not None else "", token, settings)
     if token:
         keep_token(address, settings)
-        console.note(f"The token of {address.url} is kept; `cellwright attach {address.url} --forget-token` forgets it.")
+        console.note(
+            f"The token of {address.url} is kept; `cellwright attach {address.url} --forget-token` forgets it."
+        )
     return address.url
 
 

@@ -32,9 +32,7 @@ class AttachedPlace:
 class AttachedConnection:
     """One notebook of somebody's own marimo, for all calls of some work. Made by `open`."""
 
-    def __init__(
-        self, place: AttachedPlace, tell: Callable[[HostExecution], str], tasks: anyio.abc.TaskGroup
-    ) -> None:
+    def __init__(self, place: AttachedPlace, tell: Callable[[HostExecution], str], tasks: anyio.abc.TaskGroup) -> None:
         self.place = place
         self._tell = tell
         self._tasks = tasks

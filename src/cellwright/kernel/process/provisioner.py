@@ -115,9 +115,7 @@ class KernelProvisioner:
         command = [python, "-I", "-S", "-B", str(program), *packages]
         return await run_one_shot(await self._zygote(), spec, command, question, most_bytes=most_bytes, seconds=seconds)
 
-    async def start_program(
-        self, document: Document, program: Path, *, software: Sequence[str] = ()
-    ) -> CagedProcess:
+    async def start_program(self, document: Document, program: Path, *, software: Sequence[str] = ()) -> CagedProcess:
         """A program of ours that is spoken with for as long as its cage lives; `software` is what else it sees.
 
         What it changes is forgotten, and there is no network. Whoever asked ends it.

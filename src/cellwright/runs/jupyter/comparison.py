@@ -90,9 +90,7 @@ def compare(
     return tuple(proofs)
 
 
-def _only_there(
-    parts: Sequence[OriginalCell], variables: Sequence[tuple[str, ShownValue | None]]
-) -> tuple[str, ...]:
+def _only_there(parts: Sequence[OriginalCell], variables: Sequence[tuple[str, ShownValue | None]]) -> tuple[str, ...]:
     shown = [value for part in parts for value in part.shown]
     pictures = any(part.pictures for part in parts) and not any(value.digest for value in shown if _is_picture(value))
     opaque = any(value.kind == "opaque" for value in shown)

@@ -153,8 +153,8 @@ TOOLS: Final = (
         takes={
             "notebook": {
                 "type": "string",
-                "description": "The notebook's path in the folder, or its id, as list_notebooks gave it; or the address "
-                "of somebody's own marimo (http://127.0.0.1:2718) that has one open, where nothing is executed.",
+                "description": "The notebook's path in the folder, or its id, as list_notebooks gave it; or the "
+                "address of somebody's own marimo (http://127.0.0.1:2718) that has one open, where nothing is executed.",
             },
             "file": {"type": "string", "description": "Which file, where such a marimo has several open."},
         },

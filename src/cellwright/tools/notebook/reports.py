@@ -47,9 +47,7 @@ def observation_text(observation: Observation, notebook: HasCells) -> str:
     return "\n".join([*_head(observation), *(cell_text(cell, notebook, known) for cell in [*worrying, *others])])
 
 
-def cell_text(
-    outcome: CellOutcome, notebook: HasCells, known: _KnownColumns | None = None, *, tokens: int = 0
-) -> str:
+def cell_text(outcome: CellOutcome, notebook: HasCells, known: _KnownColumns | None = None, *, tokens: int = 0) -> str:
     """One cell's outcome as a model reads it, each part in so many tokens; columns that are `known` are only named."""
     cell = notebook.document.find(outcome.id)
     version = f" v{cell.version}" if cell is not None else ""
