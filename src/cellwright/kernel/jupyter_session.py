@@ -1,7 +1,7 @@
 """A live kernel of Jupyter, of any language, in a cage of its own: cells in, observations out.
 
-The host speaks JSON lines with our program in the cage (`cellwright_guest.jupyter.session_main`) and no ZMQ; the kernel's
-sockets are files of the cage. What comes back is hostile: bounded and decoded into the same observation as any other's.
+The host speaks JSON lines with our program in the cage (`cellwright_guest.jupyter.session_main`) and no ZMQ; the
+kernel's sockets are files of the cage. What comes back is hostile: bounded, and decoded into the same observation.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JupyterSession:
     async def open(
         cls, provisioner: KernelProvisioner, document: Document, spec: Kernelspec
     ) -> AsyncGenerator[JupyterSession]:
-        """The kernel, ready, beside the files of a notebook; what it changes there is forgotten. Raises `Unavailable`."""
+        """The kernel, ready, beside the files of a notebook; its changes are forgotten. Raises `Unavailable`."""
         caged = await provisioner.start_program(document, _PROGRAM, software=spec.software)
         control = CageControl(caged.control)
         try:

@@ -132,7 +132,7 @@ class _Session:
         self._line = line
         self._language = command.language
         file, _ = write_connection_file(f"{folder}/kernel.json", ip=f"{folder}/socket", transport="ipc")
-        self._words = Path(folder, "kernel.log").open("w+b")
+        self._words = Path(folder, "kernel.log").open("w+b")  # noqa: SIM115
         environment = {**os.environ, **command.env, "IPYTHONDIR": f"{folder}/ipython", "JUPYTER_RUNTIME_DIR": folder}
         self._kernel = subprocess.Popen(
             _launched([word.replace("{connection_file}", file) for word in command.argv]),

@@ -1,8 +1,8 @@
 """When a cell may be changed that a person could be typing in. Pure: what was heard, and the time.
 
-marimo's page tells what is typed only after 0.4 s without a key, all of it at once, and replaces what it has not told by
-what it is sent. So the moment right after it told something is the one in which it holds back nothing; in a long silence
-nobody is likely to type; at any other time somebody may be in the middle of a word.
+marimo's page tells what is typed only after 0.4 s without a key, all of it at once, and replaces what it has not told
+by what it is sent. So the moment right after it told something is the one in which it holds back nothing; in a long
+silence nobody is likely to type; at any other time somebody may be in the middle of a word.
 """
 
 from __future__ import annotations

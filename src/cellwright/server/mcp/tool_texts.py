@@ -154,7 +154,7 @@ TOOLS: Final = (
             "notebook": {
                 "type": "string",
                 "description": "The notebook's path in the folder, or its id, as list_notebooks gave it; or the "
-                "address of somebody's own marimo (http://127.0.0.1:2718) that has one open, where nothing is executed.",
+                "address of somebody's own marimo (http://127.0.0.1:2718) with one open: nothing is executed there.",
             },
             "file": {"type": "string", "description": "Which file, where such a marimo has several open."},
         },
