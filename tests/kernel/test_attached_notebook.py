@@ -17,8 +17,9 @@ import pytest
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, Permit, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permit, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.kernel.observation import CellFault, Observation
 from cellwright.kernel.session.open_notebook import OpenNotebook
 from cellwright.notebook.document import CellConfig, Document

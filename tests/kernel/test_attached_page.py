@@ -13,7 +13,8 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.notebook.edits import CreateCell, DeleteCell, EditCell
 from tests.kernel.stock_marimo import StockMarimo, stock_marimo, write_notebook
 from tests.kernel.test_attached_notebook import attached, codes

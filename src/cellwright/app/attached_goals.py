@@ -20,9 +20,10 @@ from cellwright.agents.role import Sight
 from cellwright.app.attached_notebooks import TURNS_FOLDER, save_copy, server_with
 from cellwright.errors import CellwrightError, RefusedByPolicy, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, attach
 from cellwright.kernel.attached.connection import AttachedConnection, AttachedPlace
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook.document import Document
 from cellwright.policy.display_text import shown_block

@@ -19,10 +19,11 @@ import msgspec
 
 from cellwright.errors import RefusedByPolicy, Unavailable, UserError
 from cellwright.ids import CellId
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
 from cellwright.kernel.attached.session_mirror import version_of
 from cellwright.kernel.attached.turns import CellText
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.notebook.atomic_write import write_atomically
 from cellwright.notebook.document import Document
 from cellwright.notebook.edits import Edit, restore_edits

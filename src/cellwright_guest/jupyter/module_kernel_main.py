@@ -12,18 +12,17 @@ import sys
 def main(module: str) -> None:
     """Be the kernel."""
     try:
-        from ipykernel import iostream
+        from ipykernel import iostream, kernelapp
     except ImportError:
+        # Not made of it.
         pass
     else:
-        stock = iostream.IOPubThread.__init__
 
-        def without_port(
-            self: iostream.IOPubThread, socket: object, pipe: bool = False, session: object = False
-        ) -> None:
-            stock(self, socket, pipe=False, session=session)
+        class FileOnlyThread(iostream.IOPubThread):
+            def __init__(self, socket: object, pipe: bool = False, session: object = False) -> None:
+                super().__init__(socket, pipe=False, session=session)
 
-        iostream.IOPubThread.__init__ = without_port
+        kernelapp.IOPubThread = FileOnlyThread
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

@@ -14,8 +14,9 @@ import anyio
 import anyio.abc
 
 from cellwright.errors import CellwrightError
-from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, Permission, attach
+from cellwright.kernel.attached.attached_notebook import AttachedNotebook, HostExecution, attach
 from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
+from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.kernel.task_groups import unwrap_single_error
 
 
