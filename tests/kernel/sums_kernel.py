@@ -17,7 +17,7 @@ class SumsKernel(Kernel):
         super().__init__(**given)
         self.held: dict[str, int] = {}
 
-    def do_execute(
+    async def do_execute(
         self, code: str, silent: bool, store_history: bool = True, user_expressions: Any = None,
         allow_stdin: bool = False, *, cell_meta: Any = None, cell_id: Any = None,
     ) -> dict[str, Any]:  # fmt: skip

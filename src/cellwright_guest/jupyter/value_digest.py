@@ -68,7 +68,7 @@ def cellwright_drawing(value: cellwright_any) -> str:
             return cellwright_hash(cellwright_json.dumps(spec, sort_keys=True, default=str))
         if module == "PIL":
             return cellwright_hash(f"{value.mode}{value.size}{cellwright_hashlib.sha256(value.tobytes()).hexdigest()}")
-        figure = getattr(value, "figure", None)
+        figure: cellwright_any = getattr(value, "figure", None)
         if module in ("matplotlib", "seaborn") and hasattr(figure, "savefig"):
             pixels = io.BytesIO()
             # Without what viewers choose: their resolution and the colour behind it.
