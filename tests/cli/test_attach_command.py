@@ -12,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from cellwright.testing import CallTool
 from tests.cli.in_process import run_here
 from tests.cli.terminal import Terminal, on_terminal
+from tests.cli.test_run_commands import MODEL, Person, person
 from tests.kernel.stock_marimo import StockMarimo, stock_marimo, write_notebook
+from tests.runs.factory import apply, create, finish
+
+__all__ = ["person"]
 
 EDITS = '[{"op": "create", "code": "z = x + 41\\nz"}]'
 
@@ -132,3 +137,29 @@ def test_a_copy_is_worked_on_in_the_cage_and_handed_back(stock: StockMarimo, tmp
         shown.wait_for("11")
         assert shown.end() == 0
     assert [cell["code"] for cell in told(home, stock.url)["cells"]] == ["x = 1", "y = x + 10\ny"]
+
+
+@pytest.mark.slow
+def test_a_goal_changes_a_stock_notebook_after_a_yes_from_the_inbox_and_the_audit_tells_it(
+    stock: StockMarimo, person: Person
+) -> None:
+    created = {"edits": [{"op": "create", "code": "tripled = x * 3\ntripled"}]}
+    person.provider.script(
+        apply(create("tripled = x * 3\ntripled", "tripled")),
+        CallTool("apply_attached", created),
+        finish("It is {tripled}."),
+    )
+    person.cellwright("run", "Triple x.", "--attach", stock.url, *MODEL, "--effort", "quick", code=4)
+    assert "tripled" not in stock.notebook.read_text()
+    [question] = person.looks_json("runs", "show", "last")["questions"]
+    shown = person.looks("inbox", "show", question["id"]).stdout
+    assert "Change a cell of a notebook outside our cage" in shown and "+tripled = x * 3" in shown
+    person.looks("inbox", "answer", question["id"], "once", "--fingerprint", question["fingerprint"])
+    person.cellwright("runs", "watch", "last")
+    assert "tripled = x * 3" in stock.notebook.read_text()
+    copy = person.project / "triple-x.py"
+    assert "tripled = x * 3" in copy.read_text() and "y = x + 1" in copy.read_text()
+    lines = person.looks_json("audit")["entries"]
+    assert [(line["verdict"], line["result"]) for line in lines if line["kind"] == "change-attached"] == [
+        ("allow", "done")
+    ]
