@@ -26,7 +26,7 @@ from cellwright.kernel.attached.marimo_server import MarimoServer, ServerAddress
 from cellwright.kernel.attached.typing_rules import Permission
 from cellwright.kernel.observation import CellOutcome
 from cellwright.notebook.document import Document
-from cellwright.policy.display_text import shown_block
+from cellwright.policy.display_text import shown, shown_block
 from cellwright.policy.masking.masker import Secret
 from cellwright.runs.goal.goal import Goal
 from cellwright.secrets import find_secret, forget_secret, keep_secret, kept_secrets
@@ -35,12 +35,13 @@ from cellwright.tools.attached_tools import execution_text
 
 _ANYBODY: Final = Onlooker()
 _SECONDS: Final = 60
-_HEAD: Final = """\
-The goal is about the notebook {file} in somebody's own marimo at {url}: the attached notebook. Your own notebook is a \
+_HOW: Final = """\
+
+- the goal is about the notebook {file} in somebody's own marimo at {url}, the attached notebook. Your own notebook is a \
 copy of its cells in the cage, as they were when you began. Try there what you want to change, until it runs and its \
 tests pass; then make the same change there with apply_attached (cells and versions as below; no tests, no report \
 cells), which a person is shown and allows, and look at what came of it. What runs there has no cage. Nothing there \
-changes by itself: a goal that asks for a change is reached only once it is made there. The attached notebook now:"""
+changes by itself: a goal that asks for a change is reached only once it is made there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +167,17 @@ def attached_secrets(connection: AttachedConnection | None) -> tuple[Secret, ...
     return (Secret(name="marimo token", value=token),) if token else ()
 
 
+def attached_text(connection: AttachedConnection | None) -> str:
+    """How agents are to work there; empty where there is none."""
+    if connection is None:
+        return ""
+    place = connection.place
+    return _HOW.format(file=shown(place.file or "that is open"), url=shown(place.address.url))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AttachedContext:
-    """The attached notebook as it is now, and how it is to be worked in."""
+    """The attached notebook as it is now: data, as every context is."""
 
     shows: ClassVar[Sight] = "notebook"
     connection: AttachedConnection
@@ -176,8 +185,6 @@ class AttachedContext:
     async def view(self, tokens: int, onlooker: Onlooker = _ANYBODY) -> ContextView:
         """Its cells with their versions; why it cannot be seen, where it is gone."""
         del onlooker
-        place = self.connection.place
-        head = _HEAD.format(file=place.file or "that is open", url=place.address.url)
         try:
             notebook = await self.connection.notebook()
         except CellwrightError as problem:
@@ -185,5 +192,5 @@ class AttachedContext:
         else:
             versions = ", ".join(f"{cell.id} {cell.version}" for cell in notebook.document.cells)
             text = f"{notebook.summary(budget_tokens=tokens)}\nVersions: {versions or 'no cells'}"
-        part = PromptPart(name="attached", text=f"{head}\n{shown_block(text)}", rank=Rank.ASSIGNMENT, least_tokens=200)
+        part = PromptPart(name="attached notebook", text=shown_block(text), rank=Rank.ASSIGNMENT, least_tokens=200)
         return ContextView(parts=(part,))

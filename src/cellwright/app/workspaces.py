@@ -36,7 +36,7 @@ from cellwright.agents.skills import Skill
 from cellwright.agents.trust_question import counted
 from cellwright.agents.trust_store import TrustStore
 from cellwright.analyst.data_search import project_files
-from cellwright.app.attached_goals import AttachedContext, AttachedUse, attached_secrets, open_connection
+from cellwright.app.attached_goals import AttachedContext, AttachedUse, attached_secrets, attached_text, open_connection
 from cellwright.app.connection_contexts import connection_contexts, named_files
 from cellwright.app.doctor import has_model
 from cellwright.app.jupyter_kernels import chosen_kernelspecs
@@ -267,7 +267,9 @@ async def _agent_context(
             *([AttachedContext(context.attached)] if context.attached is not None else []),
             *([ServerContext(context.servers, options.servers.context)] if options.servers.context else []),
         ],
-        limits_text=_describe_limits(context) + await _missing_exchanges(context, setup.project),
+        limits_text=_describe_limits(context)
+        + await _missing_exchanges(context, setup.project)
+        + attached_text(context.attached),
         survey=notebook_survey(editor, context.project, _encodings(data)),
         put_into_effect=partial(_put_into_effect, context),
     )
