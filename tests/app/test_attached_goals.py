@@ -66,7 +66,7 @@ async def test_an_agent_changes_a_stock_notebook_after_a_yes_to_exactly_that_and
         assert "+w = 1" in await driver.say_no("not that one")
         assert "-z = y * 21" in await driver.answer(Yes(reach="run"))
         assert (await driver.report()).outcome == "finished"
-        assert "the attached notebook" in driver.sent_text(1) and "x = 1" in driver.sent_text(1)
+        assert 'from="attached notebook"' in driver.sent_text(1) and "y = x + 1" in driver.sent_text(1)
         assert re.search(r"output: ?42|output = 42|z: int = 42|z = 42|= 42", driver.sent_text(2)), driver.sent_text(2)
         assert "not that one" in driver.sent_text(3)
         kinds = [line for line in await driver.judged() if line[0] == "change-attached"]

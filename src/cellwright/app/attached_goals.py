@@ -37,8 +37,8 @@ _ANYBODY: Final = Onlooker()
 _SECONDS: Final = 60
 _HOW: Final = """\
 
-- the goal is about the notebook {file} in somebody's own marimo at {url}, the attached notebook. Your own notebook is a \
-copy of its cells in the cage, as they were when you began. Try there what you want to change, until it runs and its \
+- the goal is about the notebook {file} in somebody's own marimo at {url}, the attached notebook. Your own notebook is \
+a copy of its cells in the cage, as they were when you began. Try there what you want to change, until it runs and its \
 tests pass; then make the same change there with apply_attached (cells and versions as below; no tests, no report \
 cells), which a person is shown and allows, and look at what came of it. What runs there has no cage. Nothing there \
 changes by itself: a goal that asks for a change is reached only once it is made there."""
