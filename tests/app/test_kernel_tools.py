@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from cellwright.kernel.pool import KernelPool
 from cellwright.testing import CallTool
 from tests.agents.driver import DONE
@@ -16,6 +18,7 @@ def use(name: str, **arguments: str) -> CallTool:
     return CallTool("use", {"name": name, "arguments": arguments})
 
 
+@pytest.mark.slow
 async def test_an_agent_works_in_a_kernel_of_jupyter_whose_variables_stay_from_call_to_call(
     testbed: ModelTestbed, where: Path, project: Callable[..., Path], pool: KernelPool
 ) -> None:

@@ -19,6 +19,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Generator[StockMarimo]:
         yield server
 
 
+@pytest.mark.slow
 async def test_a_stock_notebook_is_looked_at_by_its_address_and_changed_only_by_a_run(
     room: McpTestbed, stock: StockMarimo
 ) -> None:
