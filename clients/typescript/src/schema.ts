@@ -2406,6 +2406,11 @@ export interface components {
              */
             is_reviewed: boolean;
             /**
+             * Kernels
+             * @default []
+             */
+            kernels: string[];
+            /**
              * Limits
              * @default []
              */

@@ -566,6 +566,7 @@ class Goal(Shape):
     files: list[str]
     is_private: bool
     is_reviewed: bool
+    kernels: list[str]
     limits: list[str]
     models: list[str]
     notebook: str
