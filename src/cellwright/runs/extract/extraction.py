@@ -36,7 +36,7 @@ from cellwright.runs.extract.prompt import (
 from cellwright.runs.extract.tables import write_tables
 from cellwright.runs.goal.extraction_order import ExtractionOrder, field_list
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.plan.plan import Plan, Task, TaskStatus
 
 _AT_ONCE: Final = 4
 """Documents at work at the same time."""
@@ -174,10 +174,9 @@ class Extraction:
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
         return delivered
 
-    async def _settle_task(self, status: str, note: str) -> None:
-        state = next(each for each in ("running", "done", "failed") if each == status)
+    async def _settle_task(self, status: TaskStatus, note: str) -> None:
         [task] = self._plan.tasks
-        self._plan = self._plan.with_task(replace(task, status=state, note=note))
+        self._plan = self._plan.with_task(replace(task, status=status, note=note))
         await self._flow.tell(*(task_event(each) for each in self._plan.tasks))
 
     async def _stage(self, stage: RunStage, note: str = "") -> None:
