@@ -67,7 +67,8 @@ class Extraction:
         files = await self._flow.step("find documents", self._find, returns=tuple[tuple[str, str], ...])
         await self._settle_task("running", f"{len(files):,} documents")
         over = await self._extract(files)
-        self._used.answer = counted_words(self._documents, len(self._order.fields))
+        folder = f" The tables are in {self._folder.name}: rows, evidence and skipped, as CSV and Parquet."
+        self._used.answer = counted_words(self._documents, len(self._order.fields)) + folder
         if over is not None and not any(each.rows for each in self._documents):
             await self._settle_task("failed", over.why)
             return await self._deliver(over, None, is_new=is_new)
