@@ -2194,6 +2194,65 @@ export interface components {
             wait_seconds: number;
         };
         /**
+         * ExtractBody
+         * @description Rows with evidence out of documents: which fields, of which documents.
+         */
+        ExtractBody: {
+            /** Documents */
+            documents: string[];
+            /** Fields */
+            fields: string;
+            /**
+             * Has Many Rows
+             * @default false
+             */
+            has_many_rows: boolean;
+            /**
+             * Readings
+             * @default 1
+             */
+            readings: number;
+        };
+        /**
+         * ExtractedField
+         * @description One thing that is looked for.
+         */
+        ExtractedField: {
+            /** Name */
+            name: string;
+            /**
+             * Says
+             * @default
+             */
+            says: string;
+            /**
+             * Type
+             * @default text
+             * @enum {string}
+             */
+            type: "text" | "number" | "integer" | "date" | "boolean";
+        };
+        /**
+         * ExtractionOrder
+         * @description What is to be extracted from what: a part of a run's goal.
+         */
+        ExtractionOrder: {
+            /** Documents */
+            documents: string[];
+            /** Fields */
+            fields: components["schemas"]["ExtractedField"][];
+            /**
+             * Has Many Rows
+             * @default false
+             */
+            has_many_rows: boolean;
+            /**
+             * Readings
+             * @default 1
+             */
+            readings: number;
+        };
+        /**
          * FileEntry
          * @description A file or folder.
          */
@@ -2390,6 +2449,7 @@ export interface components {
              * @enum {string}
              */
             effort: "quick" | "normal" | "thorough";
+            extraction: components["schemas"]["ExtractionOrder"] | null;
             /**
              * Files
              * @default []
@@ -2906,6 +2966,7 @@ export interface components {
              * @enum {string}
              */
             effort: "quick" | "normal" | "thorough";
+            extract?: components["schemas"]["ExtractBody"] | null;
             /** Goal */
             goal: string;
             /**

@@ -476,6 +476,32 @@ class EditsBody(Shape):
     wait_seconds: float = 0
 
 
+class ExtractBody(Shape):
+    """Rows with evidence out of documents: which fields, of which documents."""
+
+    documents: list[str]
+    fields: str
+    has_many_rows: bool = False
+    readings: int = 1
+
+
+class ExtractedField(Shape):
+    """One thing that is looked for."""
+
+    name: str
+    says: str
+    type: Literal["text", "number", "integer", "date", "boolean"] | str
+
+
+class ExtractionOrder(Shape):
+    """What is to be extracted from what: a part of a run's goal."""
+
+    documents: list[str]
+    fields: list[ExtractedField]
+    has_many_rows: bool
+    readings: int
+
+
 class FileEntry(Shape):
     """A file or folder."""
 
@@ -563,6 +589,7 @@ class Goal(Shape):
     data: list[str]
     depth: Literal["answer", "full"] | str
     effort: Literal["quick", "normal", "thorough"] | str
+    extraction: ExtractionOrder | None
     files: list[str]
     is_private: bool
     is_reviewed: bool
@@ -845,6 +872,7 @@ class NewRun(Shape):
     data: list[str] = []
     depth: Literal["answer", "full"] = "answer"
     effort: Literal["quick", "normal", "thorough"] = "normal"
+    extract: ExtractBody | None = None
     is_private: bool = False
     key: str | None = None
     models: list[str] = []

@@ -185,7 +185,7 @@ def run(
         effort=effort,
     )
     if detach:
-        console.result(anyio.run(_detach, typed), as_json, _show_detached)
+        detach_goal(typed, as_json)
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
@@ -243,6 +243,11 @@ def _attached(url: str | None, file: Path | None, token_file: Path | None) -> st
             f"The token of {address.url} is kept; `cellwright attach {address.url} --forget-token` forgets it."
         )
     return address.url
+
+
+def detach_goal(typed: GoalRequest, as_json: bool) -> None:
+    """Start it and leave it to the daemon."""
+    console.result(anyio.run(_detach, typed), as_json, _show_detached)
 
 
 def _show_detached(started: dict[str, Any]) -> None:

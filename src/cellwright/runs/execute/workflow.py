@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import anyio.to_thread
+
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import Assignment
 from cellwright.agents.loop import agent_workflow
@@ -17,6 +19,8 @@ from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
 from cellwright.runs.execute.project_trust import begin, decide_additions, parse_beginning
 from cellwright.runs.execute.run import Run
 from cellwright.runs.execute.workspace import RunResources
+from cellwright.runs.extract.extract_tool import with_documents
+from cellwright.runs.extract.extraction import Extraction
 from cellwright.runs.goal.goal import Goal, parse_goal
 
 RUN = "run"
@@ -33,6 +37,10 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
         decided = await decide_additions(flow, goal, beginning, trust)
         async with resources.open_workspace(flow.run, goal, decided.used) as workspace:
             workspace = replace(workspace, caveats=decided.caveats)
+            if goal.extraction is not None:
+                extraction = Extraction(flow, goal, goal.extraction, resources, workspace)
+                return await extraction.run(is_new=beginning.is_new)
+            workspace = await anyio.to_thread.run_sync(with_documents, workspace, goal)
             return await _work(Run(flow, goal, resources, workspace, is_new=beginning.is_new))
 
 

@@ -17,6 +17,7 @@ from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import RefusedByPolicy, UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
+from cellwright.runs.goal.extraction_order import ExtractionOrder
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal, GoalKind
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
@@ -57,6 +58,7 @@ class GoalRequest:
     effort: str = "normal"
     wants: GoalKind = "answer"
     answer: str = ""
+    extraction: ExtractionOrder | None = None
 
 
 FindRemote = Callable[[str], RemotePath | None]
@@ -99,6 +101,8 @@ def read_goal(
     local = [word for word in typed.data if found.get(word) is None]
     data = tuple(file.words for file in parse_data(local, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
+    if models == (ANALYST,) and typed.extraction is not None:
+        raise UserError("The analyst reads no documents.", hint="Name a model.")
     if models == (ANALYST,) and (api := next((name for name in typed.connections if name in apis), "")):
         raise UserError(
             f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
@@ -149,6 +153,7 @@ def read_goal(
         effort=effort,
         wants=typed.wants,
         answer=typed.answer[:LONGEST],
+        extraction=typed.extraction,
     )
 
 

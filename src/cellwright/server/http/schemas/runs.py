@@ -223,6 +223,20 @@ class RunDetail(RunCommon):
     notebook_is_live: bool
 
 
+class ExtractBody(RequestModel):
+    """Rows with evidence out of documents: which fields, of which documents."""
+
+    fields: Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
+    """`party, date:date, amount:number`; or a .toml or .json file in the folder. Types: text, number, integer, date,
+    boolean."""
+    documents: tuple[PathText, ...] = Field(min_length=1, max_length=1_000)
+    """Files, and folders of them."""
+    readings: Annotated[int, Field(ge=1, le=2)] = 1
+    """2: each is read twice, and what the readings differ in is marked."""
+    has_many_rows: bool = False
+    """A document may hold several entries; else it is one row."""
+
+
 class NewRun(RequestModel):
     """A goal, and how it is to be reached. Paths are relative to the folder that is served, and inside it."""
 
@@ -251,6 +265,8 @@ class NewRun(RequestModel):
     """Who looks it over before it is handed over: code alone, a reviewer too, or one who wrote tests first."""
     depth: AnalysisDepth = "answer"
     """Without a model: the answer in a short notebook, or `full`, every column and test in a long one."""
+    extract: ExtractBody | None = None
+    """Instead of an answer: a table out of documents, each value with the quote that says it."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """Asked again with the same key, the run that the first one began is meant."""
 
