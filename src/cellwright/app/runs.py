@@ -18,6 +18,7 @@ from cellwright.agents.drafts import Drafts, DraftView, follow_drafts
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
 from cellwright.app.notebooks import Files, open_pool
+from cellwright.app.research_library import with_library
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.tool_server_use import ServerUse
 from cellwright.app.verification import ConnectionLeave, check_outcome, verify_notebook
@@ -282,6 +283,10 @@ class _RunHost:
             )
             settled.push_async_callback(_record_kept_files, workspace.editor.notebook, records, run)
             await stack.enter_async_context(_observed(workspace.editor.notebook, records, run))
+            made = with_library(
+                workspace, goal, settings=options.settings, pool=self.pool, state=run_folder(self.settings, run)
+            )
+            workspace = await stack.enter_async_context(made)
             self.editors[run] = workspace.editor
             opening = workspace.open_branch
             try:

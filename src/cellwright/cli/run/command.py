@@ -156,18 +156,20 @@ def run(
         effort=effort,
     )
     if detach:
-        console.result(anyio.run(_detach, typed), as_json, _show_detached)
+        console.result(anyio.run(detach_goal, typed), as_json, show_detached)
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
 
 
-def _show_detached(started: dict[str, Any]) -> None:
+def show_detached(started: dict[str, Any]) -> None:
+    """Its name on stdout, and how it is watched."""
     run_output.data(started["run"])
     console.note(f"It works on {started['notebook']}. `cellwright runs watch {started['run']}` shows how far it is.")
 
 
-async def _detach(typed: GoalRequest) -> dict[str, Any]:
+async def detach_goal(typed: GoalRequest) -> dict[str, Any]:
+    """Start it in the daemon and leave it there. Raises `Unavailable` without one."""
     goal = await _read(typed)
     async with open_run_client() as client:
         if not client.is_daemon:

@@ -15,6 +15,7 @@ from cellwright.journal.flow import Flow, Workflow
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
 from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
 from cellwright.runs.execute.project_trust import begin, decide_additions, parse_beginning
+from cellwright.runs.execute.research_run import ResearchRun
 from cellwright.runs.execute.run import Run
 from cellwright.runs.execute.workspace import RunResources
 from cellwright.runs.goal.goal import Goal, parse_goal
@@ -33,7 +34,8 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
         decided = await decide_additions(flow, goal, beginning, trust)
         async with resources.open_workspace(flow.run, goal, decided.used) as workspace:
             workspace = replace(workspace, caveats=decided.caveats)
-            return await _work(Run(flow, goal, resources, workspace, is_new=beginning.is_new))
+            made = ResearchRun if goal.wants == "research" else Run
+            return await _work(made(flow, goal, resources, workspace, is_new=beginning.is_new))
 
 
 async def _work(run: Run) -> Delivery:

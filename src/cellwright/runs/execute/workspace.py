@@ -28,6 +28,7 @@ from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.goal.goal import Approve, Goal
 from cellwright.tools.notebook.editor import NotebookEditor
+from cellwright.tools.evidence.library import Library
 from cellwright.tools.notebook.parallel_branches import ParallelBranch
 from cellwright.tools.tool import Tool
 
@@ -73,6 +74,10 @@ class Workspace:
     """Draws the charts of the report."""
     open_branch: OpenBranchWorkspace | None = None
     """None: parallel tasks are built one after another."""
+    library: Library | None = None
+    """The documents of a research; None: the goal has none."""
+    web: tuple[Tool, ...] = ()
+    """What readers search and read the web with; none: they do not."""
     caveats: tuple[Hint, ...] = ()
     """What a delivery says of how the run began."""
 

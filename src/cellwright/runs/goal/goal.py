@@ -37,8 +37,8 @@ Effort = Literal["quick", "normal", "thorough"]
 reason to. thorough: tests are written before anything is built, and a reviewer looks, twice if need be."""
 
 
-GoalKind = Literal["answer", "review", "document"]
-"""answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
+GoalKind = Literal["answer", "review", "document", "research"]
+"""research: the words are answered out of documents, by quotes. answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
 document: names and words are put into it, and no code that computes is changed."""
 
 
@@ -81,6 +81,16 @@ class Goal:
     depth: AnalysisDepth = "answer"
     """How far the analyst goes, where it works."""
     wants: GoalKind = "answer"
+    sources: tuple[str, ...] = ()
+    """Documents and folders of them that a research reads, absolute."""
+    uses_web: bool = False
+    """A research may also search the web and read pages."""
+    form: str = "report"
+    """What a research is written as: report, brief, slides, blog or template."""
+    template: str = ""
+    """The text of a person's own form."""
+    rejected: tuple[str, ...] = ()
+    """Evidence cards that a person does not accept."""
     answer: str = ""
     """What a notebook that is looked over was taken to say; its variables in braces are filled in."""
     is_reviewed: bool = True

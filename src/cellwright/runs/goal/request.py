@@ -18,6 +18,7 @@ from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal, GoalKind
+from cellwright.runs.research.form import read_form
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
 
@@ -54,6 +55,11 @@ class GoalRequest:
     effort: str = "normal"
     wants: GoalKind = "answer"
     answer: str = ""
+    sources: Sequence[str] = ()
+    """Documents and folders of them, where a research reads."""
+    uses_web: bool = False
+    form: str = "report"
+    """What a research is written as: one of ours, or the path of a template."""
 
 
 FindRemote = Callable[[str], RemotePath | None]
@@ -98,7 +104,7 @@ def read_goal(
         raise UserError(
             f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
         )
-    if typed.wants != "answer" and not notebook.is_file():
+    if typed.wants not in {"answer", "research"} and not notebook.is_file():
         raise UserError(f"No notebook at {str(notebook)!r}.", hint="Name a marimo notebook that is there.")
     # Raises for a mistake in them.
     Limits.parse(typed.limits)
@@ -120,6 +126,7 @@ def read_goal(
         and not has_data(project)
     ):
         raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
+    form, template = read_form(typed.form, here) if typed.wants == "research" else ("report", "")
     return Goal(
         words=words,
         notebook=str(notebook),
@@ -141,7 +148,22 @@ def read_goal(
         effort=effort,
         wants=typed.wants,
         answer=typed.answer[:LONGEST],
+        sources=_sources(typed, here),
+        uses_web=typed.uses_web,
+        form=form,
+        template=template,
     )
+
+
+def _sources(typed: GoalRequest, here: Path) -> tuple[str, ...]:
+    """Where a research reads: what was named, else the web if that was, else the folder one is in. Raises `UserError`."""
+    if typed.wants != "research" or (typed.uses_web and not typed.sources):
+        return ()
+    found = [here / Path(word).expanduser() for word in typed.sources or (".",)]
+    for word, path in zip(typed.sources, found, strict=False):
+        if not path.exists():
+            raise UserError(f"There is no file or folder {word[:200]!r}.", hint="Name documents, or folders of them.")
+    return tuple(dict.fromkeys(str(path.resolve()) for path in found))
 
 
 def read_words(typed: str) -> str:
