@@ -6,15 +6,20 @@ Similarity of texts is no evidence and is not used.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cellwright.runs.research.steps import CitationVerdict
 from cellwright.tools.evidence.card import EvidenceCard, cited_in, without_citations
-from cellwright.tools.evidence.figures import figures_in, missing_figures, missing_names, sentences_of
+from cellwright.tools.evidence.figures import missing_figures, missing_names, sentences_of
 
 SentenceStanding = Literal["holds", "judged", "unjudged", "uncited figure", "unknown card", "unsupported", "uncited"]
 """holds: code found it. judged: a judge did. unjudged: cited, and nobody judged it. uncited: no card, and no figure."""
+_STANDINGS: Final[dict[str, SentenceStanding]] = {
+    "supported": "judged",
+    "unsupported": "unsupported",
+    "unclear": "unjudged",
+}
 BAD: Final[frozenset[SentenceStanding]] = frozenset({"uncited figure", "unknown card", "unsupported"})
 _SHOWN: Final = 6
 
@@ -117,19 +122,7 @@ def with_verdicts(
         if each.standing != "unjudged" or verdict is None:
             made.append(each)
             continue
-        standing: SentenceStanding = {"supported": "judged", "unsupported": "unsupported", "unclear": "unjudged"}[  # pyrefly: ignore
-            verdict.verdict
-        ]
-        made.append(
-            CheckedSentence(
-                section=each.section,
-                text=each.text,
-                cards=each.cards,
-                standing=standing,
-                missing=each.missing,
-                why=verdict.why,
-            )
-        )
+        made.append(replace(each, standing=_STANDINGS[verdict.verdict], why=verdict.why))
     return tuple(made)
 
 
@@ -143,11 +136,13 @@ def caveats_of(sentences: Sequence[CheckedSentence]) -> tuple[str, ...]:
 
 
 def share_that_holds(sentences: Sequence[CheckedSentence]) -> str:
-    """In words, for whoever reads the report."""
+    """How much of it was found to hold, in a sentence for whoever reads the report."""
     cited = [each for each in sentences if each.cards]
-    good = sum(each.standing in {"holds", "judged"} for each in cited)
-    figures = sum(bool(figures_in(each.text)) and each.standing not in BAD for each in sentences)
-    return (
-        f"{good} of {len(cited)} cited sentences hold by their quotes' words or a judge; "
-        f"the figures of {figures} sentences stand in what they cite."
-    )
+    verbatim = sum(each.standing == "holds" for each in cited)
+    judged = sum(each.standing == "judged" for each in cited)
+    found = sum(each.standing == "unjudged" and not each.missing for each in cited)
+    bare = sum(each.standing == "uncited" for each in sentences)
+    said = [f"{verbatim} are a quote's own words", f"{judged} were confirmed by a judge"]
+    said += [f"of {found} only figures and names were checked against the quotes"] if found else []
+    said += [f"{bare} more sentences cite nothing and state no figure"] if bare else []
+    return f"Of {len(cited)} cited sentences {', '.join(said)}."

@@ -66,10 +66,11 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _differ(one: EvidenceCard, other: EvidenceCard) -> bool:
-    years, others = _years(one), _years(other)
-    if years and others and years.isdisjoint(others):
-        return False
     values, theirs = _values(one), _values(other)
+    years, others = _years(one), _years(other)
+    are_dates = all(figure.year is not None for figure in (*values, *theirs))
+    if years and others and years.isdisjoint(others) and not are_dates:
+        return False
     return bool(values) and bool(theirs) and all(not a.values & b.values for a in values for b in theirs)
 
 
