@@ -14,8 +14,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from cellwright.policy.approvals import Yes
+from cellwright.kernel.page_text import readable
 from cellwright.tools.tool import Done, Refusal, ToolError, result_text
-from cellwright.tools.web_tools import EgressFetch, FetchedPage, decoded, readable, web_tools
+from cellwright.tools.web_tools import EgressFetch, FetchedPage, decoded, web_tools
 from tests.tools.call_driver import open_driver
 from tests.tools.guard_driver import ADA
 

@@ -11,7 +11,6 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -21,6 +20,7 @@ import httpcore
 from pydantic import Field
 
 from cellwright.errors import UserError
+from cellwright.kernel.page_text import readable
 from cellwright.kernel.task_groups import unwrap_single_error
 from cellwright.network import NetworkSettings
 from cellwright.policy.actions import Action, UseNetwork
@@ -28,34 +28,7 @@ from cellwright.sandbox.egress import AllowedHost, Egress, EgressCaps, EgressRec
 from cellwright.sandbox.egress.server_connector import Resolve, resolve_here
 from cellwright.tools.tool import Done, Tool, ToolError, ToolResult, tool
 
-_SKIPPED: Final = frozenset(
-    {"script", "style", "noscript", "template", "svg", "iframe", "object", "head", "nav", "footer", "form", "button"}
-)
-_EMPTY: Final = frozenset(
-    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-)
-_BLOCKS: Final = frozenset(
-    {"p", "div", "section", "article", "main", "ul", "ol", "table", "blockquote", "pre", "dl", "dt", "dd", "hr"}
-)
-_HEADINGS: Final = {f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)}
-_SMALL: Final = {"li": "\n- ", "td": " | ", "th": " | ", "br": "\n", "tr": "\n"}
-_BEGINNINGS: Final = _HEADINGS | dict.fromkeys(_BLOCKS, "\n\n") | _SMALL
-"""What stands where a tag begins."""
-_INVISIBLE: Final = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0(?!\.)", re.I
-)
-_BLANK_LINES: Final = re.compile(r"\n\s*\n\s*")
 _CHARSET: Final = re.compile(rb"charset=[\"']?([\w-]{1,40})", re.I)
-
-
-def readable(html: str, address: str) -> tuple[str, str]:
-    """Title and text of a page; links are absolute."""
-    reader = _PageReader(address)
-    reader.feed(html)
-    reader.close()
-    text = _BLANK_LINES.sub("\n\n", "".join(reader.parts))
-    lines = [re.sub(r"[ \t\xa0]+", " ", line).strip() for line in text.splitlines()]
-    return " ".join("".join(reader.title).split()), "\n".join(lines).strip()
 
 
 def decoded(content: bytes, content_type: str) -> str:
@@ -65,61 +38,6 @@ def decoded(content: bytes, content_type: str) -> str:
         return content.decode(said[1].decode("ascii") if said else "utf-8", "replace")
     except LookupError:
         return content.decode("utf-8", "replace")
-
-
-class _PageReader(HTMLParser):
-    def __init__(self, address: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self.title: list[str] = []
-        self._address = address
-        self._skipped_in: list[str] = []
-        """The tags open since the first one that is not shown."""
-        self._is_title = False
-        self._links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._is_title = tag == "title"
-        given = dict(attrs)
-        # What nobody would see is no part of what the page says; often it is there for models only.
-        is_hidden = (
-            "hidden" in given or given.get("aria-hidden") == "true" or _INVISIBLE.search(given.get("style") or "")
-        )
-        if self._skipped_in or tag in _SKIPPED or is_hidden:
-            if tag not in _EMPTY:
-                self._skipped_in.append(tag)
-            return
-        self.parts.append(_BEGINNINGS.get(tag, ""))
-        if tag == "a":
-            self._links.append(_absolute(self._address, given.get("href") or ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        self._is_title = False
-        if tag in self._skipped_in:
-            # Pages forget to close tags: everything opened inside ends with it.
-            at = len(self._skipped_in) - 1 - self._skipped_in[::-1].index(tag)
-            del self._skipped_in[at:]
-        elif self._skipped_in:
-            return
-        elif tag == "a" and self._links:
-            link = self._links.pop()
-            self.parts.append(f" ({link})" if link else "")
-        elif tag in _HEADINGS or tag in _BLOCKS:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if self._is_title:
-            self.title.append(data)
-        elif not self._skipped_in:
-            self.parts.append(data)
-
-
-def _absolute(address: str, link: str) -> str:
-    try:
-        found = urljoin(address, link)
-    except ValueError:
-        return ""
-    return found if found.startswith(("http://", "https://")) and len(found) < 500 else ""
 
 
 MOST_BYTES: Final = 2 << 20
