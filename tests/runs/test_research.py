@@ -43,3 +43,45 @@ async def test_a_research_cites_tells_contradictions_and_follows_no_document(
         assert {"research_title", "research_section_1", "research_contradictions", "research_bibliography"} <= names
         # Planners and writers see cards; a document is read by readers alone.
         assert [prompt for prompt in factory.prompts() if "It rose by 3 percent" in prompt] == []
+
+
+@pytest.mark.slow
+async def test_a_rejected_card_is_left_out_and_only_what_used_it_is_written_again(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        script.script_research(testbed.provider)
+        await factory.deliver(goal(factory, script.write_documents(tmp_path / "documents")))
+        asked = len(testbed.provider.requests)
+        text = f"The annual report gives revenue of 41.2 million euros for 2023 [{script.TRUE_CARD}]."
+        testbed.provider.when(script.WRITER, script.finish(text=text))
+        testbed.provider.when(script.EDITOR, script.finish(title="Norwell Mills", summary=text))
+        again = await factory.runs.reject_card("r", script.FALSE_CARD, person="ada")
+        assert again != "r"
+        delivery = await factory.delivery(again)
+        assert (delivery.why, delivery.status) == ("", "done")
+        # One section and the editor: nothing was read or planned again.
+        assert len(testbed.provider.requests) - asked == 2
+        found = await research(factory, again)
+        assert found.rejected == (script.FALSE_CARD,)
+        assert found.report is not None
+        assert [each.text for each in found.report.sections] == [text, script.SECTIONS[1]]
+        assert (script.WRONG in factory.notebook("norwell.py"), found.report.contradictions) == (False, ())
+
+
+@pytest.mark.slow
+async def test_a_figure_that_no_quote_has_is_told_to_its_writer_and_then_to_the_reader(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        wrong = f"It employed 321 people at the end of 2023 [{script.STAFF_CARD}]."
+        script.script_research(testbed.provider, sections=(script.SECTIONS[0], wrong), is_judged=True)
+        documents = script.write_documents(tmp_path / "documents")
+        delivery = await factory.deliver(goal(factory, documents, effort="normal"))
+        assert delivery.status == "done"
+        assert "321 stands in no quote that is cited: “It employed 321 people at the end of 2023.”" in delivery.caveats
+        told = [prompt for prompt in factory.prompts() if "321 stands in no quote" in prompt]
+        assert len(told) == 1
+        # Planned once more, and judged.
+        assert sum("You plan what readers look for" in prompt for prompt in factory.prompts()) == 2
+        assert sum("You judge whether sentences" in prompt for prompt in factory.prompts()) == 1

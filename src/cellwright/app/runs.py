@@ -61,6 +61,7 @@ from cellwright.runs.execute.workspace import (
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.goal.new_notebook import goal_data
 from cellwright.runs.plan.plan import RetryTask, edited
+from cellwright.runs.views.research_view import read_research
 from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
@@ -158,6 +159,25 @@ class Runs:
         return await self.start(
             goal if budget_usd is None else replace(goal, budget_usd=budget_usd), connection=connection
         )
+
+    async def reject_card(self, run: str, card: str, *, person: str) -> RunId:
+        """Have what a research wrote from a card written again without it: in the run at work, or in a new one."""
+        found = await read_research(self.records.log.read_all, run)
+        if all(each.id != card for each in found.cards):
+            raise UserError(
+                f"The run {run!r} has no card {card[:40]!r}.", hint=f"`cellwright runs cards {run}` lists them."
+            )
+        status = await self.records.status(run)
+        if card in found.rejected:
+            return status.run
+        if status.is_going:
+            await steering_commands.reject_card(self.records, run, card, Person(name=person, door="cli"))
+            return status.run
+        goal = (await read_view(self.records.log.read_all, run)).goal
+        assert goal is not None
+        again = replace(goal, plan=None, continues=run, rejected=tuple(dict.fromkeys([*goal.rejected, card])))
+        connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
+        return await self.start(again, connection=connection)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run that has the old one's steps below this one, and knows what was done to its notebook."""

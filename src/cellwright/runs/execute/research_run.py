@@ -16,6 +16,7 @@ from typing import Any, Final
 import anyio.to_thread
 
 from cellwright.agents.assignment import AgentReport, Assignment, Note
+from cellwright.agents.events import EvidenceNoted
 from cellwright.agents.loop import assignment_json
 from cellwright.errors import Defect
 from cellwright.notebook.atomic_write import write_atomically
@@ -102,11 +103,17 @@ class ResearchRun(Run):
         found = await self._flow.step("take up the research", work, returns=ResearchView)
         self._cards = {card.id: card for card in found.cards}
         self._rejected |= frozenset(found.rejected)
+        # So that whoever looks at this run sees them, and a run that takes it up.
+        noted = [EvidenceNoted(card=card) for card in found.cards]
+        gone = [CardRejected(card=card, by=self._goal.person) for card in sorted(self._rejected & set(self._cards))]
+        await self._flow.tell(*noted, *gone)
         if found.report is not None:
             self._named = found.report.contradictions
             self._sections = found.report.sections
             self._report = found.report
             self._written_from = frozenset(self._cards) - frozenset(found.rejected)
+            self._used.answer = answer_of(found.report, self._cards)
+            self._text_path = str(Path(self._goal.notebook).with_suffix(".md"))
         plan = self._goal.plan or Plan(title=self._goal.words[:120], tasks=found.tasks)
         self._has_plan, self._sub_goals, self._rounds = True, len(plan.tasks), max(_ROUNDS.values())
         await self._adopt(plan)

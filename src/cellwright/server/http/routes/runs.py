@@ -174,6 +174,10 @@ def goal_of_request(
             priority=asked.priority,
             depth=asked.depth,
             effort=asked.effort,
+            wants=asked.wants,
+            sources=[str(files.locate(word)) for word in asked.sources],
+            uses_web=asked.uses_web,
+            form=str(files.locate(asked.form)) if asked.form.endswith(".md") else asked.form,
         )
         return read_goal(
             typed,

@@ -14,10 +14,13 @@ from cellwright.runs.events import RunStage
 from cellwright.runs.goal.goal import AnalysisDepth, Approve, Effort, Goal
 from cellwright.runs.goal.request import LONGEST
 from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.research.report import ResearchReport
 from cellwright.runs.review.findings import FoundBy, ReviewQuestion
 from cellwright.runs.review.findings import Standing as FindingStanding
 from cellwright.runs.views.team import TaskWork
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
+from cellwright.tools.evidence.card import EvidenceCard
+from cellwright.tools.evidence.library import EvidenceSource
 
 
 class AskedStatement(ResponseModel):
@@ -247,6 +250,14 @@ class NewRun(RequestModel):
     """Who looks it over before it is handed over: code alone, a reviewer too, or one who wrote tests first."""
     depth: AnalysisDepth = "answer"
     """Without a model: the answer in a short notebook, or `full`, every column and test in a long one."""
+    wants: Literal["answer", "research"] = "answer"
+    """`research`: the goal is a question that is answered out of documents, each sentence with its quotes."""
+    sources: tuple[PathText, ...] = Field(default=(), max_length=100)
+    """Documents and folders of them that a research reads; none: the folder, or the web alone if it may use that."""
+    uses_web: bool = False
+    """A research may search the web and read pages: hosts are asked about."""
+    form: Annotated[str, StringConstraints(max_length=1_000)] = "report"
+    """What a research is written as: report, brief, slides, blog, or the path of a template that ends with `.md`."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """Asked again with the same key, the run that the first one began is meant."""
 
@@ -262,6 +273,21 @@ class RunNote(ResponseModel):
 
     run: str
     note: str
+
+
+class ResearchDetail(ResponseModel):
+    """What a research has read, found and written, as far as it has told it."""
+
+    run: str
+    sources: tuple[EvidenceSource, ...]
+    skipped: tuple[str, ...]
+    """Documents that could not be read, each with its reason."""
+    cards: tuple[EvidenceCard, ...]
+    """Evidence in the order it was noted: each a quote that stands in its document word for word."""
+    rejected: tuple[str, ...]
+    """Cards that a person does not accept."""
+    report: ResearchReport | None
+    """The text as it was last written, with what was found about each of its sentences."""
 
 
 class Nothing(RequestModel):
