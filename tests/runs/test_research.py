@@ -85,3 +85,22 @@ async def test_a_figure_that_no_quote_has_is_told_to_its_writer_and_then_to_the_
         # Planned once more, and judged.
         assert sum("You plan what readers look for" in prompt for prompt in factory.prompts()) == 2
         assert sum("You judge whether sentences" in prompt for prompt in factory.prompts()) == 1
+
+
+@pytest.mark.slow
+async def test_forty_documents_with_traps_are_read_and_cited(
+    testbed: ModelTestbed, project: Path, kernels: Kernels, tmp_path: Path
+) -> None:
+    async with open_factory(testbed, project, kernels) as factory:
+        script.script_research(testbed.provider)
+        documents = script.write_documents(tmp_path / "documents", 37)
+        (documents / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+        delivery = await factory.deliver(goal(factory, documents))
+        assert (delivery.why, delivery.status) == ("", "done")
+        found = await research(factory)
+        assert len(found.contents.sources) == 40
+        assert [each.split(":")[0] for each in found.contents.skipped] == ["broken.pdf"]
+        assert any(each.startswith("Not read: broken.pdf") for each in delivery.caveats)
+        assert found.report is not None
+        assert found.report.contradictions
+        assert "bankrupt" not in factory.notebook("norwell.py")
