@@ -72,6 +72,10 @@ async def test_a_research_killed_anywhere_reads_and_pays_once(
     told = json.loads((testbed.home / "delivery.json").read_text())
     assert (told["why"], told["status"]) == ("", "done")
     text = (project / "norwell.py").read_text()
-    assert [text.count(f"def {name}(") for name in ("research_title", "research_section_2", "research_check")] == [1, 1, 1]
+    assert [text.count(f"def {name}(") for name in ("research_title", "research_section_2", "research_check")] == [
+        1,
+        1,
+        1,
+    ]
     assert len(testbed.provider.charged) == REQUESTS
     assert read.items() <= kept_texts(testbed).items()

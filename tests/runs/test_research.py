@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from cellwright.notebook.files import read
@@ -36,7 +37,8 @@ async def test_a_research_cites_tells_contradictions_and_follows_no_document(
         assert {card.id for card in found.cards} == {script.TRUE_CARD, script.FALSE_CARD, script.STAFF_CARD}
         assert found.report is not None
         assert [set(each.cards) for each in found.report.contradictions] == [{script.TRUE_CARD, script.FALSE_CARD}]
-        assert "bankrupt" not in (text := Path(delivery.text).read_text())
+        text = await anyio.Path(delivery.text).read_text()
+        assert "bankrupt" not in text
         assert "Where the sources contradict each other" in text
         assert script.REVENUE in text
         names = {cell.name for cell in read(project / "norwell.py").document.cells}

@@ -279,7 +279,9 @@ class Agent:
 
     async def _tell_cards(self, results: Sequence[ToolResult]) -> None:
         """Evidence that was noted, for whoever watches; it follows from recorded results."""
-        noted = parse_cards(card for result in results if isinstance(result, Done) if (card := _value_of(result).get(CARD)))
+        noted = parse_cards(
+            card for result in results if isinstance(result, Done) if (card := _value_of(result).get(CARD))
+        )
         new = [card for card in noted if card.id not in self._cards]
         self._cards |= dict(zip((card.id for card in new), cards_json(new), strict=True))
         if new:

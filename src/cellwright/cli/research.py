@@ -28,12 +28,15 @@ def research(
             "--data", metavar="PATH", help="A document or a folder of them; default: the folder you are in. Repeatable."
         ),
     ] = None,
-    web: Annotated[bool, typer.Option("--web", help="Search the web too, and read pages: hosts are asked about.")] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Search the web too, and read pages: hosts are asked about.")
+    ] = False,
     form: Annotated[
         str, typer.Option("--as", metavar="report|brief|slides|blog|FILE.md", help="What it is written as.")
     ] = "report",
     notebook: Annotated[
-        Path | None, typer.Option("--notebook", metavar="FILE", help="Write it into this notebook; default: a new one here.")
+        Path | None,
+        typer.Option("--notebook", metavar="FILE", help="Write it into this notebook; default: a new one here."),
     ] = None,
     model: Annotated[
         list[str] | None,

@@ -194,7 +194,9 @@ class ResearchWritten(RoomEvent):
 
     def line(self) -> str:
         """In words."""
-        return f"written: {self.report.title} ({len(self.report.sections)} sections, {len(self.report.cited)} cards cited)"
+        return (
+            f"written: {self.report.title} ({len(self.report.sections)} sections, {len(self.report.cited)} cards cited)"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,14 @@ from cellwright.tools.evidence.card import EvidenceCard
 QUOTE = "Revenue of Norwell Mills in 2023 was 41.2 million euros."
 CARDS = {
     "c1111111": EvidenceCard(
-        id="c1111111", source="s", name="annual.md", page=3, start=0, end=9, quote=QUOTE, says="Revenue was 41.2 million."
+        id="c1111111",
+        source="s",
+        name="annual.md",
+        page=3,
+        start=0,
+        end=9,
+        quote=QUOTE,
+        says="Revenue was 41.2 million.",
     )
 }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from cellwright.notebook.document import Document
+from cellwright.notebook.edits import CreateCell
 from cellwright.runs.research.notebook import research_edits
 from cellwright.runs.research.report import ResearchReport, markdown_of, numbered
 from cellwright.runs.research.steps import SectionText, TextEdit, edited_sections, parse_outline, section_tool
-from cellwright.notebook.document import Document
-from cellwright.notebook.edits import CreateCell
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.library import EvidenceSource
 from cellwright.tools.tool import CallContext, Done, ToolCall, ToolError, ToolResult

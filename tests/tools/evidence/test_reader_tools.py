@@ -49,11 +49,18 @@ async def test_a_quote_that_is_not_in_the_source_is_refused_with_what_to_do(libr
 
 
 async def test_a_quote_is_noted_with_its_place_as_the_document_has_it(library: Library) -> None:
-    done = await call(library, "note_evidence", document="a.txt", quote="41.2 million  euros. It was", says="It was so.")
+    done = await call(
+        library, "note_evidence", document="a.txt", quote="41.2 million  euros. It was", says="It was so."
+    )
     assert isinstance(done, Done)
     assert isinstance(done.value, dict)
     card: Any = done.value["card"]
-    assert (card["quote"], card["page"], card["start"], card["task"]) == ("41.2 million euros.\nIt was", 1, 12, "revenue")
+    assert (card["quote"], card["page"], card["start"], card["task"]) == (
+        "41.2 million euros.\nIt was",
+        1,
+        12,
+        "revenue",
+    )
 
 
 async def test_what_is_said_has_no_figure_that_the_quote_has_not(library: Library) -> None:

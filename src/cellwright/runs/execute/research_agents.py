@@ -53,7 +53,9 @@ class ResearchAgents:
     def reader(self, task: Task, sources: Sequence[EvidenceSource]) -> Given:
         """Reads for one sub-goal."""
         *tools, finish = reader_tools(self.library, task.title)
-        words = "\n".join(filter(None, [f"The whole question: {self.goal.words}", f"Your sub-goal: {task.title}", task.todo]))
+        words = "\n".join(
+            filter(None, [f"The whole question: {self.goal.words}", f"Your sub-goal: {task.title}", task.todo])
+        )
         notes = (Note(name="documents", text=sources_text(tuple(sources)) or "None; search the web."),)
         return self._given(finish, steps.READER, words, notes, *tools, *self.web)
 

@@ -27,8 +27,8 @@ from cellwright.runs.deliver.delivery import CheckNotebook
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.goal.goal import Approve, Goal
-from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.evidence.library import Library
+from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import ParallelBranch
 from cellwright.tools.tool import Tool
 

@@ -52,7 +52,9 @@ class CheckedSentence:
                 return ""
 
 
-def check_sentences(section: str, text: str, cards: Mapping[str, EvidenceCard], given: str = "") -> list[CheckedSentence]:
+def check_sentences(
+    section: str, text: str, cards: Mapping[str, EvidenceCard], given: str = ""
+) -> list[CheckedSentence]:
     """Every sentence as far as code can tell; `given`: words that need no source, such as the question."""
     return [_checked(section, sentence, cards, given) for sentence in sentences_of(text)]
 
@@ -131,7 +133,9 @@ def caveats_of(sentences: Sequence[CheckedSentence]) -> tuple[str, ...]:
     bad = [each for each in sentences if each.standing in BAD]
     told = [each.says for each in sorted(bad, key=lambda each: each.standing != "uncited figure")]
     unsure = [each for each in sentences if each.standing == "unjudged" and each.missing]
-    told += [f"{', '.join(each.missing)} is in none of its quotes, and nobody judged it: “{each.text}”" for each in unsure]
+    told += [
+        f"{', '.join(each.missing)} is in none of its quotes, and nobody judged it: “{each.text}”" for each in unsure
+    ]
     return tuple(dict.fromkeys(told))
 
 

@@ -85,9 +85,7 @@ def _literal(text: str) -> str:
     return repr(text)
 
 
-def _evidence(
-    cards: Mapping[str, EvidenceCard], numbers: Mapping[str, int], folder: str
-) -> str:
+def _evidence(cards: Mapping[str, EvidenceCard], numbers: Mapping[str, int], folder: str) -> str:
     """The cards as data: those that are cited by their number, then what was found and not used."""
     ordered = sorted(cards.values(), key=lambda card: numbers.get(card.id, len(numbers) + 1))
     lines = list[str]()
@@ -107,4 +105,3 @@ def _evidence(
         lines.append(f"    {row!r},")
     head = f"# {len(numbers)} of {len(cards)} cards are cited; each quote stands in its source word for word."
     return "\n".join([head, "evidence = [", *lines, "]"])
-

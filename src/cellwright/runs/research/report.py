@@ -122,7 +122,9 @@ def answer_of(report: ResearchReport, cards: Mapping[str, EvidenceCard]) -> str:
     """What a terminal shows: the summary with its numbers; the first section where nobody wrote one."""
     numbers = numbered(report, cards)
     text = report.summary or next((each.text for each in report.sections), "")
-    told = CITATION.sub(lambda match: "".join(f"[{numbers[id]}]" for id in _ID.findall(match[1]) if id in numbers), text)
+    told = CITATION.sub(
+        lambda match: "".join(f"[{numbers[id]}]" for id in _ID.findall(match[1]) if id in numbers), text
+    )
     return told.strip()
 
 

@@ -1,4 +1,4 @@
-"""What the agents of a research hand in: sub-goals, an outline, a section, edits, verdicts. Each finishes in its own way.
+"""What the agents of a research hand in: sub-goals, an outline, a section, edits, verdicts. Each has a finish of its own.
 
 Nobody but readers sees a document: planners and writers see cards, and what a finish refuses it says in words a model
 can act on.
@@ -220,7 +220,8 @@ def outline_tool(cards: Collection[str]) -> Tool:
         if unknown := _unknown((id for each in sections for id in each.cards), cards):
             return unknown
         made = [
-            OutlineSection(title=each.title, cards=tuple(dict.fromkeys(each.cards)), todo=each.todo) for each in sections
+            OutlineSection(title=each.title, cards=tuple(dict.fromkeys(each.cards)), todo=each.todo)
+            for each in sections
         ]
         return _handed(f"{len(made)} sections.", _OUTLINE, Outline(title=title, sections=tuple(made)))
 
@@ -290,7 +291,8 @@ def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: 
     async def finish(
         title: Annotated[str, Field(min_length=1, max_length=160)],
         summary: Annotated[
-            str, Field(min_length=1, max_length=3_000, description="The answer first, each sentence with its citations.")
+            str,
+            Field(min_length=1, max_length=3_000, description="The answer first, each sentence with its citations."),
         ],
         edits: Annotated[list[_Edit], Field(max_length=_MOST_EDITS, description="Only where it is needed.")] = [],  # noqa: B006
         contradictions: Annotated[
@@ -304,7 +306,9 @@ def editor_tool(sections: Sequence[SectionText], cards: Collection[str], check: 
             if sections[each.section - 1].text.count(each.old) != 1:
                 begun = each.old[:60]
                 message = f"Section {each.section} does not have {begun!r} exactly once: nothing was edited."
-                return ToolError(kind="bad-arguments", message=message, hint="Copy its words, enough to tell them apart.")
+                return ToolError(
+                    kind="bad-arguments", message=message, hint="Copy its words, enough to tell them apart."
+                )
             if refused := _miscited(each.new, sections[each.section - 1].cards):
                 return refused
         ids = (id for each in contradictions for id in each.cards)

@@ -1,10 +1,12 @@
-"""What the events of a research add up to: documents, cards as they come, and the report. For whoever shows it, and for a
-run that takes it up."""
+"""What the events of a research add up to: documents, cards as they come, and the report.
+
+For whoever shows it, and for a run that takes it up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cellwright.agents.events import EvidenceNoted
 from cellwright.journal.events import Recorded
@@ -20,7 +22,7 @@ from cellwright.tools.evidence.library import LibraryContents
 class ResearchView:
     """What the events of a research add up to."""
 
-    contents: LibraryContents = LibraryContents()
+    contents: LibraryContents = field(default_factory=LibraryContents)
     cards: tuple[EvidenceCard, ...] = ()
     rejected: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()

@@ -17,8 +17,12 @@ _ALIKE: Final = 0.6
 _FEWEST: Final = 2
 _MOST_CARDS: Final = 600
 _STOP: Final = frozenset(
-    "a an and are as at be been by for from had has have in is it its of on or that the their this to was were which with "
-    "about around all total report reports reported says said states stated according document source percent per cent".split()
+    re.split(
+        r"\s",
+        "a an and are as at be been by for from had has have in is it its of on or that the their this to was "
+        "were which with about around all total report reports reported says said states stated according "
+        "document source percent per cent",
+    )
 )
 
 

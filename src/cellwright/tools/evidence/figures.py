@@ -19,13 +19,11 @@ _SCALES: Final = {
     "billion": 9, "billions": 9, "bn": 9, "mrd": 9, "trillion": 12, "tn": 12,
 }  # fmt: skip
 _SCALE: Final = re.compile(rf"[\s-]?({'|'.join(sorted(_SCALES, key=len, reverse=True))})\b", re.IGNORECASE)
-_WORDS: Final = {
-    word: Decimal(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-}
+_NUMERALS: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+_WORDS: Final = {word: Decimal(number) for number, word in enumerate(re.split(" ", _NUMERALS))}
 _WORD: Final = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 _HEDGED: Final = re.compile(r"\b(about|around|roughly|nearly|almost|approximately|some|circa|ca\.?)\s*$|[~≈]\s*$", re.I)
 _LIST_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")

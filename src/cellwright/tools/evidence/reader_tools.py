@@ -62,7 +62,8 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
         calling: CallContext,
         document: Annotated[str, Field(max_length=80, description="`d3`, or its name.")],
         quote: Annotated[
-            str, Field(min_length=1, max_length=_LONGEST_QUOTE, description="Its very words, copied: a sentence or two.")
+            str,
+            Field(min_length=1, max_length=_LONGEST_QUOTE, description="Its very words, copied: a sentence or two."),
         ],
         says: Annotated[
             str, Field(min_length=1, max_length=_LONG, description="What that shows, in a sentence of yours.")
