@@ -86,7 +86,7 @@ def script_research(
     outline = [{"title": "Revenue", "cards": [TRUE_CARD, FALSE_CARD]}, {"title": "Staff", "cards": [STAFF_CARD]}]
     provider.when(OUTLINER, finish(title="Norwell Mills in 2023", sections=outline))
     for title, text in zip(("Revenue", "Staff"), sections, strict=True):
-        provider.when(_both(WRITER, f"Your section: {title}"), finish(text=text), finish(text=text))
+        provider.when(_both(WRITER, f"Your section: {title}"), *[finish(text=text)] * (1 if text in SECTIONS else 2))
     provider.when(EDITOR, finish(title="Norwell Mills in 2023", summary=summary))
     if is_judged:
         provider.when(JUDGE, finish(verdicts=[{"number": number, "verdict": "supported"} for number in range(1, 9)]))

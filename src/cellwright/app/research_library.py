@@ -1,4 +1,4 @@
-"""The documents of a research, put together: read in cages, kept in the state directory, and searched on the web if asked."""
+"""The documents of a research, put together: read in cages, kept in the state directory; and the web, if asked for."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from cellwright.runs.execute.workspace import Workspace
 from cellwright.runs.goal.goal import Goal
 from cellwright.settings import Settings
 from cellwright.tools.evidence.library import Library
+from cellwright.tools.evidence.web_reading import web_reading_tools
+from cellwright.tools.evidence.web_search import BraveSearch, SearxngSearch, WebSearch, read_search
+from cellwright.tools.tool import Tool
 
 
 @asynccontextmanager
@@ -29,6 +32,23 @@ async def with_library(
     reader = DocumentReader(pool=pool, tier=workspace.profiler.tier, store=store)
     library = Library(reader, goal.sources, home=state)
     try:
-        yield replace(workspace, library=library)
+        yield replace(workspace, library=library, web=tuple(_web_tools(goal, workspace, library)))
     finally:
         library.close()
+
+
+def _web_tools(goal: Goal, workspace: Workspace, library: Library) -> list[Tool]:
+    """None where the goal stays with its documents, or there is no network."""
+    access = workspace.web_access
+    if not goal.uses_web or goal.is_private or access is None:
+        return []
+    search: WebSearch | None = None
+    if goal.search:
+        engine, where = read_search(goal.search)
+        is_own = engine == "searxng"
+        search = (
+            SearxngSearch(address=where, fetch=access.fetch)
+            if is_own
+            else BraveSearch(connection=where, ask=access.ask)
+        )
+    return web_reading_tools(library, access.fetch, search)

@@ -31,6 +31,15 @@ def research(
     web: Annotated[
         bool, typer.Option("--web", help="Search the web too, and read pages: hosts are asked about.")
     ] = False,
+    search: Annotated[
+        str,
+        typer.Option(
+            "--search",
+            metavar="ENGINE:WHERE",
+            envvar="CELLWRIGHT_SEARCH",
+            help="What it searches the web with: searxng:https://HOST or brave:CONNECTION.",
+        ),
+    ] = "",
     form: Annotated[
         str, typer.Option("--as", metavar="report|brief|slides|blog|FILE.md", help="What it is written as.")
     ] = "report",
@@ -71,6 +80,7 @@ def research(
         words=words_here(question),
         sources=data or (),
         uses_web=web,
+        search=search if web else "",
         form=form,
         notebook=notebook,
         models=model or (),

@@ -1,4 +1,4 @@
-"""A research as a run: documents are read, sub-goals go to readers side by side, their cards are all that is written of.
+"""A research as a run: documents are read, sub-goals go to readers side by side, and only their cards are written of.
 
 Its sub-goals are the tasks of its plan, so that people see, drop and add them as in any run. All of its state follows
 from recorded steps: killed anywhere, it goes on, and neither reads a document nor pays an answer twice.
@@ -149,9 +149,9 @@ class ResearchRun(Run):
             if self._agreed_for != self._touched:
                 return None
             before = len(self._plan.tasks)
-            if self._rounds < _ROUNDS[self._goal.effort] and self._known:
-                if (over := await self._plan_more()) is not None:
-                    return over
+            may_plan = self._rounds < _ROUNDS[self._goal.effort] and bool(self._known)
+            if may_plan and (over := await self._plan_more()) is not None:
+                return over
             if len(self._plan.tasks) == before or not self._has_plan:
                 break
         return await self._write() if self._has_plan else None

@@ -38,8 +38,8 @@ reason to. thorough: tests are written before anything is built, and a reviewer 
 
 
 GoalKind = Literal["answer", "review", "document", "research"]
-"""research: the words are answered out of documents, by quotes. answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
-document: names and words are put into it, and no code that computes is changed."""
+"""answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
+research: they are answered out of documents, by quotes. document: names and words are put into it, and no code that computes is changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +85,8 @@ class Goal:
     """Documents and folders of them that a research reads, absolute."""
     uses_web: bool = False
     """A research may also search the web and read pages."""
+    search: str = ""
+    """The engine it searches with: `searxng:https://…` or `brave:CONNECTION`."""
     form: str = "report"
     """What a research is written as: report, brief, slides, blog or template."""
     template: str = ""

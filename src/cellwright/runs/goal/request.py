@@ -21,6 +21,7 @@ from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve
 from cellwright.runs.research.form import read_form
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
+from cellwright.tools.evidence.web_search import read_search
 
 LONGEST: Final = 20_000
 """Characters of a goal."""
@@ -58,6 +59,8 @@ class GoalRequest:
     sources: Sequence[str] = ()
     """Documents and folders of them, where a research reads."""
     uses_web: bool = False
+    search: str = ""
+    """The engine, `searxng:https://…` or `brave:CONNECTION`."""
     form: str = "report"
     """What a research is written as: one of ours, or the path of a template."""
 
@@ -89,6 +92,7 @@ def read_goal(
         if name not in known_connections:
             hint = remedy("add_connection", name=name if name.isidentifier() else "NAME")
             raise UserError(f"No connection is called {name[:80]!r}.", hint=hint)
+    searched = _search_connection(typed, known_connections)
     words = read_words(typed.words)
     if typed.notebook is None:
         notebook = new_notebook_path(words, here, taken)
@@ -133,7 +137,9 @@ def read_goal(
         project=str(project),
         person=person,
         data=data,
-        connections=tuple(dict.fromkeys([*typed.connections, *(each.connection for each in remote.values())])),
+        connections=tuple(
+            dict.fromkeys([*typed.connections, *searched, *(each.connection for each in remote.values())])
+        ),
         files=tuple(remote),
         tools=tools,
         context=context,
@@ -149,15 +155,28 @@ def read_goal(
         wants=typed.wants,
         answer=typed.answer[:LONGEST],
         sources=_sources(typed, here),
-        uses_web=typed.uses_web,
+        uses_web=typed.uses_web or bool(typed.search),
+        search=typed.search,
         form=form,
         template=template,
     )
 
 
+def _search_connection(typed: GoalRequest, known: Collection[str]) -> tuple[str, ...]:
+    """The connection a search engine is asked through. Raises `UserError`."""
+    if not typed.search:
+        return ()
+    engine, where = read_search(typed.search)
+    if engine != "brave":
+        return ()
+    if where not in known:
+        raise UserError(f"No connection is called {where[:80]!r}.", hint=remedy("add_connection", name=where))
+    return (where,)
+
+
 def _sources(typed: GoalRequest, here: Path) -> tuple[str, ...]:
-    """Where a research reads: what was named, else the web if that was, else the folder one is in. Raises `UserError`."""
-    if typed.wants != "research" or (typed.uses_web and not typed.sources):
+    """Where a research reads: what was named, else the web if that was, else this folder. Raises `UserError`."""
+    if typed.wants != "research" or ((typed.uses_web or typed.search) and not typed.sources):
         return ()
     found = [here / Path(word).expanduser() for word in typed.sources or (".",)]
     for word, path in zip(typed.sources, found, strict=False):

@@ -1,4 +1,4 @@
-"""The citation check, cheapest first: does the card exist, do its quotes have the figures and names; the rest is judged.
+"""The citation check, cheapest first: is the card there, do its quotes have the figures and names; the rest is judged.
 
 Similarity of texts is no evidence and is not used.
 """
@@ -47,7 +47,8 @@ class CheckedSentence:
             case "unknown card":
                 return f"It cites {missing}, which there is not: “{self.text}”"
             case "unsupported":
-                return f"A judge found its quotes not to show it ({self.why.rstrip('.') or 'no reason given'}): “{self.text}”"
+                why = self.why.rstrip(".") or "no reason given"
+                return f"A judge found its quotes not to show it ({why}): “{self.text}”"
             case _:
                 return ""
 

@@ -1,4 +1,4 @@
-"""The deliverable: a plain marimo notebook that needs no network and no document, with a test that its citations hold."""
+"""The deliverable: a plain marimo notebook that needs neither network nor documents, with a test of its citations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a research comes to: sections that cite cards, contradictions, caveats; and as markdown in the form asked for."""
+"""What a research comes to: sections that cite cards, contradictions, caveats; and as markdown in a form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agents of a research hand in: sub-goals, an outline, a section, edits, verdicts. Each has a finish of its own.
+"""What the agents of a research hand in: sub-goals, an outline, a section, edits, verdicts. Each has its own finish.
 
 Nobody but readers sees a document: planners and writers see cards, and what a finish refuses it says in words a model
 can act on.

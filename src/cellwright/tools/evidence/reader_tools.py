@@ -54,8 +54,7 @@ def reader_tools(library: Library, task: str) -> list[Tool]:
         source = _source(library, document)
         if isinstance(source, ToolError):
             return source
-        found = library.document(source.sha256)
-        return _piece(source, () if found is None else found.pages, page, from_character)
+        return read_from(library, source, page, from_character)
 
     @tool()
     async def note_evidence(
@@ -123,6 +122,12 @@ def _source(library: Library, named: str) -> EvidenceSource | ToolError:
         return ToolError(kind="bad-arguments", message=f"Several documents are called {wanted!r}: {ids}.")
     near = ", ".join(each.id for each in sources[:8])
     return ToolError(kind="not-found", message=f"No document {wanted!r}.", hint=f"There are {len(sources)}: {near} …")
+
+
+def read_from(library: Library, source: EvidenceSource, page: int, start: int) -> ToolResult:
+    """A piece of a document from here on."""
+    found = library.document(source.sha256)
+    return _piece(source, () if found is None else found.pages, page, start)
 
 
 def _piece(source: EvidenceSource, pages: tuple[Page, ...], page: int, start: int) -> ToolResult:
