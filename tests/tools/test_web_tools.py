@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from cellwright.policy.approvals import Yes
 from cellwright.kernel.page_text import readable
+from cellwright.policy.approvals import Yes
 from cellwright.tools.tool import Done, Refusal, ToolError, result_text
 from cellwright.tools.web_tools import EgressFetch, FetchedPage, decoded, web_tools
 from tests.tools.call_driver import open_driver
