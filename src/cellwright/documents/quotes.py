@@ -73,7 +73,7 @@ def find_quote(document: Document, quote: str, page: int | None = None) -> Quote
 
 
 def _pattern(wanted: str) -> str:
-    """A hyphen at a line's end may stand between any two letters; one within a word may have been lost with its line."""
+    """A hyphen at a line's end may stand between any two letters; one in a word may be lost with its line."""
     letters = list[str]()
     for at, letter in enumerate(wanted):
         is_in_word = letter == "-" and wanted[at - 1 : at].isalpha() and wanted[at + 1 : at + 2].isalpha()

@@ -39,7 +39,8 @@ reason to. thorough: tests are written before anything is built, and a reviewer 
 
 GoalKind = Literal["answer", "review", "document", "research"]
 """answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
-research: they are answered out of documents, by quotes. document: names and words are put into it, and no code that computes is changed."""
+research: they are answered out of documents, by quotes. document: names and words are put into it, and no code that
+computes is changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
