@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellwright.testing import CallTool
+from cellwright.testing import CallTool, Received
 from cellwright.testing.server import ProviderServer
 from cellwright.tools.evidence.card import card_id
 from tests.runs.factory import at_once, of
@@ -92,5 +92,8 @@ def script_research(
         provider.when(JUDGE, finish(verdicts=[{"number": number, "verdict": "supported"} for number in range(1, 9)]))
 
 
-def _both(role: Any, words: str) -> Any:
-    return lambda received: role(received) and words in str(received.body)
+def _both(role: Callable[[Received], bool], words: str) -> Callable[[Received], bool]:
+    def fits(received: Received) -> bool:
+        return role(received) and words in str(received.body)
+
+    return fits

@@ -15,7 +15,9 @@ from cellwright.tools.evidence.web_search import SearxngSearch, WebHit, hits_in,
 from cellwright.tools.tool import ToolError
 from cellwright.tools.web_tools import EgressFetch
 
-FOUND = {"results": [{"url": "https://a.example/1", "title": "A  page", "content": "About mills."}, {"url": "ftp://no"}]}
+FOUND = {
+    "results": [{"url": "https://a.example/1", "title": "A  page", "content": "About mills."}, {"url": "ftp://no"}]
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -59,7 +61,9 @@ async def test_an_engine_of_ones_own_is_asked_through_the_egress(port: int) -> N
 
 
 async def test_a_private_engine_nobody_approved_is_not_reached(port: int) -> None:
-    refused = await SearxngSearch(address=f"http://searx.example:{port}", fetch=EgressFetch(resolve=resolve)).find("a", 1)
+    refused = await SearxngSearch(address=f"http://searx.example:{port}", fetch=EgressFetch(resolve=resolve)).find(
+        "a", 1
+    )
     assert isinstance(refused, ToolError)
 
 
