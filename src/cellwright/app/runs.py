@@ -164,9 +164,8 @@ class Runs:
         """Have what a research wrote from a card written again without it: in the run at work, or in a new one."""
         found = await read_research(self.records.log.read_all, run)
         if all(each.id != card for each in found.cards):
-            raise UserError(
-                f"The run {run!r} has no card {card[:40]!r}.", hint=f"`cellwright runs cards {run}` lists them."
-            )
+            known = ", ".join(each.id for each in found.cards[:8]) or "none"
+            raise UserError(f"The run {run!r} has no card {card[:40]!r}.", hint=f"Cards: {known}.")
         status = await self.records.status(run)
         if card in found.rejected:
             return status.run

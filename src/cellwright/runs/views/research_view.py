@@ -6,13 +6,14 @@ For whoever shows it, and for a run that takes it up.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from cellwright.agents.events import EvidenceNoted
-from cellwright.journal.events import Recorded
+from cellwright.journal.events import Recorded, TaskChanged
 from cellwright.journal.names import stream_of
 from cellwright.runs.events import CardRejected, PlanAdopted, ResearchRead, ResearchWritten
-from cellwright.runs.plan.plan import Task
+from cellwright.runs.plan.plan import Task, TaskStatus
 from cellwright.runs.research.report import ResearchReport
 from cellwright.tools.evidence.card import EvidenceCard
 from cellwright.tools.evidence.library import LibraryContents
@@ -43,6 +44,8 @@ async def read_research(read: Callable[[str], AsyncIterable[Recorded]], run: str
                 rejected[id] = None
             case PlanAdopted(plan=plan):
                 tasks = plan.tasks
+            case TaskChanged(task=id, state=state, note=note):
+                tasks = tuple(_changed(each, state, note) if each.id == id else each for each in tasks)
             case ResearchWritten(report=report):
                 pass
             case _:
@@ -50,3 +53,8 @@ async def read_research(read: Callable[[str], AsyncIterable[Recorded]], run: str
     return ResearchView(
         contents=contents, cards=tuple(cards.values()), rejected=tuple(rejected), tasks=tasks, report=report
     )
+
+
+def _changed(task: Task, state: str, note: str) -> Task:
+    status = next((each for each in get_args(TaskStatus) if each == state), task.status)
+    return replace(task, status=status, note=note)

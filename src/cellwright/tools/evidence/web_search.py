@@ -18,7 +18,7 @@ from cellwright.policy.actions import UseNetwork
 from cellwright.tools.tool import ToolError
 from cellwright.tools.web_tools import EgressFetch
 
-ENGINES: Final = "searxng:https://HOST, or brave:CONNECTION (an API of `cellwright data`)"
+ENGINES: Final = "searxng:https://HOST, or brave:CONNECTION (a connection to its API)"
 _DEEPEST: Final = 4
 _MOST_SEEN: Final = 200
 _LONG: Final = 500
