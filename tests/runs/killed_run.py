@@ -22,6 +22,7 @@ import anyio.to_thread
 from cellwright.journal.crash import CrashPoint, carry_on, crash_at
 from cellwright.policy.approvals import Yes
 from cellwright.runs.deliver.delivery import delivery_json
+from cellwright.runs.goal.goal import goal_json, parse_goal
 from tests.models.testbed import ModelTestbed, Warm, eventually
 from tests.runs.factory import Factory, open_factory
 
@@ -41,10 +42,8 @@ async def main(
     elsewhere: Any = None
     testbed = ModelTestbed(home=Path(home), provider=elsewhere, warm=Warm(socket="/nowhere"))
     async with open_factory(testbed, Path(project), Path(cache), at_crash_point=at) as factory:
-        more: dict[str, Any] = {
-            name: tuple(each) if isinstance(each, list) else each for name, each in json.loads(goal).items()
-        }
-        await factory.start(factory.goal(**more), connection=json.loads(connection))
+        wanted = parse_goal({**goal_json(factory.goal()), **json.loads(goal)})
+        await factory.start(wanted, connection=json.loads(connection))
         async with anyio.create_task_group() as beside:
             if answer:
                 beside.start_soon(_answer, factory, answer)

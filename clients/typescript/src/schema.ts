@@ -757,23 +757,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/runs/{run}/cards/{card}/reject": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Have what was written from a card written again without it */
-        post: operations["reject_card"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/runs/{run}/changes": {
         parameters: {
             query?: never;
@@ -970,23 +953,6 @@ export interface paths {
         };
         /** What a run found, as markdown */
         get: operations["read_report"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/runs/{run}/research": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Documents, evidence and text of a research */
-        get: operations["show_research"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1722,37 +1688,6 @@ export interface components {
             test: string;
         };
         /**
-         * CheckedSentence
-         * @description A sentence of the report and what holds it.
-         */
-        CheckedSentence: {
-            /**
-             * Cards
-             * @default []
-             */
-            cards: string[];
-            /**
-             * Missing
-             * @default []
-             */
-            missing: string[];
-            /** Section */
-            section: string;
-            /**
-             * Standing
-             * @default uncited
-             * @enum {string}
-             */
-            standing: "holds" | "judged" | "unjudged" | "uncited figure" | "unknown card" | "unsupported" | "uncited";
-            /** Text */
-            text: string;
-            /**
-             * Why
-             * @default
-             */
-            why: string;
-        };
-        /**
          * ColumnShape
          * @description One column.
          */
@@ -1871,21 +1806,6 @@ export interface components {
             kinds: components["schemas"]["KindShape"][];
             /** Problem */
             problem: string;
-        };
-        /**
-         * Contradiction
-         * @description Cards that cannot all be right.
-         */
-        Contradiction: {
-            /** About */
-            about: string;
-            /**
-             * By
-             * @default code
-             */
-            by: string;
-            /** Cards */
-            cards: string[];
         };
         /**
          * CreatedToken
@@ -2109,11 +2029,6 @@ export interface components {
              */
             tasks: components["schemas"]["DeliveredTask"][];
             /**
-             * Text
-             * @default
-             */
-            text: string;
-            /**
              * Title
              * @default
              */
@@ -2204,95 +2119,63 @@ export interface components {
             wait_seconds: number;
         };
         /**
-         * EvidenceCard
-         * @description What somebody found, where it stands and in which words.
+         * ExtractBody
+         * @description Rows with evidence out of documents: which fields, of which documents.
          */
-        EvidenceCard: {
+        ExtractBody: {
+            /** Documents */
+            documents: string[];
+            /** Fields */
+            fields: string;
             /**
-             * About
-             * @default
+             * Has Many Rows
+             * @default false
              */
-            about: string;
+            has_many_rows: boolean;
             /**
-             * Address
-             * @default
+             * Readings
+             * @default 1
              */
-            address: string;
-            /**
-             * By
-             * @default
-             */
-            by: string;
-            /** End */
-            end: number;
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /** Page */
-            page: number;
-            /**
-             * Path
-             * @default
-             */
-            path: string;
-            /** Quote */
-            quote: string;
-            /** Says */
-            says: string;
-            /** Source */
-            source: string;
-            /** Start */
-            start: number;
-            /**
-             * Task
-             * @default
-             */
-            task: string;
+            readings: number;
         };
         /**
-         * EvidenceSource
-         * @description One document of a run.
+         * ExtractedField
+         * @description One thing that is looked for.
          */
-        EvidenceSource: {
-            /**
-             * Address
-             * @default
-             */
-            address: string;
-            /**
-             * Characters
-             * @default 0
-             */
-            characters: number;
-            /** Id */
-            id: string;
-            /** Kind */
-            kind: string;
+        ExtractedField: {
             /** Name */
             name: string;
             /**
-             * Notices
-             * @default []
-             */
-            notices: string[];
-            /**
-             * Pages
-             * @default 0
-             */
-            pages: number;
-            /**
-             * Path
+             * Says
              * @default
              */
-            path: string;
-            /** Sha256 */
-            sha256: string;
+            says: string;
             /**
-             * Title
-             * @default
+             * Type
+             * @default text
+             * @enum {string}
              */
-            title: string;
+            type: "text" | "number" | "integer" | "date" | "boolean";
+        };
+        /**
+         * ExtractionOrder
+         * @description What is to be extracted from what: a part of a run's goal.
+         */
+        ExtractionOrder: {
+            /** Documents */
+            documents: string[];
+            /** Fields */
+            fields: components["schemas"]["ExtractedField"][];
+            /**
+             * Has Many Rows
+             * @default false
+             */
+            has_many_rows: boolean;
+            /**
+             * Readings
+             * @default 1
+             */
+            readings: number;
         };
         /**
          * FileEntry
@@ -2481,16 +2364,12 @@ export interface components {
              * @enum {string}
              */
             effort: "quick" | "normal" | "thorough";
+            extraction: components["schemas"]["ExtractionOrder"] | null;
             /**
              * Files
              * @default []
              */
             files: string[];
-            /**
-             * Form
-             * @default report
-             */
-            form: string;
             /**
              * Is Private
              * @default false
@@ -2530,41 +2409,16 @@ export interface components {
              */
             python: "header" | "ours";
             /**
-             * Rejected
-             * @default []
-             */
-            rejected: string[];
-            /**
-             * Search
-             * @default
-             */
-            search: string;
-            /**
-             * Sources
-             * @default []
-             */
-            sources: string[];
-            /**
-             * Template
-             * @default
-             */
-            template: string;
-            /**
              * Tools
              * @default []
              */
             tools: string[];
             /**
-             * Uses Web
-             * @default false
-             */
-            uses_web: boolean;
-            /**
              * Wants
              * @default answer
              * @enum {string}
              */
-            wants: "answer" | "review" | "document" | "research";
+            wants: "answer" | "review" | "document";
             /** Words */
             words: string;
         };
@@ -3012,11 +2866,7 @@ export interface components {
              * @enum {string}
              */
             effort: "quick" | "normal" | "thorough";
-            /**
-             * Form
-             * @default report
-             */
-            form: string;
+            extract?: components["schemas"]["ExtractBody"] | null;
             /** Goal */
             goal: string;
             /**
@@ -3039,26 +2889,10 @@ export interface components {
              */
             priority: number;
             /**
-             * Sources
-             * @default []
-             */
-            sources: string[];
-            /**
              * Tools
              * @default []
              */
             tools: string[];
-            /**
-             * Uses Web
-             * @default false
-             */
-            uses_web: boolean;
-            /**
-             * Wants
-             * @default answer
-             * @enum {string}
-             */
-            wants: "answer" | "research";
         };
         /**
          * NewSession
@@ -3532,62 +3366,6 @@ export interface components {
             removed_from: ("keyring" | "file")[];
         };
         /**
-         * ResearchDetail
-         * @description What a research has read, found and written, as far as it has told it.
-         */
-        ResearchDetail: {
-            /** Cards */
-            cards: components["schemas"]["EvidenceCard"][];
-            /** Rejected */
-            rejected: string[];
-            report: components["schemas"]["ResearchReport"] | null;
-            /** Run */
-            run: string;
-            /** Skipped */
-            skipped: string[];
-            /** Sources */
-            sources: components["schemas"]["EvidenceSource"][];
-        };
-        /**
-         * ResearchReport
-         * @description All of it but the cards, which have events of their own.
-         */
-        ResearchReport: {
-            /**
-             * Caveats
-             * @default []
-             */
-            caveats: string[];
-            /**
-             * Contradictions
-             * @default []
-             */
-            contradictions: components["schemas"]["Contradiction"][];
-            /**
-             * Form
-             * @default report
-             */
-            form: string;
-            /** Question */
-            question: string;
-            /** Sections */
-            sections: components["schemas"]["SectionText"][];
-            /**
-             * Sentences
-             * @default []
-             */
-            sentences: components["schemas"]["CheckedSentence"][];
-            /** Summary */
-            summary: string;
-            /** Title */
-            title: string;
-            /**
-             * Trust
-             * @default
-             */
-            trust: string;
-        };
-        /**
          * RetryBody
          * @description Which task is done again.
          */
@@ -3890,18 +3668,6 @@ export interface components {
             tables: components["schemas"]["TableShape"][];
             /** Total */
             total: number;
-        };
-        /**
-         * SectionText
-         * @description A section as it was written.
-         */
-        SectionText: {
-            /** Cards */
-            cards: string[];
-            /** Text */
-            text: string;
-            /** Title */
-            title: string;
         };
         /**
          * ServerProblemShape
@@ -6740,53 +6506,6 @@ export interface operations {
             };
         };
     };
-    reject_card: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description A card, by its id. */
-                card: string;
-                /** @description A run's name. */
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["Nothing"] | null;
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunNote"];
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
     list_changes: {
         parameters: {
             query?: never;
@@ -7294,47 +7013,6 @@ export interface operations {
                 };
                 content: {
                     "text/markdown": string;
-                };
-            };
-            /** @description Something this needs is not there now */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemAnswer"];
-                };
-            };
-        };
-    };
-    show_research: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description A run's name. */
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ResearchDetail"];
                 };
             };
             /** @description Something this needs is not there now */

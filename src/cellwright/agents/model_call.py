@@ -261,7 +261,7 @@ class ModelCaller:
             with unwrap_single_error():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(heed)
-                    thought = _model_outcome(call, await self.context.models.ask(call, on_update), context)
+                    thought = model_outcome(call, await self.context.models.ask(call, on_update), context)
                     tasks.cancel_scope.cancel()
         except (Unavailable, UserError, RefusedByPolicy) as problem:
             return NoModel(message=f"{problem.message} {problem.hint}".rstrip())
@@ -307,7 +307,8 @@ def limits_after(limits: tuple[Limit, ...], ledger: BudgetLedger, run: str, stop
     return ledger.limits or limits
 
 
-def _model_outcome(call: calls.ModelCall, outcome: calls.Outcome, context: str) -> ModelOutcome:
+def model_outcome(call: calls.ModelCall, outcome: calls.Outcome, context: str) -> ModelOutcome:
+    """How a call ended, as a value that a step keeps."""
     match outcome:
         case calls.ModelAnswer():
             [message] = ModelMessagesTypeAdapter.dump_python([outcome.response], mode="json")

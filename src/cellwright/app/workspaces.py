@@ -48,8 +48,10 @@ from cellwright.data.api_calls import ApiAnswer
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, place_data
 from cellwright.data.remote_paths import RemotePath
+from cellwright.documents.document_store import DocumentStore
 from cellwright.journal.names import run_of
 from cellwright.journal.records import Records
+from cellwright.kernel.documents import DocumentReader
 from cellwright.kernel.environments.interpreters import PythonChoice
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.process.chart_cage import ChartCage
@@ -200,6 +202,13 @@ async def open_workspace(
             profiler=context.profiler,
             tables=context.table_profiler,
             files=context.file_profiler,
+            documents=DocumentReader(
+                pool=pool,
+                tier=setup.tier,
+                store=DocumentStore(
+                    home=options.settings.ready_home(), mask=lambda text: agents.masker.mask(text).text
+                ),
+            ),
             remote=setup.remote,
             has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,

@@ -9,8 +9,7 @@ import anyio
 import typer
 
 from cellwright.cli.journal_options import JsonOption
-from cellwright.cli.render import console
-from cellwright.cli.run.command import detach_goal, run_goal, show_detached, words_here
+from cellwright.cli.run.command import detach_goal, run_goal, words_here
 from cellwright.cli.run.outcome import finish
 from cellwright.runs.goal.request import GoalRequest
 
@@ -92,7 +91,7 @@ def research(
         wants="research",
     )
     if detach:
-        console.result(anyio.run(detach_goal, typed), as_json, show_detached)
+        detach_goal(typed, as_json)
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)

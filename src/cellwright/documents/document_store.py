@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from cellwright.documents.document import Document, UnreadDocument
 from cellwright.notebook.atomic_write import write_new
@@ -41,7 +41,7 @@ class DocumentStore:
             kept = _DOCUMENT.validate_python(raw["document"])
             if raw["version"] != _VERSION or raw["checksum"] != _checksum(raw["document"]) or kept.sha256 != sha256:
                 return None
-        except (OSError, ValueError, KeyError, TypeError, ValidationError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return replace(kept, name=name)
 

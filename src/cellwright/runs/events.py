@@ -166,6 +166,27 @@ class HandedOff(RoomEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentExtracted(RoomEvent):
+    """What came of one document of an extraction."""
+
+    document: str
+    number: int
+    of: int
+    rows: int = 0
+    marked: int = 0
+    """Rows with a value that is missing, refused or in doubt."""
+    skipped: str = ""
+    """Why it was not read."""
+    microdollars: int = 0
+
+    def line(self) -> str:
+        """In words."""
+        rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}{f', {self.marked:,} marked' if self.marked else ''}"
+        came = f"skipped, {self.skipped}" if self.skipped else rows
+        return f"document {self.number:,} of {self.of:,}, {self.document}: {came}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDelivered(RoomEvent):
     """What was handed over in the end."""
 

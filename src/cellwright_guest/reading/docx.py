@@ -53,7 +53,6 @@ def read_docx(path: Path, budget: PageBudget) -> str:
         ElementTree.ParseError,
         EOFError,
         RuntimeError,
-        NotImplementedError,
     ) as problem:
         raise UnreadableDocument("broken", f"it is no whole DOCX: {problem}") from None
     budget.add_parts(text)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pypdfium2
-from pypdfium2 import raw
+import pypdfium2.raw as pdfium
 
 from cellwright_guest.reading.page_budget import PageBudget
 from cellwright_guest.reading.records import UnreadableDocument
@@ -18,7 +18,7 @@ def read_pdf(path: Path, budget: PageBudget) -> str:
         document = pypdfium2.PdfDocument(path)
         count = len(document)
     except pypdfium2.PdfiumError as problem:
-        if raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD or "assword" in str(problem):
+        if pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD or "assword" in str(problem):
             raise UnreadableDocument("encrypted", "it is encrypted: it cannot be read without its password") from None
         raise UnreadableDocument("broken", f"it is no whole PDF: {problem}") from None
     silent = list[int]()

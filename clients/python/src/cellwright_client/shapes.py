@@ -246,17 +246,6 @@ class CheckOutput(Shape):
     test: str
 
 
-class CheckedSentence(Shape):
-    """A sentence of the report and what holds it."""
-
-    cards: list[str]
-    missing: list[str]
-    section: str
-    standing: Literal["holds", "judged", "unjudged", "uncited figure", "unknown card", "unsupported", "uncited"] | str
-    text: str
-    why: str
-
-
 class ColumnShape(Shape):
     """One column."""
 
@@ -339,14 +328,6 @@ class ConnectionsShape(Shape):
     problem: str
 
 
-class Contradiction(Shape):
-    """Cards that cannot all be right."""
-
-    about: str
-    by: str
-    cards: list[str]
-
-
 class CreatedToken(Shape):
     """A new token, this once."""
 
@@ -420,7 +401,6 @@ class Delivery(Shape):
     status: Literal["done", "partial", "refused", "stopped", "failed"] | str
     summary: str
     tasks: list[DeliveredTask]
-    text: str
     title: str
     tokens: int
     trust: str
@@ -466,37 +446,30 @@ class EditsBody(Shape):
     wait_seconds: float = 0
 
 
-class EvidenceCard(Shape):
-    """What somebody found, where it stands and in which words."""
+class ExtractBody(Shape):
+    """Rows with evidence out of documents: which fields, of which documents."""
 
-    about: str
-    address: str
-    by: str
-    end: int
-    id: str
+    documents: list[str]
+    fields: str
+    has_many_rows: bool = False
+    readings: int = 1
+
+
+class ExtractedField(Shape):
+    """One thing that is looked for."""
+
     name: str
-    page: int
-    path: str
-    quote: str
     says: str
-    source: str
-    start: int
-    task: str
+    type: Literal["text", "number", "integer", "date", "boolean"] | str
 
 
-class EvidenceSource(Shape):
-    """One document of a run."""
+class ExtractionOrder(Shape):
+    """What is to be extracted from what: a part of a run's goal."""
 
-    address: str
-    characters: int
-    id: str
-    kind: str
-    name: str
-    notices: list[str]
-    pages: int
-    path: str
-    sha256: str
-    title: str
+    documents: list[str]
+    fields: list[ExtractedField]
+    has_many_rows: bool
+    readings: int
 
 
 class FileEntry(Shape):
@@ -584,8 +557,8 @@ class Goal(Shape):
     data: list[str]
     depth: Literal["answer", "full"] | str
     effort: Literal["quick", "normal", "thorough"] | str
+    extraction: ExtractionOrder | None
     files: list[str]
-    form: str
     is_private: bool
     is_reviewed: bool
     limits: list[str]
@@ -596,13 +569,8 @@ class Goal(Shape):
     priority: int
     project: str
     python: Literal["header", "ours"] | str
-    rejected: list[str]
-    search: str
-    sources: list[str]
-    template: str
     tools: list[str]
-    uses_web: bool
-    wants: Literal["answer", "review", "document", "research"] | str
+    wants: Literal["answer", "review", "document"] | str
     words: str
 
 
@@ -869,16 +837,13 @@ class NewRun(Shape):
     data: list[str] = []
     depth: Literal["answer", "full"] = "answer"
     effort: Literal["quick", "normal", "thorough"] = "normal"
-    form: str = "report"
+    extract: ExtractBody | None = None
     is_private: bool = False
     key: str | None = None
     models: list[str] = []
     notebook: str | None = None
     priority: int = 0
-    sources: list[str] = []
     tools: list[str] = []
-    uses_web: bool = False
-    wants: Literal["answer", "research"] = "answer"
 
 
 class NewSession(Shape):
@@ -1193,31 +1158,6 @@ class RemovedKey(Shape):
     removed_from: list[Literal["keyring", "file"] | str]
 
 
-class ResearchDetail(Shape):
-    """What a research has read, found and written, as far as it has told it."""
-
-    cards: list[EvidenceCard]
-    rejected: list[str]
-    report: ResearchReport | None
-    run: str
-    skipped: list[str]
-    sources: list[EvidenceSource]
-
-
-class ResearchReport(Shape):
-    """All of it but the cards, which have events of their own."""
-
-    caveats: list[str]
-    contradictions: list[Contradiction]
-    form: str
-    question: str
-    sections: list[SectionText]
-    sentences: list[CheckedSentence]
-    summary: str
-    title: str
-    trust: str
-
-
 class RetryBody(Shape):
     """Which task is done again."""
 
@@ -1443,14 +1383,6 @@ class SchemaShape(Shape):
     server: str
     tables: list[TableShape]
     total: int
-
-
-class SectionText(Shape):
-    """A section as it was written."""
-
-    cards: list[str]
-    text: str
-    title: str
 
 
 class ServerProblemShape(Shape):

@@ -156,14 +156,18 @@ def run(
         effort=effort,
     )
     if detach:
-        console.result(anyio.run(detach_goal, typed), as_json, show_detached)
+        detach_goal(typed, as_json)
         return
     ended, name, is_daemon = anyio.run(run_goal, typed, as_json)
     finish(ended, name, as_json=as_json, is_daemon=is_daemon)
 
 
-def show_detached(started: dict[str, Any]) -> None:
-    """Its name on stdout, and how it is watched."""
+def detach_goal(typed: GoalRequest, as_json: bool) -> None:
+    """Start it and leave it to the daemon."""
+    console.result(anyio.run(_detach, typed), as_json, _show_detached)
+
+
+def _show_detached(started: dict[str, Any]) -> None:
     run_output.data(started["run"])
     console.note(f"It works on {started['notebook']}. `cellwright runs watch {started['run']}` shows how far it is.")
 

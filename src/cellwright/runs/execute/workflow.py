@@ -18,6 +18,7 @@ from cellwright.runs.execute.project_trust import begin, decide_additions, parse
 from cellwright.runs.execute.research_run import ResearchRun
 from cellwright.runs.execute.run import Run
 from cellwright.runs.execute.workspace import RunResources
+from cellwright.runs.extract.extraction import Extraction
 from cellwright.runs.goal.goal import Goal, parse_goal
 
 RUN = "run"
@@ -34,6 +35,9 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
         decided = await decide_additions(flow, goal, beginning, trust)
         async with resources.open_workspace(flow.run, goal, decided.used) as workspace:
             workspace = replace(workspace, caveats=decided.caveats)
+            if goal.extraction is not None:
+                extraction = Extraction(flow, goal, goal.extraction, resources, workspace)
+                return await extraction.run(is_new=beginning.is_new)
             made = ResearchRun if goal.wants == "research" else Run
             return await _work(made(flow, goal, resources, workspace, is_new=beginning.is_new))
 

@@ -16,6 +16,7 @@ from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
 from cellwright.data.remote_paths import RemotePath
+from cellwright.kernel.documents import DocumentReader
 from cellwright.kernel.file_profiler import FileProfiler
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.table_profiler import TableProfiler
@@ -78,6 +79,8 @@ class Workspace:
     """Looks at files behind connections."""
     remote: tuple[RemotePath, ...] = ()
     """Files and folders behind connections that the goal names."""
+    documents: DocumentReader | None = None
+    """Reads documents, each in a cage; None: they cannot be read."""
     has_model: Callable[[Goal], Awaitable[bool]] = _models_answer
     """Whether a model would answer whoever works on this goal."""
     draw: DrawCharts = _nobody_draws

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cellwright.errors import UserError
 from cellwright.remedies import Remedy, remedy
+from cellwright.runs.goal.extraction_order import ExtractionOrder
 from cellwright.runs.plan.plan import Plan, first_mistake
 
 CONFIGURE: Final = remedy("configure_model")
@@ -100,6 +101,8 @@ class Goal:
     """Whether it is looked over before it is handed over: runs of the version before were not."""
     effort: Effort = "normal"
     """What is done to find out whether it is right."""
+    extraction: ExtractionOrder | None = None
+    """What is to be extracted from which documents: then no agent works on it, and nothing is planned."""
     begins: Literal["planner", "agent"] = "agent"
     """Who reads it first: an agent that can act and may plan; in runs of the version before, a planner who may not."""
 

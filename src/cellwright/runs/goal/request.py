@@ -17,6 +17,7 @@ from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
+from cellwright.runs.goal.extraction_order import ExtractionOrder
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal, GoalKind
 from cellwright.runs.research.form import read_form
 from cellwright.sandbox.host.project import project_of
@@ -63,6 +64,7 @@ class GoalRequest:
     """The engine, `searxng:https://…` or `brave:CONNECTION`."""
     form: str = "report"
     """What a research is written as: one of ours, or the path of a template."""
+    extraction: ExtractionOrder | None = None
 
 
 FindRemote = Callable[[str], RemotePath | None]
@@ -104,6 +106,8 @@ def read_goal(
     local = [word for word in typed.data if found.get(word) is None]
     data = tuple(file.words for file in parse_data(local, here=here, notebook=notebook, project=project))
     models = _models(typed.models)
+    if models == (ANALYST,) and typed.extraction is not None:
+        raise UserError("The analyst reads no documents.", hint="Name a model.")
     if models == (ANALYST,) and (api := next((name for name in typed.connections if name in apis), "")):
         raise UserError(
             f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
@@ -159,6 +163,7 @@ def read_goal(
         search=typed.search,
         form=form,
         template=template,
+        extraction=typed.extraction,
     )
 
 

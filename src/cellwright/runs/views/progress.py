@@ -27,6 +27,7 @@ from cellwright.runs.deliver.delivery import Delivery, DeliveryStatus, delivery_
 from cellwright.runs.events import (
     CellReported,
     CheckDisputed,
+    DocumentExtracted,
     FilesNotKept,
     FindingJudged,
     GoalSet,
@@ -58,7 +59,7 @@ def progress_line(before: RunView, event: Event) -> str:
             return short_line(f"new {event.line()}")
         case GoalSet() | StageEntered() | PlanAdopted() | CellReported() | RunWaiting() | TrialRecord() | HandedOff():
             return short_line(event.line())
-        case FindingJudged() | QuestionsRaised():
+        case FindingJudged() | QuestionsRaised() | DocumentExtracted():
             return short_line(event.line())
         case CheckDisputed() | FilesNotKept():
             return shown(event.line())

@@ -39,6 +39,7 @@ from cellwright.runs.events import (
     CellReported,
     ChangeReviewed,
     CheckDisputed,
+    DocumentExtracted,
     FilesNotKept,
     FindingJudged,
     GoalSet,
@@ -161,6 +162,8 @@ def _work_changes(before: RunView, recorded: Recorded) -> _Changes:
             return {"plan": plan}
         case TaskChanged() as event:
             return _task_changes(before, event)
+        case DocumentExtracted(number=number, of=of):
+            return {"note": f"{number:,} of {of:,} documents"}
         case CellReported(name=name, status=status):
             return {"cell": f"{name}: {status}"}
         case RunWaiting(why=why):

@@ -39,11 +39,23 @@ class ToolText:
 
 def _as_in(shape: type[RequestModel], **says: str) -> dict[str, Schema]:
     """These fields as the API takes them, each with what it is for."""
-    known: dict[str, Schema] = shape.model_json_schema()["properties"]
+    schema = shape.model_json_schema()
+    known: dict[str, Schema] = _inlined(schema["properties"], schema.get("$defs", {}))
     return {
         name: {key: value for key, value in known[name].items() if key != "title"} | {"description": text}
         for name, text in says.items()
     }
+
+
+def _inlined(value: Any, parts: Mapping[str, Schema]) -> Any:
+    """The schema with each part where it is named: an argument's schema stands alone."""
+    if isinstance(value, list):
+        return [_inlined(each, parts) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if (name := str(value.get("$ref", "")).removeprefix("#/$defs/")) in parts:
+        return _inlined({**parts[name], **{key: each for key, each in value.items() if key != "$ref"}}, parts)
+    return {key: _inlined(each, parts) for key, each in value.items()}
 
 
 _RUN: Final[Schema] = {"type": "string", "description": "The run's name, as start_run or list_runs gave it."}
@@ -94,6 +106,8 @@ TOOLS: Final = (
             connections="Databases, buckets and APIs it may read, by their names.",
             models="`provider:model`; or `analyst`, which needs no model and no key. None: the usual ones.",
             notebook="Extend this notebook, or make it, at this path in the folder; null: a new one.",
+            extract="Instead of an answer, a table out of documents (PDF, DOCX, HTML, text, e-mails), each value with the "
+            'quote that says it: {"fields": "party, date:date, amount:number", "documents": ["papers"]}.',
             budget_usd="What it may cost at most, in USD, as a number in quotes.",
             key="Any text of yours: another call with the same key means the same run and starts none.",
         ),

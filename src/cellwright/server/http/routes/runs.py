@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -27,6 +27,7 @@ from cellwright.data.remote_paths import RemotePath
 from cellwright.errors import UserError
 from cellwright.journal.names import RunId, new_run_id, run_id
 from cellwright.notebook.files import read
+from cellwright.runs.goal.extraction_order import ExtractionOrder, read_order
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.request import GoalRequest, read_goal
 from cellwright.runs.verify.proof import KEY_FILE, Signer, parse
@@ -38,7 +39,7 @@ from cellwright.server.http.errors import ResourceNotFound
 from cellwright.server.http.resources import ApiResources, ApiRouter, Resources, shared
 from cellwright.server.http.routes.questions import asked_now
 from cellwright.server.http.schemas import runs as shapes
-from cellwright.server.http.schemas.runs import NewRun, ProofShape
+from cellwright.server.http.schemas.runs import ExtractBody, NewRun, ProofShape
 from cellwright.settings import Settings
 from cellwright.tools.mcp.servers import servers_at
 from cellwright.tools.project_files import ProjectFiles
@@ -174,10 +175,8 @@ def goal_of_request(
             priority=asked.priority,
             depth=asked.depth,
             effort=asked.effort,
-            wants=asked.wants,
-            sources=[str(files.locate(word)) for word in asked.sources],
-            uses_web=asked.uses_web,
-            form=str(files.locate(asked.form)) if asked.form.endswith(".md") else asked.form,
+            extraction=None if asked.extract is None else _extraction(files, asked.extract),
+            **_research(files, asked.research),
         )
         return read_goal(
             typed,
@@ -192,6 +191,29 @@ def goal_of_request(
         )
     except OSError as problem:
         raise UserError(f"A path cannot be used: {problem.strerror}.", hint="Give one inside the folder.") from problem
+
+
+def _extraction(files: ProjectFiles, asked: ExtractBody) -> ExtractionOrder:
+    """The order, every path of it certainly inside."""
+    is_file = asked.fields.strip().endswith((".toml", ".json"))
+    fields = str(files.locate(asked.fields.strip())) if is_file else asked.fields
+    documents = [str(files.locate(path)) for path in asked.documents]
+    return read_order(fields, documents, here=files.root, readings=asked.readings, has_many_rows=asked.has_many_rows)
+
+
+def _research(files: ProjectFiles, asked: shapes.ResearchBody | None) -> dict[str, Any]:
+    """What a research adds to what was typed."""
+    if asked is None:
+        return {}
+    form = str(files.locate(asked.form)) if asked.form.endswith(".md") else asked.form
+    sources = [str(files.locate(word)) for word in asked.sources]
+    return {
+        "wants": "research",
+        "sources": sources,
+        "uses_web": asked.uses_web,
+        "search": asked.search,
+        "form": form,
+    }
 
 
 def _data(files: ProjectFiles, word: str) -> str:

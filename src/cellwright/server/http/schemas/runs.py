@@ -226,6 +226,33 @@ class RunDetail(RunCommon):
     notebook_is_live: bool
 
 
+class ExtractBody(RequestModel):
+    """Rows with evidence out of documents: which fields, of which documents."""
+
+    fields: Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
+    """`party, date:date, amount:number`; or a .toml or .json file in the folder. Types: text, number, integer, date,
+    boolean."""
+    documents: tuple[PathText, ...] = Field(min_length=1, max_length=1_000)
+    """Files, and folders of them."""
+    readings: Annotated[int, Field(ge=1, le=2)] = 1
+    """2: each is read twice, and what the readings differ in is marked."""
+    has_many_rows: bool = False
+    """A document may hold several entries; else it is one row."""
+
+
+class ResearchBody(RequestModel):
+    """Where a research reads, and what it is written as. Paths are relative to the folder that is served."""
+
+    sources: tuple[PathText, ...] = Field(default=(), max_length=100)
+    """Documents and folders of them; none: the folder, or the web alone if that is used."""
+    uses_web: bool = False
+    """It may search the web and read pages: hosts are asked about."""
+    search: Annotated[str, StringConstraints(max_length=1_000)] = ""
+    """The engine: `searxng:https://HOST`, or `brave:CONNECTION`."""
+    form: Annotated[str, StringConstraints(max_length=1_000)] = "report"
+    """report, brief, slides, blog, or the path of a template that ends with `.md`."""
+
+
 class NewRun(RequestModel):
     """A goal, and how it is to be reached. Paths are relative to the folder that is served, and inside it."""
 
@@ -250,14 +277,10 @@ class NewRun(RequestModel):
     """Who looks it over before it is handed over: code alone, a reviewer too, or one who wrote tests first."""
     depth: AnalysisDepth = "answer"
     """Without a model: the answer in a short notebook, or `full`, every column and test in a long one."""
-    wants: Literal["answer", "research"] = "answer"
-    """`research`: the goal is a question that is answered out of documents, each sentence with its quotes."""
-    sources: tuple[PathText, ...] = Field(default=(), max_length=100)
-    """Documents and folders of them that a research reads; none: the folder, or the web alone if it may use that."""
-    uses_web: bool = False
-    """A research may search the web and read pages: hosts are asked about."""
-    form: Annotated[str, StringConstraints(max_length=1_000)] = "report"
-    """What a research is written as: report, brief, slides, blog, or the path of a template that ends with `.md`."""
+    extract: ExtractBody | None = None
+    """Instead of an answer: a table out of documents, each value with the quote that says it."""
+    research: ResearchBody | None = None
+    """The goal is a question that is answered out of documents, each sentence with the quotes it rests on."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """Asked again with the same key, the run that the first one began is meant."""
 
