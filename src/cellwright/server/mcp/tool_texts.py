@@ -106,8 +106,10 @@ TOOLS: Final = (
             connections="Databases, buckets and APIs it may read, by their names.",
             models="`provider:model`; or `analyst`, which needs no model and no key. None: the usual ones.",
             notebook="Extend this notebook, or make it, at this path in the folder; null: a new one.",
-            extract="Instead of an answer, a table out of documents (PDF, DOCX, HTML, text, e-mails), each value with the "
-            'quote that says it: {"fields": "party, date:date, amount:number", "documents": ["papers"]}.',
+            research="The goal is a question answered out of documents, each sentence with the quotes it rests on: "
+            '{"sources": ["papers"], "form": "brief"}.',
+            extract="Instead of an answer, a table out of documents (PDF, DOCX, HTML, text, e-mails), each value with "
+            'the quote that says it: {"fields": "party, date:date, amount:number", "documents": ["papers"]}.',
             budget_usd="What it may cost at most, in USD, as a number in quotes.",
             key="Any text of yours: another call with the same key means the same run and starts none.",
         ),
