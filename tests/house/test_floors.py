@@ -66,6 +66,9 @@ BROKEN = {
     "vl-convert only in the guest's drawing program": {
         "cellwright/kernel/process/chart_cage.py": "def later():\n    import vl_convert\n",
     },
+    "pypdfium2 only in the guest's reading program": {
+        "cellwright/kernel/documents.py": "def later():\n    import pypdfium2\n",
+    },
     "fastapi and starlette only in server/, models/gateway/ and testing/": {
         "cellwright/models/client/gateway_client.py": "from starlette.requests import Request\n",
     },
@@ -103,6 +106,7 @@ DOORS = {
         "from marimo._runtime import runtime\nfrom cellwright_guest import wire\nimport cellwright_cells\n"
     ),
     "cellwright_guest/chart_main.py": "import vl_convert\n",
+    "cellwright_guest/reading/pdf.py": "import pypdfium2\n",
 }
 
 
