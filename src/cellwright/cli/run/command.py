@@ -172,8 +172,7 @@ def _show_detached(started: dict[str, Any]) -> None:
     console.note(f"It works on {started['notebook']}. `cellwright runs watch {started['run']}` shows how far it is.")
 
 
-async def detach_goal(typed: GoalRequest) -> dict[str, Any]:
-    """Start it in the daemon and leave it there. Raises `Unavailable` without one."""
+async def _detach(typed: GoalRequest) -> dict[str, Any]:
     goal = await _read(typed)
     async with open_run_client() as client:
         if not client.is_daemon:
