@@ -31,10 +31,9 @@ def cards(journal: JournalOptions, run: RunArgument) -> None:
 
 def _show(found: dict[str, Any]) -> None:
     for card in found["cards"]:
+        quote = " ".join(card["quote"].split())
         rejected = " (rejected)" if card["id"] in found["rejected"] else ""
-        run_output.data(
-            f"{card['id']}{rejected}  {card['says']}\n    {card['name']}, p. {card['page']}: “{card['quote']}”"
-        )
+        run_output.data(f"{card['id']}{rejected}  {card['says']}\n    {card['name']}, p. {card['page']}: “{quote}”")
     if not found["cards"]:
         console.note("It has found nothing so far.")
 

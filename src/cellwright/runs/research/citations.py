@@ -109,7 +109,8 @@ def judge_text(sentences: Sequence[CheckedSentence], places: Collection[int], ca
     """What a judge sees: sentences and their quotes, nothing else."""
     blocks = list[str]()
     for place in places:
-        quotes = "\n".join(f"  quote: “{cards[card].quote}”" for card in sentences[place].cards)
+        own = [cards[card] for card in sentences[place].cards]
+        quotes = "\n".join(f"  {card.name}: “{' '.join(card.quote.split())}”" for card in own)
         blocks.append(f"{place + 1}. {sentences[place].text}\n{quotes}")
     return "\n\n".join(blocks)
 

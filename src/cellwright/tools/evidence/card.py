@@ -86,5 +86,6 @@ def cards_text(cards: Sequence[EvidenceCard]) -> str:
     lines = list[str]()
     for card in cards:
         about = f" (about: {card.about})" if card.about else ""
-        lines.append(f"[{card.id}] {card.says}{about}\n  {card.place}: “{card.quote}”")
+        quote = " ".join(card.quote.split())
+        lines.append(f"[{card.id}] {card.says}{about}\n  {card.place}: “{quote}”")
     return "\n".join(lines)
