@@ -58,7 +58,7 @@ async def test_a_research_killed_anywhere_reads_and_pays_once(
     documents = script.write_documents(tmp_path / "documents")
     goal = {
         "words": script.QUESTION,
-        "notebook": "norwell.py",
+        "notebook": str(project / "norwell.py"),
         "wants": "research",
         "sources": [str(documents)],
         "approve": "never",

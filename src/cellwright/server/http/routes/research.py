@@ -37,7 +37,8 @@ async def reject_card(
     """Have what was written from a card written again without it."""
     found = await read_research(resources.records.log.read_all, status.run)
     if all(each.id != card for each in found.cards):
-        raise ResourceNotFound(f"The run has no card {card}.", hint="GET /runs/{run}/research lists them.")
+        known = ", ".join(each.id for each in found.cards[:8]) or "none"
+        raise ResourceNotFound(f"The run has no card {card}.", hint=f"Cards: {known}.")
     again = await resources.live.reject_card(status.run, card, person=caller.person)
     note = "It is left out." if again == status.run else "A new run writes what used it again."
     return shapes.RunNote(run=again, note=note)
