@@ -20,11 +20,11 @@ from cellwright.journal.names import stream_of
 from cellwright.models.client.gateway_client import Models
 from cellwright.runs.events import DocumentExtracted
 from cellwright.runs.goal.extraction_order import ExtractedField, ExtractionOrder
-from cellwright.testing import SayJson
+from cellwright.testing import CallTool, SayJson
 from tests.agents.forked import Forker
 from tests.models.testbed import ModelTestbed
 from tests.runs.extract.invoices import PARTIES, script_reader, speaks_of, write_invoices, write_unreadable
-from tests.runs.factory import Factory, Kernels, open_factory
+from tests.runs.factory import Factory, Kernels, apply, create, finish, open_factory
 
 FIELDS = (
     ExtractedField(name="party"),
@@ -174,3 +174,23 @@ async def test_three_hundred_documents_give_what_was_planted_and_the_unreadable_
     assert len(testbed.provider.charged) == 280
     # Of all the documents together, and of the hostile one, little stays.
     assert psutil.Process().memory_info().rss - before < 400 << 20
+
+
+async def test_an_agent_gets_rows_with_evidence_out_of_documents_its_goal_names(
+    testbed: ModelTestbed, project: Path, kernels: Kernels
+) -> None:
+    one, two = write_invoices(project / "papers", 2)
+    script_reader(testbed, *((each.name, [each.said()]) for each in (one, two)))
+    call = CallTool("extract", {"fields": "party, date:date, amount:number", "documents": ["papers"]})
+    code = (
+        'import pandas as pd\nrows = pd.read_parquet(mo.notebook_dir() / "sums.extraction" / "rows.parquet")\nlen(rows)'
+    )
+    testbed.provider.script(
+        call, apply(create("import marimo as mo", "tools")), apply(create(code, "rows")), finish("Two.")
+    )
+    async with open_factory(testbed, project, kernels) as factory:
+        delivery = await factory.deliver(factory.goal("Who pays?", data=(str(project / "papers"),)))
+        rows, prompts = table(factory, "rows"), factory.prompts()
+    assert (delivery.why, delivery.answer) == ("", "Two.")
+    assert [row["party"] for row in rows] == [one.truth["party"], two.truth["party"]]
+    assert any("6 of 6 values stand in their documents" in prompt for prompt in prompts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cellwright.documents.document import Document, Page
+from cellwright.runs.extract.outcomes import ExtractedDocument, counted_words
 from cellwright.runs.extract.rows import ExtractedRow, SaidValue, checked_row, compared, joined_parts
 from cellwright.runs.goal.extraction_order import ExtractedField
 
@@ -53,3 +54,13 @@ def test_a_long_document_is_one_row_of_what_its_parts_say() -> None:
 def test_a_value_has_the_place_of_its_quote() -> None:
     amount = row("Bo", "7", 2).values[1]
     assert (amount.page, PAGES[1].text[amount.start : amount.end]) == (2, "Total 7 EUR")
+
+
+def test_what_came_of_an_extraction_is_told_in_a_sentence() -> None:
+    rows = (row("Ada", "5"), row("Ada", None), row("Cy", "5"))
+    done = ExtractedDocument(name="a.pdf", rows=rows)
+    lost = ExtractedDocument(name="b.pdf", skipped="no-text", why="scanned")
+    assert counted_words([done, lost], 2) == (
+        "3 rows from 1 document: 4 of 6 values stand in their documents word for word, 1 was not found, 1 was refused. "
+        "1 document could not be read: 1 without a text layer (scanned: they need OCR)."
+    )

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import anyio.to_thread
+
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import Assignment
 from cellwright.agents.loop import agent_workflow
@@ -18,6 +20,7 @@ from cellwright.runs.execute.project_trust import begin, decide_additions, parse
 from cellwright.runs.execute.research_run import ResearchRun
 from cellwright.runs.execute.run import Run
 from cellwright.runs.execute.workspace import RunResources
+from cellwright.runs.extract.extract_tool import with_documents
 from cellwright.runs.extract.extraction import Extraction
 from cellwright.runs.goal.goal import Goal, parse_goal
 
@@ -38,8 +41,10 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
             if goal.extraction is not None:
                 extraction = Extraction(flow, goal, goal.extraction, resources, workspace)
                 return await extraction.run(is_new=beginning.is_new)
-            made = ResearchRun if goal.wants == "research" else Run
-            return await _work(made(flow, goal, resources, workspace, is_new=beginning.is_new))
+            if goal.wants == "research":
+                return await _work(ResearchRun(flow, goal, resources, workspace, is_new=beginning.is_new))
+            workspace = await anyio.to_thread.run_sync(with_documents, workspace, goal)
+            return await _work(Run(flow, goal, resources, workspace, is_new=beginning.is_new))
 
 
 async def _work(run: Run) -> Delivery:

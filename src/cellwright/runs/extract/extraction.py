@@ -15,50 +15,31 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from cellwright.agents.model_call import AnswerReceived, NoModel, OverBudget
 from cellwright.agents.steering import SteeringInput
-from cellwright.agents.structured_answers import StructuredQuestion, ask_structured, json_of
-from cellwright.documents.document import Document, UnreadDocument
-from cellwright.documents.document_files import DocumentFile, find_documents
-from cellwright.errors import Unavailable, UserError
-from cellwright.journal.events import CostRecorded
+from cellwright.documents.document_files import find_documents
+from cellwright.errors import UserError
 from cellwright.journal.flow import Flow
 from cellwright.notebook.document import Document as NotebookDocument
 from cellwright.notebook.edits import Edit
-from cellwright.policy.budgets import Limit
 from cellwright.runs.deliver.delivery import CheckOutcome, Delivery, RunEnd
-from cellwright.runs.events import DocumentExtracted, PlanAdopted, RunDelivered, RunStage, StageEntered, task_event
+from cellwright.runs.events import PlanAdopted, RunDelivered, RunStage, StageEntered, task_event
 from cellwright.runs.execute.agent_results import AgentResults, delivery_of, first_limits
 from cellwright.runs.execute.files import deliver, tidy_up
 from cellwright.runs.execute.steering_commands import hear
 from cellwright.runs.execute.workspace import RunResources, Workspace
 from cellwright.runs.extract.cells import extraction_cells
-from cellwright.runs.extract.outcomes import ExtractedDocument, ExtractionCost, counted_words
+from cellwright.runs.extract.document_work import DocumentWork, events_of
+from cellwright.runs.extract.outcomes import ExtractedDocument, counted_words
 from cellwright.runs.extract.prompt import (
     ROLE,
-    answer_schema,
-    document_text,
-    nonce_of,
-    parts_of,
-    read_answer,
-    system_text,
-)
-from cellwright.runs.extract.rows import (
-    ExtractedRow,
-    SaidRow,
-    checked_row,
-    compared,
-    is_empty,
-    joined_parts,
 )
 from cellwright.runs.extract.tables import write_tables
 from cellwright.runs.goal.extraction_order import ExtractionOrder, field_list
 from cellwright.runs.goal.goal import Goal
-from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.plan.plan import Plan, Task, TaskStatus
 
 _AT_ONCE: Final = 4
 """Documents at work at the same time."""
-_READ_AT_ONCE: Final = 2
 _TASK: Final = "extract"
 
 
@@ -70,14 +51,12 @@ class Extraction:
     ) -> None:
         self._flow, self._goal, self._order = flow, goal, order
         self._resources, self._workspace = resources, workspace
-        self._nonce = nonce_of(flow.id)
-        self._readers = anyio.CapacityLimiter(_READ_AT_ONCE)
-        self._limits: tuple[Limit, ...] = first_limits(goal)
+        self._work = DocumentWork(flow.id, goal, order, workspace)
         self._plan = Plan(
             title=goal.words[:120],
             tasks=(Task(id=_TASK, title=f"Extract {field_list(order.fields)}"[:200], role=ROLE),),
         )
-        self._used = AgentResults(limits=self._limits)
+        self._used = AgentResults(limits=first_limits(goal))
         self._steered, self._heard = SteeringInput(), 0
         self._documents: list[ExtractedDocument] = []
 
@@ -88,7 +67,8 @@ class Extraction:
         files = await self._flow.step("find documents", self._find, returns=tuple[tuple[str, str], ...])
         await self._settle_task("running", f"{len(files):,} documents")
         over = await self._extract(files)
-        self._used.answer = counted_words(self._documents, len(self._order.fields))
+        folder = f" The tables are in {self._folder.name}: rows, evidence and skipped, as CSV and Parquet."
+        self._used.answer = counted_words(self._documents, len(self._order.fields)) + folder
         if over is not None and not any(each.rows for each in self._documents):
             await self._settle_task("failed", over.why)
             return await self._deliver(over, None, is_new=is_new)
@@ -102,6 +82,8 @@ class Extraction:
     # ── documents ──
 
     async def _find(self) -> tuple[tuple[str, str], ...]:
+        if self._workspace.documents is not None:
+            await anyio.to_thread.run_sync(self._workspace.documents.store.prune)
         paths = [Path(path) for path in self._order.documents]
         found = await anyio.to_thread.run_sync(find_documents, paths)
         if not found:
@@ -118,7 +100,7 @@ class Extraction:
             done: list[ExtractedDocument] = await self._flow.parallel(
                 *(
                     self._flow.step(
-                        f"document {start + at}", partial(self._one, *file, start + at), returns=ExtractedDocument
+                        f"document {start + at}", partial(self._work.one, *file, start + at), returns=ExtractedDocument
                     )
                     for at, file in enumerate(group, 1)
                 )
@@ -133,121 +115,17 @@ class Extraction:
         return None
 
     async def _tell(self, done: Sequence[ExtractedDocument], start: int, of: int) -> None:
-        events = list[DocumentExtracted | CostRecorded]()
-        for at, each in enumerate(done, 1):
-            for cost in each.costs:
-                self._used.tokens += cost.input_tokens + cost.output_tokens
-                self._used.microdollars += cost.microdollars
-                self._used.turns += 1
-                events.append(
-                    CostRecorded(
-                        what=cost.model,
-                        microdollars=cost.microdollars,
-                        input_tokens=cost.input_tokens,
-                        output_tokens=cost.output_tokens,
-                        workflow=self._flow.id,
-                        is_price_known=cost.is_price_known,
-                    )
-                )
-            if not each.end:
-                events.append(
-                    DocumentExtracted(
-                        document=each.name,
-                        number=start + at,
-                        of=of,
-                        rows=len(each.rows),
-                        marked=sum(bool(row.marks) for row in each.rows),
-                        skipped=each.why,
-                        microdollars=sum(cost.microdollars for cost in each.costs),
-                    )
-                )
-        if events:
+        for cost in (cost for each in done for cost in each.costs):
+            self._used.tokens += cost.input_tokens + cost.output_tokens
+            self._used.microdollars += cost.microdollars
+            self._used.turns += 1
+        if events := events_of(done, start, of, self._flow.id):
             await self._flow.tell(*events)
 
     async def _hear(self) -> RunEnd | None:
         said = await hear(self._flow, self._steered, self._heard)
         self._steered, self._heard = said.steered, said.heard.upto
         return RunEnd(status="stopped", why=said.steered.stop) if said.steered.stop else None
-
-    async def _one(self, name: str, path: str, number: int) -> ExtractedDocument:
-        """One document: read, asked about, and held against what it says."""
-        reader = self._workspace.documents
-        if reader is None:
-            raise Unavailable("Documents cannot be read here.", hint="Report it if it happens again.")
-        async with self._readers:
-            read = await reader.read(DocumentFile(name=name, path=Path(path)))
-        if isinstance(read, UnreadDocument):
-            return ExtractedDocument(name=name, sha256=read.sha256, skipped=read.reason, why=read.why)
-        found = ExtractedDocument(name=name, sha256=read.sha256, pages=len(read.pages), notices=read.notices)
-        readings = list[tuple[ExtractedRow, ...]]()
-        for reading in range(1, self._order.readings + 1):
-            found, rows = await self._reading(found, read, number, reading)
-            if rows is None:
-                return found
-            readings.append(rows)
-        rows = readings[0] if len(readings) == 1 else compared(*readings)
-        return replace(found, rows=rows)
-
-    async def _reading(
-        self, found: ExtractedDocument, document: Document, number: int, reading: int
-    ) -> tuple[ExtractedDocument, tuple[ExtractedRow, ...] | None]:
-        """One reading of a document, part by part."""
-        parts, rows = list(parts_of(document)), list[ExtractedRow]()
-        for at, part in enumerate(parts, 1):
-            text = document_text(document, part, self._nonce, number=at, of=len(parts))
-            said = None
-            for attempt in (1, 2):
-                step = f"document-{number}.{at}.{reading}.{attempt}"
-                found, said = await self._ask(found, text, step, reading)
-                if found.end or said is not None:
-                    break
-                text += "\n\nYour last answer was not of the shape that is asked for. Give it again."
-            if found.end:
-                return found, None
-            if said is None:
-                why = "the model's answer was not of the shape that was asked for, twice"
-                return replace(found, skipped="no-answer", why=why), None
-            rows += [checked_row(each, self._order.fields, document) for each in said]
-        if self._order.has_many_rows:
-            return found, tuple(row for row in rows if not is_empty(row))
-        one = joined_parts(rows) or checked_row({}, self._order.fields, document)
-        return found, (one,)
-
-    async def _ask(
-        self, found: ExtractedDocument, text: str, step: str, reading: int
-    ) -> tuple[ExtractedDocument, tuple[SaidRow, ...] | None]:
-        context, goal = self._workspace.context, self._goal
-        # The second reading begins with the second model that was named, if there is one.
-        turn = (reading - 1) % max(1, len(goal.models))
-        question = StructuredQuestion(
-            run=self._flow.id,
-            step=step,
-            role=ROLE,
-            person=context.person,
-            system=system_text(self._order, self._nonce),
-            text=context.masker.mask(text).text,
-            name="rows",
-            schema=answer_schema(self._order.fields),
-            models=(*goal.models[turn:], *goal.models[:turn]),
-            is_private=goal.is_private,
-            limits=self._limits,
-        )
-        match await ask_structured(context.models, question):
-            case AnswerReceived() as answer:
-                cost = ExtractionCost(
-                    model=answer.model,
-                    microdollars=answer.microdollars or 0,
-                    input_tokens=answer.input_tokens,
-                    output_tokens=answer.output_tokens,
-                    is_price_known=answer.microdollars is not None,
-                )
-                return replace(found, costs=(*found.costs, cost)), read_answer(json_of(answer))
-            case OverBudget() as over:
-                return replace(found, end=_over_words(over)), None
-            case NoModel(message=message):
-                return replace(found, end=message), None
-            case _:
-                return replace(found, end="The question was taken back."), None
 
     # ── what is handed over ──
 
@@ -297,10 +175,9 @@ class Extraction:
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
         return delivered
 
-    async def _settle_task(self, status: str, note: str) -> None:
-        state = next(each for each in ("running", "done", "failed") if each == status)
+    async def _settle_task(self, status: TaskStatus, note: str) -> None:
         [task] = self._plan.tasks
-        self._plan = self._plan.with_task(replace(task, status=state, note=note))
+        self._plan = self._plan.with_task(replace(task, status=status, note=note))
         await self._flow.tell(*(task_event(each) for each in self._plan.tasks))
 
     async def _stage(self, stage: RunStage, note: str = "") -> None:
@@ -316,9 +193,3 @@ def _shortened(lines: Sequence[str], what: str) -> tuple[str, ...]:
         *lines[:_MOST_CAVEATS],
         *([f"{more:,} more were {what}: see `skipped` and `evidence`."] if more > 0 else []),
     )
-
-
-def _over_words(over: OverBudget) -> str:
-    if over.used is None:
-        return "Nobody knows what this model costs, so a cap cannot hold: leave it out, or name another model."
-    return f"The cap is reached ({over.limit.describe()}): the next question would pass it."

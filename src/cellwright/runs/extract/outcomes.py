@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -47,15 +48,18 @@ def counted_words(documents: Sequence[ExtractedDocument], fields: int) -> str:
     read = [each for each in documents if each.skipped is None and not each.end]
     skipped = [each for each in documents if each.skipped is not None]
     rows = [row for each in read for row in each.rows]
-    borne_out = sum(row.borne_out for row in rows)
-    marked = sum(bool(row.marks) for row in rows)
+    marks = Counter(value.mark for row in rows for value in row.values)
     text = (
         f"{len(rows):,} row{_s(len(rows))} from {len(read):,} document{_s(len(read))}: "
-        f"{borne_out:,} of {len(rows) * fields:,} values stand in their documents word for word."
+        f"{marks['ok']:,} of {len(rows) * fields:,} values stand in their documents word for word"
     )
-    if marked:
-        have = "has" if marked == 1 else "have"
-        text += f" {marked:,} row{_s(marked)} {have} a value that is missing, refused or in doubt; `marks` says which."
+    told = {
+        "not found": marks["missing"],
+        "refused": marks["no-quote"] + marks["not-in-quote"] + marks["wrong-type"],
+        "read differently": marks["differs"],
+    }
+    text += "".join(f", {count:,} {'was' if count == 1 else 'were'} {what}" for what, count in told.items() if count)
+    text += "."
     if skipped:
         by_reason = dict[str, int]()
         for each in skipped:
