@@ -82,6 +82,7 @@ def test_cells_that_were_executed_in_another_order_are_told(tmp_path: Path) -> N
     assert "executed in another order" in imported(tmp_path, file, code=0)["notes"][0]
 
 
+@pytest.mark.slow
 def test_a_notebook_in_another_language_or_none_at_all_is_refused_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "bad.ipynb").write_text('{"cells": 3}')
     (tmp_path / "r.ipynb").write_bytes((WILD / "r_notebook.ipynb").read_bytes())

@@ -76,6 +76,7 @@ def by_code(document: Document, code: str) -> Any:
     return next(cell for cell in document.cells if cell.code == code)
 
 
+@pytest.mark.slow
 async def test_a_notebook_nobody_has_open_is_opened_edited_run_and_taken_back(stock: StockMarimo) -> None:
     async with attached(stock) as notebook:
         before = codes(notebook)
