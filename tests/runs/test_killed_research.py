@@ -25,7 +25,7 @@ POINTS = [
     (CrashPoint.CHILD_ENDED, 3),
     (CrashPoint.STEP_WORKED, 40),
     (CrashPoint.CHILD_ENDED, 6),
-    (CrashPoint.EFFECT_HAPPENED, 1),
+    (CrashPoint.STEP_COMMITTED, 30),
     (CrashPoint.RUN_ENDING, 1),
 ]
 REQUESTS = 7
