@@ -22,8 +22,10 @@ from cellwright.data.broker_client import BrokerClient
 from cellwright.data.broker_process import BrokerLaunch
 from cellwright.data.files import parse_data
 from cellwright.data.messages import Asker
+from cellwright.documents.document_store import DocumentStore
 from cellwright.errors import UserError
 from cellwright.journal.records import Records
+from cellwright.kernel.documents import DocumentReader
 from cellwright.kernel.pool import KernelPool
 from cellwright.kernel.profiler import Profiler
 from cellwright.kernel.table_profiler import TableProfiler
@@ -34,6 +36,10 @@ from cellwright.sandbox.host.tiers import probe
 from cellwright.tools.cell_tools import cell_tools
 from cellwright.tools.data_tools import data_tools
 from cellwright.tools.environment_tools import package_tools, shell_tools
+from cellwright.tools.evidence.library import Library
+from cellwright.tools.evidence.reader_tools import reader_tools
+from cellwright.tools.evidence.web_reading import web_reading_tools
+from cellwright.tools.evidence.web_search import SearxngSearch
 from cellwright.tools.file_tools import file_tools
 from cellwright.tools.git.client import GitClient
 from cellwright.tools.git.commit_import import Author
@@ -56,12 +62,18 @@ HEAD = "---\nname: counter\ndescription: Counts.\n"
 def test_our_roles_are_there_and_short() -> None:
     roles = built_in_roles()
     assert sorted(roles) == [
+        "citation-judge",
         "coder",
         "documenter",
         "fixer",
         "investigator",
+        "outliner",
         "planner",
+        "reader",
+        "research-editor",
+        "research-planner",
         "reviewer",
+        "section-writer",
         "tester",
         "writer",
     ]
@@ -270,6 +282,9 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
         project, kept = notebook.path.parent, JournalTexts(records)
         git = GitClient(project, pool.zygote, author=Author(name="Ada", email="ada@example.org"), tier=probe().tier)
         skill = Skill(name="s", description="d", body="b")
+        reader = DocumentReader(pool=pool, tier="A", store=DocumentStore(home=tmp_path, mask=str))
+        library, fetch = Library(reader, (), home=tmp_path), EgressFetch()
+        search = SearxngSearch(address="https://searx.example", fetch=fetch)
         client = BrokerClient(launch=BrokerLaunch(home=tmp_path))
         connections = NotebookConnections(client=client, asker=Asker(), named=("shop",), changeable=("crm",))
         tools = [
@@ -280,7 +295,9 @@ async def test_every_tool_a_built_in_role_names_is_there(opened: Opener, pool: K
             *package_tools(editor),
             *file_tools(ProjectFiles(project)),
             *shell_tools(notebook, str(project)),
-            *web_tools(EgressFetch()),
+            *web_tools(fetch),
+            *reader_tools(library, "")[:-1],
+            *web_reading_tools(library, fetch, search),
             *git_tools(git),
             *artifact_tools(kept),
             *stored_text_tools(kept),

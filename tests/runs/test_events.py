@@ -16,6 +16,7 @@ from cellwright.agents.events import (
     AGENT_EVENT_TYPES,
     AgentSpoke,
     ArtifactWritten,
+    EvidenceNoted,
     HandOverAsked,
     PauseAsked,
     PersonSaid,
@@ -49,6 +50,7 @@ from cellwright.runs.events import (
     RUN_EVENT_TYPES,
     TOOL_EVENT_TYPES,
     AlternativesCompared,
+    CardRejected,
     CellReported,
     ChangeReviewed,
     CheckDisputed,
@@ -61,6 +63,8 @@ from cellwright.runs.events import (
     PlanAdopted,
     PlanChanged,
     QuestionsRaised,
+    ResearchRead,
+    ResearchWritten,
     RunCarriedOver,
     RunDelivered,
     RunWaiting,
@@ -69,8 +73,11 @@ from cellwright.runs.events import (
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.plan.handoffs import HandOff
 from cellwright.runs.plan.plan import DropTask, Plan, Task, plan_json
+from cellwright.runs.research.report import ResearchReport
 from cellwright.runs.review.findings import Finding, JudgedFinding, ReviewQuestion
 from cellwright.runs.views.run_view import RunView, read_view, update_view
+from cellwright.tools.evidence.card import EvidenceCard
+from cellwright.tools.evidence.library import LibraryContents
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialCheck, TrialRecord, trial_json
 
 PLAN = Plan(title="Eggs", tasks=(Task(id="read", title="Read them", todo="Read eggs.csv"),))
@@ -165,6 +172,21 @@ NEW: list[RoomEvent] = [
     QuestionsRaised(questions=(ReviewQuestion(kind="sentinel", says="-999 among eggs."),)),
     CheckDisputed(test="test_eggs", why="Broken ones count.", instead="", decided="drop", by="ann"),
     HandedOff(handed=HandOff(task="count", title="Count", by="r/agent:1"), to=("tell",)),
+    ResearchRead(contents=LibraryContents(skipped=("eggs.pdf: it is scanned",))),
+    EvidenceNoted(
+        card=EvidenceCard(
+            id="c1234567",
+            source="s",
+            name="eggs.md",
+            page=1,
+            start=0,
+            end=12,
+            quote="Twelve eggs.",
+            says="There are 12.",
+        )
+    ),
+    ResearchWritten(report=ResearchReport(question="How many eggs?", title="Eggs", summary="12.", sections=())),
+    CardRejected(card="c1234567", by="ann"),
 ]
 EVENTS = [*(event for _, event in FORMER), *NEW]
 

@@ -135,6 +135,9 @@ class TinyRuns:
             raise UserError(f"No task {task!r}.", hint=f"Ask {person}.")
         return await self._journal.fork(run, from_step=STEPS.index(task) + 2)
 
+    async def reject_card(self, run: str, card: str, *, person: str) -> RunId:
+        raise UserError(f"No card {card!r}.", hint=f"Ask {person}.")
+
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         return await self._journal.fork(run, from_step=from_step)
 

@@ -325,6 +325,11 @@ export function redoRun(run: string): Call<Schemas["RedoneShape"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/redo`);
 }
 
+/** Have what was written from a card written again without it. */
+export function rejectCard(card: string, run: string, body: Schemas["Nothing"] | undefined = undefined): Call<Schemas["RunNote"]> {
+  return call("POST", `/runs/${encodeURIComponent(run)}/cards/${encodeURIComponent(card)}/reject`, { body });
+}
+
 /** Forget a provider's API key. */
 export function removeKey(provider: string): Call<Schemas["RemovedKey"]> {
   return call("DELETE", `/models/keys/${encodeURIComponent(provider)}`);
@@ -378,6 +383,11 @@ export function setKey(provider: string, body: Schemas["NewKey"]): Call<Schemas[
 /** Run the code of a finding in a branch of the notebook. */
 export function showFinding(number: number, run: string): Call<Schemas["ShownFinding"]> {
   return call("POST", `/runs/${encodeURIComponent(run)}/findings/${encodeURIComponent(number)}/show`);
+}
+
+/** Documents, evidence and text of a research. */
+export function showResearch(run: string): Call<Schemas["ResearchDetail"]> {
+  return call("GET", `/runs/${encodeURIComponent(run)}/research`);
 }
 
 /** Everything about one run. */

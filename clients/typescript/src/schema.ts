@@ -778,6 +778,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/cards/{card}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Have what was written from a card written again without it */
+        post: operations["reject_card"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/changes": {
         parameters: {
             query?: never;
@@ -974,6 +991,23 @@ export interface paths {
         };
         /** What a run found, as markdown */
         get: operations["read_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/research": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Documents, evidence and text of a research */
+        get: operations["show_research"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1763,6 +1797,37 @@ export interface components {
             test: string;
         };
         /**
+         * CheckedSentence
+         * @description A sentence of the report and what holds it.
+         */
+        CheckedSentence: {
+            /**
+             * Cards
+             * @default []
+             */
+            cards: string[];
+            /**
+             * Missing
+             * @default []
+             */
+            missing: string[];
+            /** Section */
+            section: string;
+            /**
+             * Standing
+             * @default uncited
+             * @enum {string}
+             */
+            standing: "holds" | "judged" | "unjudged" | "uncited figure" | "unknown card" | "unsupported" | "uncited";
+            /** Text */
+            text: string;
+            /**
+             * Why
+             * @default
+             */
+            why: string;
+        };
+        /**
          * ColumnShape
          * @description One column.
          */
@@ -1881,6 +1946,21 @@ export interface components {
             kinds: components["schemas"]["KindShape"][];
             /** Problem */
             problem: string;
+        };
+        /**
+         * Contradiction
+         * @description Cards that cannot all be right.
+         */
+        Contradiction: {
+            /** About */
+            about: string;
+            /**
+             * By
+             * @default code
+             */
+            by: string;
+            /** Cards */
+            cards: string[];
         };
         /**
          * CreatedToken
@@ -2104,6 +2184,11 @@ export interface components {
              */
             tasks: components["schemas"]["DeliveredTask"][];
             /**
+             * Text
+             * @default
+             */
+            text: string;
+            /**
              * Title
              * @default
              */
@@ -2192,6 +2277,97 @@ export interface components {
              * @default 0
              */
             wait_seconds: number;
+        };
+        /**
+         * EvidenceCard
+         * @description What somebody found, where it stands and in which words.
+         */
+        EvidenceCard: {
+            /**
+             * About
+             * @default
+             */
+            about: string;
+            /**
+             * Address
+             * @default
+             */
+            address: string;
+            /**
+             * By
+             * @default
+             */
+            by: string;
+            /** End */
+            end: number;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Page */
+            page: number;
+            /**
+             * Path
+             * @default
+             */
+            path: string;
+            /** Quote */
+            quote: string;
+            /** Says */
+            says: string;
+            /** Source */
+            source: string;
+            /** Start */
+            start: number;
+            /**
+             * Task
+             * @default
+             */
+            task: string;
+        };
+        /**
+         * EvidenceSource
+         * @description One document of a run.
+         */
+        EvidenceSource: {
+            /**
+             * Address
+             * @default
+             */
+            address: string;
+            /**
+             * Characters
+             * @default 0
+             */
+            characters: number;
+            /** Id */
+            id: string;
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+            /**
+             * Notices
+             * @default []
+             */
+            notices: string[];
+            /**
+             * Pages
+             * @default 0
+             */
+            pages: number;
+            /**
+             * Path
+             * @default
+             */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
         };
         /**
          * ExtractBody
@@ -2456,6 +2632,11 @@ export interface components {
              */
             files: string[];
             /**
+             * Form
+             * @default report
+             */
+            form: string;
+            /**
              * Is Private
              * @default false
              */
@@ -2499,16 +2680,41 @@ export interface components {
              */
             python: "header" | "ours";
             /**
+             * Rejected
+             * @default []
+             */
+            rejected: string[];
+            /**
+             * Search
+             * @default
+             */
+            search: string;
+            /**
+             * Sources
+             * @default []
+             */
+            sources: string[];
+            /**
+             * Template
+             * @default
+             */
+            template: string;
+            /**
              * Tools
              * @default []
              */
             tools: string[];
             /**
+             * Uses Web
+             * @default false
+             */
+            uses_web: boolean;
+            /**
              * Wants
              * @default answer
              * @enum {string}
              */
-            wants: "answer" | "review" | "document";
+            wants: "answer" | "review" | "document" | "research";
             /** Words */
             words: string;
         };
@@ -2988,6 +3194,7 @@ export interface components {
              * @default 0
              */
             priority: number;
+            research?: components["schemas"]["ResearchBody"] | null;
             /**
              * Tools
              * @default []
@@ -3466,6 +3673,88 @@ export interface components {
             removed_from: ("keyring" | "file")[];
         };
         /**
+         * ResearchBody
+         * @description Where a research reads, and what it is written as. Paths are relative to the folder that is served.
+         */
+        ResearchBody: {
+            /**
+             * Form
+             * @default report
+             */
+            form: string;
+            /**
+             * Search
+             * @default
+             */
+            search: string;
+            /**
+             * Sources
+             * @default []
+             */
+            sources: string[];
+            /**
+             * Uses Web
+             * @default false
+             */
+            uses_web: boolean;
+        };
+        /**
+         * ResearchDetail
+         * @description What a research has read, found and written, as far as it has told it.
+         */
+        ResearchDetail: {
+            /** Cards */
+            cards: components["schemas"]["EvidenceCard"][];
+            /** Rejected */
+            rejected: string[];
+            report: components["schemas"]["ResearchReport"] | null;
+            /** Run */
+            run: string;
+            /** Skipped */
+            skipped: string[];
+            /** Sources */
+            sources: components["schemas"]["EvidenceSource"][];
+        };
+        /**
+         * ResearchReport
+         * @description All of it but the cards, which have events of their own.
+         */
+        ResearchReport: {
+            /**
+             * Caveats
+             * @default []
+             */
+            caveats: string[];
+            /**
+             * Contradictions
+             * @default []
+             */
+            contradictions: components["schemas"]["Contradiction"][];
+            /**
+             * Form
+             * @default report
+             */
+            form: string;
+            /** Question */
+            question: string;
+            /** Sections */
+            sections: components["schemas"]["SectionText"][];
+            /**
+             * Sentences
+             * @default []
+             */
+            sentences: components["schemas"]["CheckedSentence"][];
+            /** Summary */
+            summary: string;
+            /** Title */
+            title: string;
+            /**
+             * Trust
+             * @default
+             */
+            trust: string;
+        };
+        /**
          * RetryBody
          * @description Which task is done again.
          */
@@ -3768,6 +4057,18 @@ export interface components {
             tables: components["schemas"]["TableShape"][];
             /** Total */
             total: number;
+        };
+        /**
+         * SectionText
+         * @description A section as it was written.
+         */
+        SectionText: {
+            /** Cards */
+            cards: string[];
+            /** Text */
+            text: string;
+            /** Title */
+            title: string;
         };
         /**
          * ServerProblemShape
@@ -6648,6 +6949,53 @@ export interface operations {
             };
         };
     };
+    reject_card: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A card, by its id. */
+                card: string;
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Nothing"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunNote"];
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
     list_changes: {
         parameters: {
             query?: never;
@@ -7155,6 +7503,47 @@ export interface operations {
                 };
                 content: {
                     "text/markdown": string;
+                };
+            };
+            /** @description Something this needs is not there now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+            /** @description 400, 404, 409, 413, 422: it cannot be done as it is asked. 401, 403: not with this token, or a rule is against it. 408, 429: too slow, too often */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProblemAnswer"];
+                };
+            };
+        };
+    };
+    show_research: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A run's name. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResearchDetail"];
                 };
             };
             /** @description Something this needs is not there now */

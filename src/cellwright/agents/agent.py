@@ -10,7 +10,7 @@ from typing import Any, Final, assert_never
 from cellwright.agents import styles
 from cellwright.agents.agent_context import AgentContext
 from cellwright.agents.assignment import AgentReport, Assignment
-from cellwright.agents.events import AgentSpoke, PersonSaid, PromptStored
+from cellwright.agents.events import AgentSpoke, EvidenceNoted, PersonSaid, PromptStored
 from cellwright.agents.fixer import Fixer, RepairOutcome
 from cellwright.agents.model_call import (
     AnswerLost,
@@ -35,6 +35,7 @@ from cellwright.journal.questions import Question
 from cellwright.journal.values import Json
 from cellwright.tools.approval.guard import ActionRefused, BudgetRaised
 from cellwright.tools.callers import GuardedCaller
+from cellwright.tools.evidence.card import CARD, cards_json, parse_cards
 from cellwright.tools.finish_tool import DOUBTS
 from cellwright.tools.tool import Done, Refusal, ToolCall, ToolError, ToolResult, has_worked, result_text
 
@@ -87,6 +88,7 @@ class Agent:
         self._tokens = self._microdollars = 0
         self._artifacts: dict[str, None] = {}
         self._readings: dict[str, None] = {}
+        self._cards: dict[str, Json] = {}
         self._doubted: Json = None
         """What it was last told against its answer."""
         self._repaired = RepairOutcome()
@@ -258,6 +260,7 @@ class Agent:
                 self._artifacts[str(value["artifact"])] = None
             if read_as := value.get(READ_AS):
                 self._readings[str(read_as)] = None
+        await self._tell_cards(results)
         ending = next((result for result in results if isinstance(result, Done) and result.ends), None)
         if ending is not None:
             self._add(said=actions.said, did=did, feedback=actions.note)
@@ -273,6 +276,16 @@ class Agent:
         if repaired.gives_up:
             return AgentReport(outcome="gave-up", why=repaired.gives_up)
         return AgentReport(outcome="stopped", why=repaired.stops) if repaired.stops else None
+
+    async def _tell_cards(self, results: Sequence[ToolResult]) -> None:
+        """Evidence that was noted, for whoever watches; it follows from recorded results."""
+        noted = parse_cards(
+            card for result in results if isinstance(result, Done) if (card := _value_of(result).get(CARD))
+        )
+        new = [card for card in noted if card.id not in self._cards]
+        self._cards |= dict(zip((card.id for card in new), cards_json(new), strict=True))
+        if new:
+            await self._flow.tell(*(EvidenceNoted(card=card) for card in new))
 
     async def _call(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The calls in order. Finishing counts only if what was called with it worked."""
@@ -319,6 +332,7 @@ class Agent:
             summary=end.summary or last,
             turns=len(self._turns),
             artifacts=tuple(self._artifacts),
+            cards=tuple(self._cards.values()),
             readings=tuple(self._readings),
             tokens=self._tokens,
             microdollars=self._microdollars,
@@ -344,6 +358,7 @@ def _finished(ending: Done) -> AgentReport:
         plan=value.get("plan"),
         review=value.get("review"),
         tests=value.get("tests"),
+        handed=value.get("handed"),
     )
 
 

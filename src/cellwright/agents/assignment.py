@@ -59,6 +59,10 @@ class AgentReport:
     """What a reviewer found, as plain values."""
     tests: Any = None
     """The acceptance tests it wrote, as plain values."""
+    handed: Any = None
+    """What it handed in instead of an answer by a finish of its own, as plain values."""
+    cards: tuple[Any, ...] = ()
+    """The evidence it noted, as plain values."""
     why: str = ""
     """What ended it, unless it finished."""
     turns: int = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from cellwright.journal.events import Fact, FormerFact, RoomEvent
+from cellwright.tools.evidence.card import EvidenceCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,14 @@ class ArtifactWritten(RoomEvent):
         """The text was two names."""
         text, _, by = fact.text.partition(" ")
         return cls(name=fact.subject, text=text, by=by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceNoted(RoomEvent):
+    """A reader found something: a quote with its place."""
+
+    LINE: ClassVar[str] = "evidence {0.card.id} ({0.card.place}): {0.card.says}"
+    card: EvidenceCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +108,7 @@ AGENT_EVENT_TYPES: Final[tuple[type[RoomEvent], ...]] = (
     AgentSpoke,
     PromptStored,
     ArtifactWritten,
+    EvidenceNoted,
     PersonSaid,
     StopAsked,
     HandOverAsked,

@@ -19,6 +19,7 @@ from cellwright.agents.project_additions import Addition
 from cellwright.agents.trust_store import TrustStore
 from cellwright.app.attached_goals import AttachedUse
 from cellwright.app.notebooks import Files, open_pool
+from cellwright.app.research_library import with_library
 from cellwright.app.run_network import store_network_variables, stored_network_variables
 from cellwright.app.tool_server_use import ServerUse
 from cellwright.app.verification import ConnectionLeave, check_outcome, verify_notebook
@@ -61,6 +62,7 @@ from cellwright.runs.execute.workspace import (
 from cellwright.runs.goal.goal import Goal, goal_json
 from cellwright.runs.goal.new_notebook import goal_data
 from cellwright.runs.plan.plan import RetryTask, edited
+from cellwright.runs.views.research_view import read_research
 from cellwright.runs.views.run_view import read_view
 from cellwright.sandbox.spec import Limits
 from cellwright.settings import Settings
@@ -158,6 +160,24 @@ class Runs:
         return await self.start(
             goal if budget_usd is None else replace(goal, budget_usd=budget_usd), connection=connection
         )
+
+    async def reject_card(self, run: str, card: str, *, person: str) -> RunId:
+        """Have what a research wrote from a card written again without it: in the run at work, or in a new one."""
+        found = await read_research(self.records.log.read_all, run)
+        if all(each.id != card for each in found.cards):
+            known = ", ".join(each.id for each in found.cards[:8]) or "none"
+            raise UserError(f"The run {run!r} has no card {card[:40]!r}.", hint=f"Cards: {known}.")
+        status = await self.records.status(run)
+        if card in found.rejected:
+            return status.run
+        if status.is_going:
+            await steering_commands.reject_card(self.records, run, card, Person(name=person, door="cli"))
+            return status.run
+        goal = (await read_view(self.records.log.read_all, run)).goal
+        assert goal is not None
+        again = replace(goal, plan=None, continues=run, rejected=tuple(dict.fromkeys([*goal.rejected, card])))
+        connection = await anyio.to_thread.run_sync(stored_network_variables, run_folder(self.settings, run))
+        return await self.start(again, connection=connection)
 
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run that has the old one's steps below this one, and knows what was done to its notebook."""
@@ -283,6 +303,10 @@ class _RunHost:
             )
             settled.push_async_callback(_record_kept_files, workspace.editor.notebook, records, run)
             await stack.enter_async_context(_observed(workspace.editor.notebook, records, run))
+            made = with_library(
+                workspace, goal, settings=options.settings, pool=self.pool, state=run_folder(self.settings, run)
+            )
+            workspace = await stack.enter_async_context(made)
             self.editors[run] = workspace.editor
             opening = workspace.open_branch
             try:

@@ -46,6 +46,7 @@ from cellwright.app.notebooks import Files, contained, mounted_data, open_notebo
 from cellwright.app.run_network import Network, NetworkAccess, NetworkPolicy, open_network_access
 from cellwright.app.tool_server_use import ServerContext, ServerUse, open_tool_servers
 from cellwright.app.toolset import ToolContext, all_tools, can_use_git
+from cellwright.data.api_calls import ApiAnswer
 from cellwright.data.broker_client import BrokerClient
 from cellwright.data.files import DataFile, place_data
 from cellwright.data.remote_paths import RemotePath
@@ -67,7 +68,7 @@ from cellwright.policy.approvals import AgreedEnvelope
 from cellwright.policy.judgement import Allow, judge
 from cellwright.policy.masking.masker import Masker, Secret
 from cellwright.policy.rules import Rules
-from cellwright.runs.execute.workspace import BranchWorkspace, Workspace
+from cellwright.runs.execute.workspace import BranchWorkspace, WebAccess, Workspace
 from cellwright.sandbox.host.tiers import probe
 from cellwright.sandbox.spec import Limits, Tier
 from cellwright.settings import Settings
@@ -222,8 +223,13 @@ async def open_workspace(
             remote=setup.remote,
             has_model=lambda goal: has_model(models, setup.roles, is_private=goal.is_private),
             draw=draw,
+            web_access=None if network is None else WebAccess(fetch=network.fetch, ask=partial(_ask_api, connections)),
             open_branch=partial(_open_branch, context, setup, agents),
         )
+
+
+async def _ask_api(connections: NotebookConnections, connection: str, target: str) -> ApiAnswer:
+    return await connections.call(connection, target, pages=1)
 
 
 def _open_notebook(

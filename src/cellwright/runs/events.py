@@ -11,8 +11,10 @@ from cellwright.runs.deliver.delivery import Comparison, Delivery
 from cellwright.runs.goal.goal import Goal
 from cellwright.runs.plan.handoffs import HandOff
 from cellwright.runs.plan.plan import Plan, PlanEdit, Task
+from cellwright.runs.research.report import ResearchReport
 from cellwright.runs.review.findings import DisputeVerdict, JudgedFinding, ReviewQuestion
 from cellwright.tools.approval.approval_questions import GrantGiven, GrantRevoked
+from cellwright.tools.evidence.library import LibraryContents
 from cellwright.tools.notebook.trial_records import BranchDropped, TrialRecord
 
 RunStage = Literal["queued", "brief", "agree", "build", "check", "review", "deliver", "over"]
@@ -191,6 +193,40 @@ class RunDelivered(RoomEvent):
     LINE: ClassVar[str] = "delivery: {0.delivery.status}"
     WAS: ClassVar[FormerFact | None] = FormerFact(topic="delivery", text="delivery", is_json=True)
     delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchRead(RoomEvent):
+    """The documents of a research are read."""
+
+    contents: LibraryContents
+
+    def line(self) -> str:
+        """In words."""
+        skipped = f", {len(self.contents.skipped)} could not be read" if self.contents.skipped else ""
+        return f"documents: {len(self.contents.sources)} read{skipped}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchWritten(RoomEvent):
+    """The text of a research, checked; the last one counts."""
+
+    report: ResearchReport
+
+    def line(self) -> str:
+        """In words."""
+        return (
+            f"written: {self.report.title} ({len(self.report.sections)} sections, {len(self.report.cited)} cards cited)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRejected(RoomEvent):
+    """A person does not accept a card: what was written from it is written again without it."""
+
+    LINE: ClassVar[str] = "{0.by} rejected the evidence {0.card}"
+    card: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

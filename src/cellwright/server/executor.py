@@ -42,6 +42,9 @@ class RunClient(Protocol):
         `budget_usd` is the new one's cap; None: as it was.
         """
 
+    async def reject_card(self, run: str, card: str, *, person: str) -> RunId:
+        """Have what a research wrote from a card written again without it: in the run at work, or in a new one."""
+
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run with the old one's steps below `from_step`."""
 

@@ -161,8 +161,7 @@ def web_tools(fetch: EgressFetch) -> list[Tool]:
     """The tool that reads pages."""
 
     def action(arguments: Any) -> Action:
-        host, port = _host_and_port(_split(arguments.url))
-        return UseNetwork(host=host, port=port, purpose=f"reading {arguments.url[:200]}")
+        return page_action(arguments.url)
 
     @tool(action=action, needs="use-network", seconds=_SECONDS)
     async def read_web_page(
@@ -173,6 +172,12 @@ def web_tools(fetch: EgressFetch) -> list[Tool]:
         return page if isinstance(page, ToolError) else _page_result(page)
 
     return [read_web_page]
+
+
+def page_action(url: str) -> Action:
+    """What must be allowed to read it. Raises `UserError` for what is no address."""
+    host, port = _host_and_port(_split(url))
+    return UseNetwork(host=host, port=port, purpose=f"reading {url[:200]}")
 
 
 def _page_result(page: FetchedPage) -> ToolResult:

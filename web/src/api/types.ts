@@ -26,8 +26,10 @@ export type Effort = Schemas["NewRun"]["effort"];
 export type RunLine = Schemas["RunLine"];
 export type RunPage = Schemas["RunLines"];
 export type RunDetail = Schemas["RunDetail"];
+export type ResearchDetail = Schemas["ResearchDetail"];
+export type EvidenceCard = ResearchDetail["cards"][number];
 /** But for the key by which a program may say it twice, and what the page names nothing of. */
-export type NewRun = Required<Omit<Schemas["NewRun"], "key" | "tools" | "context">>;
+export type NewRun = Required<Omit<Schemas["NewRun"], "research" | "extract" | "key" | "tools" | "context">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -119,6 +121,10 @@ export interface EventBodies {
   "run-waiting": { why: string };
   "handed-off": { handed: HandOff; to: string[] };
   "files-not-kept": { text: string };
+  "evidence-noted": { card: EvidenceCard };
+  "research-read": { contents: { sources: ResearchDetail["sources"]; skipped: string[] } };
+  "research-written": { report: NonNullable<ResearchDetail["report"]> };
+  "card-rejected": { card: string; by: string };
   "alternatives-compared": { comparison: Delivery["comparisons"][number] };
   "finding-judged": { number: number; judged: Delivery["reviewed"][number]; task: string };
   "check-disputed": {

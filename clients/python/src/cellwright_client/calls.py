@@ -411,6 +411,13 @@ def redo_run(run: str) -> Call[shapes.RedoneShape]:
     return Call(method="POST", path=path_of("/runs/{run}/redo", run), shape=shapes.RedoneShape)
 
 
+def reject_card(card: str, run: str, body: shapes.Nothing | None = None) -> Call[shapes.RunNote]:
+    """Have what was written from a card written again without it."""
+    return Call(
+        method="POST", path=path_of("/runs/{run}/cards/{card}/reject", card, run), body=body, shape=shapes.RunNote
+    )
+
+
 def remove_key(provider: str) -> Call[shapes.RemovedKey]:
     """Forget a provider's API key."""
     return Call(method="DELETE", path=path_of("/models/keys/{provider}", provider), shape=shapes.RemovedKey)
@@ -471,6 +478,11 @@ def show_finding(number: int, run: str) -> Call[shapes.ShownFinding]:
     return Call(
         method="POST", path=path_of("/runs/{run}/findings/{number}/show", number, run), shape=shapes.ShownFinding
     )
+
+
+def show_research(run: str) -> Call[shapes.ResearchDetail]:
+    """Documents, evidence and text of a research."""
+    return Call(method="GET", path=path_of("/runs/{run}/research", run), shape=shapes.ResearchDetail)
 
 
 def show_run(run: str) -> Call[shapes.RunDetail]:

@@ -276,6 +276,17 @@ class CheckOutput(Shape):
     test: str
 
 
+class CheckedSentence(Shape):
+    """A sentence of the report and what holds it."""
+
+    cards: list[str]
+    missing: list[str]
+    section: str
+    standing: Literal["holds", "judged", "unjudged", "uncited figure", "unknown card", "unsupported", "uncited"] | str
+    text: str
+    why: str
+
+
 class ColumnShape(Shape):
     """One column."""
 
@@ -358,6 +369,14 @@ class ConnectionsShape(Shape):
     problem: str
 
 
+class Contradiction(Shape):
+    """Cards that cannot all be right."""
+
+    about: str
+    by: str
+    cards: list[str]
+
+
 class CreatedToken(Shape):
     """A new token, this once."""
 
@@ -431,6 +450,7 @@ class Delivery(Shape):
     status: Literal["done", "partial", "refused", "stopped", "failed"] | str
     summary: str
     tasks: list[DeliveredTask]
+    text: str
     title: str
     tokens: int
     trust: str
@@ -474,6 +494,39 @@ class EditsBody(Shape):
     key: str | None = None
     run: Literal["affected", "none"] = "affected"
     wait_seconds: float = 0
+
+
+class EvidenceCard(Shape):
+    """What somebody found, where it stands and in which words."""
+
+    about: str
+    address: str
+    by: str
+    end: int
+    id: str
+    name: str
+    page: int
+    path: str
+    quote: str
+    says: str
+    source: str
+    start: int
+    task: str
+
+
+class EvidenceSource(Shape):
+    """One document of a run."""
+
+    address: str
+    characters: int
+    id: str
+    kind: str
+    name: str
+    notices: list[str]
+    pages: int
+    path: str
+    sha256: str
+    title: str
 
 
 class ExtractBody(Shape):
@@ -591,6 +644,7 @@ class Goal(Shape):
     effort: Literal["quick", "normal", "thorough"] | str
     extraction: ExtractionOrder | None
     files: list[str]
+    form: str
     is_private: bool
     is_reviewed: bool
     kernels: list[str]
@@ -602,8 +656,13 @@ class Goal(Shape):
     priority: int
     project: str
     python: Literal["header", "ours"] | str
+    rejected: list[str]
+    search: str
+    sources: list[str]
+    template: str
     tools: list[str]
-    wants: Literal["answer", "review", "document"] | str
+    uses_web: bool
+    wants: Literal["answer", "review", "document", "research"] | str
     words: str
 
 
@@ -878,6 +937,7 @@ class NewRun(Shape):
     models: list[str] = []
     notebook: str | None = None
     priority: int = 0
+    research: ResearchBody | None = None
     tools: list[str] = []
 
 
@@ -1193,6 +1253,40 @@ class RemovedKey(Shape):
     removed_from: list[Literal["keyring", "file"] | str]
 
 
+class ResearchBody(Shape):
+    """Where a research reads, and what it is written as. Paths are relative to the folder that is served."""
+
+    form: str = "report"
+    search: str = ""
+    sources: list[str] = []
+    uses_web: bool = False
+
+
+class ResearchDetail(Shape):
+    """What a research has read, found and written, as far as it has told it."""
+
+    cards: list[EvidenceCard]
+    rejected: list[str]
+    report: ResearchReport | None
+    run: str
+    skipped: list[str]
+    sources: list[EvidenceSource]
+
+
+class ResearchReport(Shape):
+    """All of it but the cards, which have events of their own."""
+
+    caveats: list[str]
+    contradictions: list[Contradiction]
+    form: str
+    question: str
+    sections: list[SectionText]
+    sentences: list[CheckedSentence]
+    summary: str
+    title: str
+    trust: str
+
+
 class RetryBody(Shape):
     """Which task is done again."""
 
@@ -1419,6 +1513,14 @@ class SchemaShape(Shape):
     server: str
     tables: list[TableShape]
     total: int
+
+
+class SectionText(Shape):
+    """A section as it was written."""
+
+    cards: list[str]
+    text: str
+    title: str
 
 
 class ServerProblemShape(Shape):

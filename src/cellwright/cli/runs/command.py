@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cellwright.cli.former_spellings import accept, approve, drop
 from cellwright.cli.option_groups import GroupedCommands
-from cellwright.cli.runs import show, steering
+from cellwright.cli.runs import cards, show, steering
 from cellwright.cli.runs.steering import plan
 from cellwright.cli.runs.undo import redo, undo
 
@@ -22,6 +22,8 @@ app.command()(steering.say)
 app.command()(steering.stop)
 app.command()(steering.retry)
 app.command()(steering.fork)
+app.command()(cards.cards)
+app.command("reject-card")(cards.reject_card)
 app.command()(show.branches)
 app.command()(undo)
 app.command()(redo)

@@ -176,14 +176,14 @@ def resume(journal: JournalOptions, run: RunArgument) -> None:
 
 def cancel(run: GoingArgument, reason: ReasonOption = "cancelled", as_json: JsonOption = False) -> None:
     """Stop a run and everything in it; what is done stays, and `resume` takes it up again."""
-    name, _ = _ask_client(run, lambda client, name: client.cancel(name, reason=reason), must_go_on=True)
+    name, _ = ask_client(run, lambda client, name: client.cancel(name, reason=reason), must_go_on=True)
     console.result({"run": name, "cancelled": True}, as_json, f"{name} is cancelled.")
 
 
 def retry(run: RunArgument, task: TaskArgument, as_json: JsonOption = False) -> None:
     """Do a task again: in the run while it is at work, afterwards in a new one that continues it."""
     person = person_here().name
-    name, again = _ask_client(run, lambda client, name: client.retry(name, task, person=person))
+    name, again = ask_client(run, lambda client, name: client.retry(name, task, person=person))
     note = f"{name} does {task} again." if name == again else f"{again} continues {name} with {task}."
     console.result({"run": again, "continues": name if again != name else None, "task": task}, as_json, note)
 
@@ -196,7 +196,7 @@ def fork(
     as_json: JsonOption = False,
 ) -> None:
     """Begin a new run with the steps of another, all of them or those before one; the old one is stopped."""
-    name, forked = _ask_client(run, lambda client, name: client.fork(name, from_step=from_step))
+    name, forked = ask_client(run, lambda client, name: client.fork(name, from_step=from_step))
     console.result({"run": forked, "forked_from": name}, as_json, f"{forked} goes on from {name}.")
 
 
@@ -293,7 +293,7 @@ async def _restart(status: RunStatus, database: str | None) -> dict[str, Any]:
 # ── through whoever executes runs ──
 
 
-def _ask_client(
+def ask_client(
     run: str, ask: Callable[[RunClient, RunId], Awaitable[T]], *, must_go_on: bool = False
 ) -> tuple[RunId, T]:
     """The run's whole name, and what its client gives."""

@@ -136,6 +136,8 @@ class Delivery:
     notebook: str = ""
     report: str = ""
     """The HTML report's path."""
+    text: str = ""
+    """The path of what a research wrote, as markdown in the form that was asked for."""
     proof: str = ""
     """The signed proof's path; empty: not proven."""
     microdollars: int = 0

@@ -26,6 +26,7 @@ from cellwright.runs.goal.goal import Goal
 from cellwright.runs.goal.new_notebook import create_if_missing, goal_data, new_notebook_text
 from cellwright.runs.plan.plan import Plan
 from cellwright.runs.views.run_view import ReadStream, read_view
+from cellwright.tools.notebook.editor import NotebookEditor
 
 _NAMED: Final = 5
 """So many files that were not kept are named."""
@@ -64,6 +65,11 @@ async def tidy_up(workspace: Workspace, plan: Plan, key: str, *, is_new: bool, r
             await editor.apply(edits, key=key, run="none")
     if not is_new and editor.notebook.document.script_metadata is None:
         return
+    await complete_header(editor)
+
+
+async def complete_header(editor: NotebookEditor) -> None:
+    """A header with what its cells import."""
     installed = await editor.notebook.live.distributions()
     document, path = editor.notebook.document, editor.notebook.path
     wanted = await anyio.to_thread.run_sync(
@@ -110,7 +116,7 @@ async def deliver(
     delivery = replace(
         delivery, seconds=round(time.time() - seen.began_ms / 1_000, 1), is_price_known=seen.is_price_known
     )
-    if goal.wants != "answer":
+    if goal.wants not in {"answer", "research"}:
         return delivery
     if delivery.status == "partial" and not editor.timeline.standing and not delivery.answer:
         delivery = replace(delivery, status="failed", proof="")

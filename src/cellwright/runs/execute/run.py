@@ -24,6 +24,7 @@ from cellwright.runs.deliver.delivery import (
 from cellwright.runs.deliver.report.report import draw_charts
 from cellwright.runs.events import (
     AlternativesCompared,
+    CardRejected,
     NewGoal,
     PlanAdopted,
     PlanChanged,
@@ -489,6 +490,11 @@ class Run:
 
     # ── deliver ──
 
+    @property
+    def _caveats(self) -> tuple[str, ...]:
+        """What a reader must know, from whoever worked on it."""
+        return self._analyst.caveats
+
     async def deliver(self, over: RunEnd | None) -> Delivery:
         """What there is, handed over honestly: what is unmet, what nobody repaired and what was not allowed."""
         await self._stage("deliver")
@@ -501,15 +507,19 @@ class Run:
             checked=self._checked,
             over=over,
             assumptions=worker,
-            caveats=(*self._agreed.denied, *self._analyst.caveats),
+            caveats=(*self._agreed.denied, *self._caveats),
             comparisons=tuple(self._comparisons.values()),
             told=self._analyst.told,
         )
-        delivery = self._review.in_delivery(self._spec.in_delivery(delivery))
+        delivery = self._in_delivery(delivery)
         hand_over = partial(deliver, workspace, goal, delivery, flow.run, flow.read, is_new=self._is_new)
         delivered = await flow.step("deliver", hand_over, returns=Delivery)
         await flow.tell(RunDelivered(delivery=delivered), StageEntered(stage="over", note=delivered.status))
         return delivered
+
+    def _in_delivery(self, delivery: Delivery) -> Delivery:
+        """With what the stages of this run add to it."""
+        return self._review.in_delivery(self._spec.in_delivery(delivery))
 
     # ── what people say meanwhile ──
 
@@ -524,6 +534,9 @@ class Run:
                     self._has_plan = False
                 case PlanChanged(edit=edit, by=by):
                     await self._change_plan(edit, by)
+                case CardRejected():
+                    # Of a research alone, which looks for it itself.
+                    pass
         return said.heard.orders
 
     async def _change_plan(self, edit: PlanEdit, by: str) -> None:

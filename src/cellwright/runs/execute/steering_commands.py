@@ -21,7 +21,7 @@ from cellwright.journal.names import stream_of
 from cellwright.journal.records import Records
 from cellwright.policy.approvals import Person
 from cellwright.remedies import remedy
-from cellwright.runs.events import GoalSet, NewGoal, PlanChanged
+from cellwright.runs.events import CardRejected, GoalSet, NewGoal, PlanChanged
 from cellwright.runs.plan.plan import ChangeTask, DropTask, PlanEdit, TakeTask, edited
 from cellwright.runs.plan.taken_tasks import LOOK_AGAIN, TAKEN
 from cellwright.runs.views.run_view import read_view
@@ -32,7 +32,7 @@ _WAKE_TIMEOUT_SECONDS: Final = 5
 _WAKE_INTERVAL_SECONDS: Final = 0.1
 
 
-SteeringCommand = NewGoal | PlanChanged
+SteeringCommand = NewGoal | PlanChanged | CardRejected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +114,15 @@ async def change_plan(records: Records, run: str, edit: PlanEdit, person: Person
     ):
         # Whoever does it stops first, with what there is.
         await steering.hand_over(records.log, run, person, "The task was changed.", order=order)
+
+
+async def reject_card(records: Records, run: str, card: str, person: Person) -> None:
+    """Have what a run at work writes do without this card. Raises `UserError` if it is over."""
+    await _going(records, run)
+    rejected = CardRejected(card=card, by=person.name)
+    await records.log.append(_stream(run), rejected)
+    # For whoever watches.
+    await records.log.append(stream_of(run), rejected)
 
 
 async def wake(records: Records, run: str, person: Person) -> None:

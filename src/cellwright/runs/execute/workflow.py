@@ -17,6 +17,7 @@ from cellwright.journal.flow import Flow, Workflow
 from cellwright.runs.deliver.delivery import Delivery, delivery_json
 from cellwright.runs.events import GoalSet, RunDelivered, StageEntered
 from cellwright.runs.execute.project_trust import begin, decide_additions, parse_beginning
+from cellwright.runs.execute.research_run import ResearchRun
 from cellwright.runs.execute.run import Run
 from cellwright.runs.execute.workspace import RunResources
 from cellwright.runs.extract.extract_tool import with_documents
@@ -40,6 +41,8 @@ async def execute_run(flow: Flow, goal: Goal, resources: RunResources) -> Delive
             if goal.extraction is not None:
                 extraction = Extraction(flow, goal, goal.extraction, resources, workspace)
                 return await extraction.run(is_new=beginning.is_new)
+            if goal.wants == "research":
+                return await _work(ResearchRun(flow, goal, resources, workspace, is_new=beginning.is_new))
             workspace = await anyio.to_thread.run_sync(with_documents, workspace, goal)
             return await _work(Run(flow, goal, resources, workspace, is_new=beginning.is_new))
 

@@ -28,9 +28,12 @@ from cellwright.runs.deliver.delivery import CheckNotebook
 from cellwright.runs.deliver.report.report import DrawCharts
 from cellwright.runs.execute.slots import RunSlots
 from cellwright.runs.goal.goal import Approve, Goal
+from cellwright.tools.evidence.library import Library
+from cellwright.tools.evidence.web_search import AskConnection
 from cellwright.tools.notebook.editor import NotebookEditor
 from cellwright.tools.notebook.parallel_branches import ParallelBranch
 from cellwright.tools.tool import Tool
+from cellwright.tools.web_tools import EgressFetch
 
 
 async def _models_answer(_: Goal) -> bool:
@@ -47,6 +50,14 @@ class BranchWorkspace:
 
     branch: ParallelBranch
     context: AgentContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebAccess:
+    """The ways to other machines that a workspace has, each judged before it is taken."""
+
+    fetch: EgressFetch
+    ask: AskConnection
 
 
 OpenBranchWorkspace = Callable[[str], AbstractAsyncContextManager[BranchWorkspace]]
@@ -76,6 +87,12 @@ class Workspace:
     """Draws the charts of the report."""
     open_branch: OpenBranchWorkspace | None = None
     """None: parallel tasks are built one after another."""
+    library: Library | None = None
+    """The documents of a research; None: the goal has none."""
+    web_access: WebAccess | None = None
+    """None: there is no network."""
+    web: tuple[Tool, ...] = ()
+    """What readers search and read the web with; none: they do not."""
     caveats: tuple[Hint, ...] = ()
     """What a delivery says of how the run began."""
 

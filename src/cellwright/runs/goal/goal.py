@@ -38,9 +38,10 @@ Effort = Literal["quick", "normal", "thorough"]
 reason to. thorough: tests are written before anything is built, and a reviewer looks, twice if need be."""
 
 
-GoalKind = Literal["answer", "review", "document"]
+GoalKind = Literal["answer", "review", "document", "research"]
 """answer: the words are answered by a notebook. review: a notebook that is there is looked over, and not changed.
-document: names and words are put into it, and no code that computes is changed."""
+research: they are answered out of documents, by quotes. document: names and words are put into it, and no code that
+computes is changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,18 @@ class Goal:
     depth: AnalysisDepth = "answer"
     """How far the analyst goes, where it works."""
     wants: GoalKind = "answer"
+    sources: tuple[str, ...] = ()
+    """Documents and folders of them that a research reads, absolute."""
+    uses_web: bool = False
+    """A research may also search the web and read pages."""
+    search: str = ""
+    """The engine it searches with: `searxng:https://…` or `brave:CONNECTION`."""
+    form: str = "report"
+    """What a research is written as: report, brief, slides, blog or template."""
+    template: str = ""
+    """The text of a person's own form."""
+    rejected: tuple[str, ...] = ()
+    """Evidence cards that a person does not accept."""
     answer: str = ""
     """What a notebook that is looked over was taken to say; its variables in braces are filled in."""
     is_reviewed: bool = True

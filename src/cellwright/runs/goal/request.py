@@ -19,8 +19,10 @@ from cellwright.policy.money import is_amount
 from cellwright.remedies import remedy
 from cellwright.runs.goal.extraction_order import ExtractionOrder
 from cellwright.runs.goal.goal import ANALYST, NAME_DATA, AnalysisDepth, Approve, Effort, Goal, GoalKind
+from cellwright.runs.research.form import read_form
 from cellwright.sandbox.host.project import project_of
 from cellwright.sandbox.spec import Limits
+from cellwright.tools.evidence.web_search import read_search
 
 LONGEST: Final = 20_000
 """Characters of a goal."""
@@ -58,6 +60,13 @@ class GoalRequest:
     effort: str = "normal"
     wants: GoalKind = "answer"
     answer: str = ""
+    sources: Sequence[str] = ()
+    """Documents and folders of them, where a research reads."""
+    uses_web: bool = False
+    search: str = ""
+    """The engine, `searxng:https://…` or `brave:CONNECTION`."""
+    form: str = "report"
+    """What a research is written as: one of ours, or the path of a template."""
     extraction: ExtractionOrder | None = None
 
 
@@ -88,6 +97,7 @@ def read_goal(
         if name not in known_connections:
             hint = remedy("add_connection", name=name if name.isidentifier() else "NAME")
             raise UserError(f"No connection is called {name[:80]!r}.", hint=hint)
+    searched = _search_connection(typed, known_connections)
     words = read_words(typed.words)
     if typed.notebook is None:
         notebook = new_notebook_path(words, here, taken)
@@ -107,7 +117,7 @@ def read_goal(
         raise UserError(
             f"The analyst does not ask APIs, and {api!r} is one.", hint="Choose a model, or name files and databases."
         )
-    if typed.wants != "answer" and not notebook.is_file():
+    if typed.wants not in {"answer", "research"} and not notebook.is_file():
         raise UserError(f"No notebook at {str(notebook)!r}.", hint="Name a marimo notebook that is there.")
     # Raises for a mistake in them.
     Limits.parse(typed.limits)
@@ -129,13 +139,16 @@ def read_goal(
         and not has_data(project)
     ):
         raise UserError(f"There is no data in {str(project)!r}.", hint=NAME_DATA)
+    form, template = read_form(typed.form, here) if typed.wants == "research" else ("report", "")
     return Goal(
         words=words,
         notebook=str(notebook),
         project=str(project),
         person=person,
         data=data,
-        connections=tuple(dict.fromkeys([*typed.connections, *(each.connection for each in remote.values())])),
+        connections=tuple(
+            dict.fromkeys([*typed.connections, *searched, *(each.connection for each in remote.values())])
+        ),
         files=tuple(remote),
         tools=tools,
         context=context,
@@ -153,6 +166,11 @@ def read_goal(
         effort=effort,
         wants=typed.wants,
         answer=typed.answer[:LONGEST],
+        sources=_sources(typed, here),
+        uses_web=typed.uses_web or bool(typed.search),
+        search=typed.search,
+        form=form,
+        template=template,
         extraction=typed.extraction,
     )
 
@@ -170,6 +188,29 @@ def _check_attached(typed: GoalRequest, copy: Path) -> None:
         raise UserError(
             f"{str(copy)!r} is there already.", hint="The goal works on a copy first: name a file that is not there."
         )
+
+
+def _search_connection(typed: GoalRequest, known: Collection[str]) -> tuple[str, ...]:
+    """The connection a search engine is asked through. Raises `UserError`."""
+    if not typed.search:
+        return ()
+    engine, where = read_search(typed.search)
+    if engine != "brave":
+        return ()
+    if where not in known:
+        raise UserError(f"No connection is called {where[:80]!r}.", hint=remedy("add_connection", name=where))
+    return (where,)
+
+
+def _sources(typed: GoalRequest, here: Path) -> tuple[str, ...]:
+    """Where a research reads: what was named, else the web if that was, else this folder. Raises `UserError`."""
+    if typed.wants != "research" or ((typed.uses_web or typed.search) and not typed.sources):
+        return ()
+    found = [here / Path(word).expanduser() for word in typed.sources or (".",)]
+    for word, path in zip(typed.sources, found, strict=False):
+        if not path.exists():
+            raise UserError(f"There is no file or folder {word[:200]!r}.", hint="Name documents, or folders of them.")
+    return tuple(dict.fromkeys(str(path.resolve()) for path in found))
 
 
 def read_words(typed: str) -> str:

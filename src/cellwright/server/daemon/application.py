@@ -32,7 +32,7 @@ from cellwright.server.http.auth.middleware import BodyLimitMiddleware, RequestL
 from cellwright.server.http.auth.tokens import ApiCaller
 from cellwright.server.http.problems import add_error_handlers
 from cellwright.server.http.resources import ApiResources
-from cellwright.server.http.routes import changes, run_steering
+from cellwright.server.http.routes import changes, research, run_steering
 from cellwright.server.http.schemas import runs as shapes
 from cellwright.server.http.sse import StreamPages, event_stream
 from cellwright.settings import Settings
@@ -62,7 +62,7 @@ def daemon_application(daemon: Daemon, live: RunExecutor, settings: Settings) ->
         return event_stream(pages.follow(stream_of(run), after, DraftCursor(drafts=live.drafts, run=run)))
 
     notebooks = notebook_routes(daemon, live, settings)
-    for router in (_daemon_routes(daemon), runs, notebooks, run_steering.router, changes.router):
+    for router in (_daemon_routes(daemon), runs, notebooks, run_steering.router, research.router, changes.router):
         app.include_router(router, prefix=API)
     add_error_handlers(app, str)
     for path, serve in LINE_CLIENTS.items():

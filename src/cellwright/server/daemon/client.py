@@ -119,6 +119,10 @@ class DaemonClient:
         body = {"task": task, "budget_usd": None if budget_usd is None else str(budget_usd)}
         return await self._run_of("POST", f"/runs/{_quoted(run)}/retry", body, person=person)
 
+    async def reject_card(self, run: str, card: str, *, person: str) -> RunId:
+        """Have what a research wrote from a card written again without it: in the run at work, or in a new one."""
+        return await self._run_of("POST", f"/runs/{_quoted(run)}/cards/{_quoted(card)}/reject", {}, person=person)
+
     async def fork(self, run: str, *, from_step: int | None = None) -> RunId:
         """A new run with the old one's steps below `from_step`."""
         return await self._run_of("POST", f"/runs/{_quoted(run)}/fork", {"from_step": from_step})

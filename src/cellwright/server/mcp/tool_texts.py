@@ -109,6 +109,8 @@ TOOLS: Final = (
             attach="Work in a notebook that is open in somebody's own marimo: its server's address, such as "
             "http://127.0.0.1:2718. A person is asked before each change there; follow_run passes the question on.",
             attach_file="That notebook's file; alone, its server is found.",
+            research="The goal is a question answered out of documents, each sentence with the quotes it rests on: "
+            '{"sources": ["papers"], "form": "brief"}.',
             extract="Instead of an answer, a table out of documents (PDF, DOCX, HTML, text, e-mails), each value with "
             'the quote that says it: {"fields": "party, date:date, amount:number", "documents": ["papers"]}.',
             budget_usd="What it may cost at most, in USD, as a number in quotes.",

@@ -5,6 +5,7 @@ import type { Artifact, Goal } from "../../api/types";
 import { Banner, Button, Delivered, Empty, RunStatements, bytes, tellProblem } from "../../parts";
 import type { FollowedRun } from "./follow-run";
 import { goOn } from "./go-on";
+import { Research } from "./research";
 import { Review } from "./review";
 import { STAGE_WORDS, type Standing } from "./standing";
 import css from "./result.module.css";
@@ -29,6 +30,7 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
             ? "What went wrong stands at the end of the activity. Resume the run, or start another."
             : `${STAGE_WORDS[story.stage]}.`}
         </Empty>
+        <Research followed={followed} />
         <Review followed={followed} isOver={standing.isOver} />
         <RunStatements run={run} named={story.goal?.connections ?? []} />
       </div>
@@ -45,6 +47,7 @@ export function Result({ followed, standing, artifacts, isAnswerBeside }: Result
             <strong>{detail.proof.is_valid ? "Proven." : "The proof does not hold."}</strong> {detail.proof.says}
           </Banner>
         )}
+        <Research followed={followed} />
         <Review followed={followed} isOver={standing.isOver} />
       </Delivered>
       {/* Only what no model was asked for is made by code alone, and can be made at length. */}

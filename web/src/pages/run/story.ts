@@ -84,6 +84,8 @@ export interface Story {
   delivery: Delivery | null;
   /** Of its review, each as it was told last; by its number. */
   findings: Readonly<Record<number, RunFinding>>;
+  /** How often a research has told of documents, evidence or its text. */
+  researched: number;
   dataQuestions: readonly DataQuestion[];
   /** "": still going, or taken up again. */
   ended: "" | EventBodies["run-ended"]["outcome"];
@@ -124,6 +126,7 @@ export function emptyStory(run: string): Story {
     unpricedTokens: 0,
     delivery: null,
     findings: {},
+    researched: 0,
     dataQuestions: [],
     ended: "",
     entries: [],
@@ -256,6 +259,12 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "trial-record":
     case "branch-dropped":
       draft.branches += 1;
+      return;
+    case "evidence-noted":
+    case "research-read":
+    case "research-written":
+    case "card-rejected":
+      draft.researched += 1;
       return;
     case "files-not-kept":
     case "alternatives-compared":

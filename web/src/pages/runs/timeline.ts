@@ -264,6 +264,16 @@ function roomLine(recorded: Recorded): Line | null {
       return line(recorded, "detail", "person", `${recorded.event.by} let it go on`);
     case "host-visited":
       return line(recorded, "detail", "plain", `Connected to ${recorded.event.host}`, { detail: recorded.event.verdict });
+    case "evidence-noted": {
+      const { card } = recorded.event;
+      return line(recorded, "detail", "plain", "Evidence", { detail: `${card.says} (${card.name}, p. ${card.page})` });
+    }
+    case "research-read":
+      return line(recorded, "detail", "plain", `Read ${recorded.event.contents.sources.length} documents`);
+    case "research-written":
+      return line(recorded, "detail", "plain", "Written", { detail: recorded.event.report.title });
+    case "card-rejected":
+      return line(recorded, "person", "person", `${recorded.event.by} left out evidence`, { detail: recorded.event.card });
     case "files-not-kept":
       return line(recorded, "detail", "plain", "Files", { detail: recorded.event.text });
     case "alternatives-compared":

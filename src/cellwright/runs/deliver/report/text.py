@@ -143,7 +143,12 @@ def _bullets(title: str, texts: Sequence[str]) -> str:
 
 
 def _file_lines(delivery: Delivery) -> list[tuple[str, str]]:
-    named = (("notebook", delivery.notebook), ("report", delivery.report), ("proof", delivery.proof))
+    named = (
+        ("notebook", delivery.notebook),
+        ("text", delivery.text),
+        ("report", delivery.report),
+        ("proof", delivery.proof),
+    )
     return [(name, one_line(path)) for name, path in named if path]
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -193,6 +193,7 @@ def goal_of_request(
             depth=asked.depth,
             effort=asked.effort,
             extraction=None if asked.extract is None else _extraction(files, asked.extract),
+            **_research(files, asked.research),
         )
         return read_goal(
             typed,
@@ -215,6 +216,21 @@ def _extraction(files: ProjectFiles, asked: ExtractBody) -> ExtractionOrder:
     fields = str(files.locate(asked.fields.strip())) if is_file else asked.fields
     documents = [str(files.locate(path)) for path in asked.documents]
     return read_order(fields, documents, here=files.root, readings=asked.readings, has_many_rows=asked.has_many_rows)
+
+
+def _research(files: ProjectFiles, asked: shapes.ResearchBody | None) -> dict[str, Any]:
+    """What a research adds to what was typed."""
+    if asked is None:
+        return {}
+    form = str(files.locate(asked.form)) if asked.form.endswith(".md") else asked.form
+    sources = [str(files.locate(word)) for word in asked.sources]
+    return {
+        "wants": "research",
+        "sources": sources,
+        "uses_web": asked.uses_web,
+        "search": asked.search,
+        "form": form,
+    }
 
 
 def _data(files: ProjectFiles, word: str) -> str:

@@ -14,10 +14,13 @@ from cellwright.runs.events import RunStage
 from cellwright.runs.goal.goal import AnalysisDepth, Approve, Effort, Goal
 from cellwright.runs.goal.request import LONGEST
 from cellwright.runs.plan.plan import Plan, Task
+from cellwright.runs.research.report import ResearchReport
 from cellwright.runs.review.findings import FoundBy, ReviewQuestion
 from cellwright.runs.review.findings import Standing as FindingStanding
 from cellwright.runs.views.team import TaskWork
 from cellwright.server.http.schemas.model import RequestModel, ResponseModel
+from cellwright.tools.evidence.card import EvidenceCard
+from cellwright.tools.evidence.library import EvidenceSource
 
 
 class AskedStatement(ResponseModel):
@@ -237,6 +240,19 @@ class ExtractBody(RequestModel):
     """A document may hold several entries; else it is one row."""
 
 
+class ResearchBody(RequestModel):
+    """Where a research reads, and what it is written as. Paths are relative to the folder that is served."""
+
+    sources: tuple[PathText, ...] = Field(default=(), max_length=100)
+    """Documents and folders of them; none: the folder, or the web alone if that is used."""
+    uses_web: bool = False
+    """It may search the web and read pages: hosts are asked about."""
+    search: Annotated[str, StringConstraints(max_length=1_000)] = ""
+    """The engine: `searxng:https://HOST`, or `brave:CONNECTION`."""
+    form: Annotated[str, StringConstraints(max_length=1_000)] = "report"
+    """report, brief, slides, blog, or the path of a template that ends with `.md`."""
+
+
 class NewRun(RequestModel):
     """A goal, and how it is to be reached. Paths are relative to the folder that is served, and inside it."""
 
@@ -267,6 +283,8 @@ class NewRun(RequestModel):
     """Without a model: the answer in a short notebook, or `full`, every column and test in a long one."""
     extract: ExtractBody | None = None
     """Instead of an answer: a table out of documents, each value with the quote that says it."""
+    research: ResearchBody | None = None
+    """The goal is a question that is answered out of documents, each sentence with the quotes it rests on."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     """Asked again with the same key, the run that the first one began is meant."""
 
@@ -282,6 +300,21 @@ class RunNote(ResponseModel):
 
     run: str
     note: str
+
+
+class ResearchDetail(ResponseModel):
+    """What a research has read, found and written, as far as it has told it."""
+
+    run: str
+    sources: tuple[EvidenceSource, ...]
+    skipped: tuple[str, ...]
+    """Documents that could not be read, each with its reason."""
+    cards: tuple[EvidenceCard, ...]
+    """Evidence in the order it was noted: each a quote that stands in its document word for word."""
+    rejected: tuple[str, ...]
+    """Cards that a person does not accept."""
+    report: ResearchReport | None
+    """The text as it was last written, with what was found about each of its sentences."""
 
 
 class Nothing(RequestModel):

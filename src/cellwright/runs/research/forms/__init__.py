@@ -1,0 +1,1 @@
+"""Forms a research is written in, as texts that its outliner and writers read."""

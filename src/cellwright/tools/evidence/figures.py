@@ -1,0 +1,153 @@
+"""Figures and names in sentences, and whether quotes have them. Pure; no model."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from cellwright.tools.evidence.card import CITATION, without_citations
+
+_NUMBER: Final = re.compile(
+    r"(?<![\w.,])[-−+]?\d{1,3}(?:[\u00a0\u202f ,.'’]\d{3})+(?:[.,]\d+)?(?![\d])|(?<![\w.,])[-−+]?\d+(?:[.,]\d+)?(?!\d)"
+)
+_SCALES: Final = {
+    "thousand": 3, "k": 3, "tsd": 3, "million": 6, "millions": 6, "mio": 6, "mn": 6, "m": 6,
+    "billion": 9, "billions": 9, "bn": 9, "mrd": 9, "trillion": 12, "tn": 12,
+}  # fmt: skip
+_SCALE: Final = re.compile(rf"[\s-]?({'|'.join(sorted(_SCALES, key=len, reverse=True))})\b", re.IGNORECASE)
+_NUMERALS: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+_WORDS: Final = {word: Decimal(number) for number, word in enumerate(re.split(" ", _NUMERALS))}
+_WORD: Final = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
+_HEDGED: Final = re.compile(r"\b(about|around|roughly|nearly|almost|approximately|some|circa|ca\.?)\s*$|[~≈]\s*$", re.I)
+_LIST_ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_END: Final = re.compile(r"(?<=[.!?…])[\"”')\]]*\s+(?=[\"“'(\[]*[^\W_a-z])")
+_ABBREVIATED: Final = re.compile(
+    r"(?:\b(?:e\.g|i\.e|vs|approx|ca|cf|no|nos|dr|mr|mrs|ms|st|inc|ltd|co|fig|sec|est|etc|al|p|pp|jan|feb|mar|apr|jun"
+    r"|jul|aug|sep|sept|oct|nov|dec)|\b[A-Z])\.$",
+    re.IGNORECASE,
+)
+_LATE: Final = re.compile(rf"([.!?])(\s*(?:{CITATION.pattern}\s*)+)")
+_NAME: Final = re.compile(r"\b[^\W\d_][\w’'&.-]*\b")
+_YEARS: Final = range(1500, 2200)
+_MOST_LETTERS: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A number as it stands in a text, and what it may mean."""
+
+    text: str
+    values: frozenset[Decimal]
+    is_hedged: bool = False
+    is_scaled: bool = False
+
+    @property
+    def year(self) -> int | None:
+        """If it may be one."""
+        if len(self.text) == 4 and self.text.isdigit() and int(self.text) in _YEARS and not self.is_scaled:
+            return int(self.text)
+        return None
+
+
+def sentences_of(text: str) -> tuple[str, ...]:
+    """The sentences of a markdown text with their citations; headings and rules are none."""
+    found = list[str]()
+    for line in text[:_MOST_LETTERS].splitlines():
+        if not (plain := _LIST_ITEM.sub("", line).strip()) or plain.startswith("#") or not re.search(r"\w", plain):
+            continue
+        # A citation behind the full stop belongs to the sentence before it.
+        plain = _LATE.sub(lambda match: f" {match[2].strip()}{match[1]} ", plain).strip()
+        begun = ""
+        for part in _END.split(plain):
+            begun = f"{begun} {part}".strip()
+            if not _ABBREVIATED.search(without_citations(begun)):
+                found.append(begun)
+                begun = ""
+        found += [begun] if begun else []
+    return tuple(found)
+
+
+def figures_in(text: str) -> tuple[Figure, ...]:
+    """Every number of a text, numerals up to twenty in words among them."""
+    text = unicodedata.normalize("NFKC", CITATION.sub(" ", text[:_MOST_LETTERS])).replace("−", "-")
+    found = list[Figure]()
+    for match in _NUMBER.finditer(text):
+        # The dash of a range or a compound is no sign.
+        written = match[0].lstrip("+-") if match.start() and text[match.start() - 1].isalnum() else match[0].lstrip("+")
+        values = _values(written)
+        scale = _SCALE.match(text, match.end())
+        if scale is not None:
+            scaled = {(value * 10 ** _SCALES[scale[1].lower()]).normalize() for value in values}
+            # One letter may be a unit.
+            values = scaled if len(scale[1]) > 1 else values | scaled
+        hedged = _HEDGED.search(text[max(0, match.start() - 20) : match.start()]) is not None
+        found.append(
+            Figure(text=written.strip(), values=frozenset(values), is_hedged=hedged, is_scaled=scale is not None)
+        )
+    found += [Figure(text=word[0], values=frozenset({_WORDS[word[0].lower()]})) for word in _WORD.finditer(text)]
+    return tuple(found)
+
+
+def _values(written: str) -> set[Decimal]:
+    """What the digits may mean: `1.234` is one and a bit, or a thousand and more."""
+    bare = re.sub(r"['’\s]", "", written)
+    ways = {bare}
+    if "," in bare and "." in bare:
+        # The last of them is the decimal sign.
+        thousands = "," if bare.rindex(".") > bare.rindex(",") else "."
+        ways = {bare.replace(thousands, "").replace(",", ".")}
+    elif re.fullmatch(r"[-+]?\d{1,3}([.,]\d{3})+", bare):
+        ways = {bare.replace(",", "").replace(".", "")}
+        ways |= {bare.replace(",", ".")} if len(re.findall(r"[.,]", bare)) == 1 else set[str]()
+    elif "," in bare:
+        ways = {bare.replace(",", ".")}
+    values = set[Decimal]()
+    for way in ways:
+        try:
+            values.add(Decimal(way).normalize())
+        except InvalidOperation:
+            continue
+    return values
+
+
+def missing_figures(sentence: str, quotes: Iterable[str]) -> tuple[str, ...]:
+    """The numbers of a sentence that stand in none of these quotes."""
+    said = [figure for quote in quotes for figure in figures_in(quote)]
+    known = {value for figure in said for value in figure.values}
+    # `one of them` is no figure; a numeral in words counts where it may be one.
+    wanted = [figure for figure in figures_in(sentence) if figure.text.lower() != "one"]
+    missing = [figure.text for figure in wanted if not figure.values & known and not _is_near(figure, known)]
+    return tuple(dict.fromkeys(missing))
+
+
+def _is_near(figure: Figure, known: Iterable[Decimal]) -> bool:
+    """`about 12` is said of 11.97."""
+    if not figure.is_hedged:
+        return False
+    known = tuple(known)
+    return any(value and abs(other - value) <= abs(value) / 20 for value in figure.values for other in known)
+
+
+def missing_names(sentence: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Proper names of a sentence that none of these texts has; its first word is taken for none."""
+    text = " ".join(_fold(each) for each in known)
+    words = _NAME.findall(without_citations(sentence))
+    named = [word for word in words[1:] if word[:1].isupper() and len(word) > 1]
+    named += [word for word in words[:1] if len(word) > 1 and (word.isupper() or any(c.isupper() for c in word[1:]))]
+    return tuple(dict.fromkeys(word for word in named if _stem(word) not in text))
+
+
+def _stem(word: str) -> str:
+    folded = _fold(word).rstrip(".-&")
+    return re.sub(r"['’]s?$", "", folded)
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().replace("’", "'")

@@ -1,0 +1,185 @@
+"""What a reader of documents calls: find, read a piece, note evidence, finish. It has no cells and no other files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from cellwright.documents.document import Page
+from cellwright.documents.quotes import find_quote
+from cellwright.tools.evidence.card import CARD, EvidenceCard, card_id
+from cellwright.tools.evidence.figures import missing_figures
+from cellwright.tools.evidence.library import EvidenceSource, Library
+from cellwright.tools.tool import CallContext, Done, Tool, ToolError, ToolResult, tool
+
+_CHUNK: Final = 10_000
+"""Characters of a document in one answer."""
+_EXCERPT: Final = 700
+_MOST_HITS: Final = 12
+_LONGEST_QUOTE: Final = 800
+_SHORTEST_QUOTE: Final = 8
+_LONG: Final = 400
+_WORDS: Final = 5
+
+
+def reader_tools(library: Library, task: str) -> list[Tool]:
+    """The tools of one reader; what it notes is for this sub-goal."""
+
+    @tool()
+    async def find(
+        query: Annotated[str, Field(min_length=1, max_length=300, description="Words the passage would have.")],
+        k: Annotated[int, Field(ge=1, le=_MOST_HITS)] = 6,
+    ) -> ToolResult:
+        """Look for words in all documents. You get passages with their document, page and place."""
+        known = {source.sha256: source for source in library.sources}
+        hits = [hit for hit in await library.find(query, k) if hit.document in known]
+        if not hits:
+            return Done(text="Nothing has these words. Try fewer or other ones.", value=[])
+        lines = [
+            f"{known[hit.document].id} ({known[hit.document].name}), page {hit.page}, from_character {hit.start}:\n"
+            f"{hit.text[:_EXCERPT]}"
+            for hit in hits
+        ]
+        return Done(text="\n\n".join(lines), is_untrusted=True)
+
+    @tool()
+    async def read_document(
+        document: Annotated[str, Field(max_length=80, description="`d3`, or its name.")],
+        page: Annotated[int, Field(ge=1)] = 1,
+        from_character: Annotated[int, Field(ge=0, description="On that page.")] = 0,
+    ) -> ToolResult:
+        """Read a piece of a document from here on; a long one takes several calls."""
+        source = _source(library, document)
+        if isinstance(source, ToolError):
+            return source
+        return read_from(library, source, page, from_character)
+
+    @tool()
+    async def note_evidence(
+        calling: CallContext,
+        document: Annotated[str, Field(max_length=80, description="`d3`, or its name.")],
+        quote: Annotated[
+            str,
+            Field(min_length=1, max_length=_LONGEST_QUOTE, description="Its very words, copied: a sentence or two."),
+        ],
+        says: Annotated[
+            str, Field(min_length=1, max_length=_LONG, description="What that shows, in a sentence of yours.")
+        ],
+        about: Annotated[
+            str, Field(max_length=120, description="What is measured or claimed: the same words for the same thing.")
+        ] = "",
+    ) -> ToolResult:
+        """Keep a quote as evidence. Only what is noted reaches those who write."""
+        source = _source(library, document)
+        if isinstance(source, ToolError):
+            return source
+        made = _card(library, source, quote, says)
+        if isinstance(made, ToolError):
+            return made
+        card = EvidenceCard(
+            id=made.id,
+            source=made.source,
+            name=made.name,
+            page=made.page,
+            start=made.start,
+            end=made.end,
+            quote=made.quote,
+            says=" ".join(says.split()),
+            about=" ".join(about.split()),
+            task=task,
+            by=calling.flow.id,
+            path=made.path,
+            address=made.address,
+        )
+        return Done(text=f"Noted as {card.id} ({card.place}).", value={CARD: asdict(card)})
+
+    @tool()
+    async def finish(
+        summary: Annotated[str, Field(max_length=1_500, description="What the documents say on it, and what not.")],
+    ) -> ToolResult:
+        """Say that the sub-goal is answered as far as these documents go; nothing comes after this."""
+        return Done(text=summary, value={"summary": summary, "answer": summary}, ends=True)
+
+    return [find, read_document, note_evidence, finish]
+
+
+def sources_text(sources: tuple[EvidenceSource, ...], limit: int = 200) -> str:
+    """The documents there are, a line each."""
+    lines = [source.line for source in sources[:limit]]
+    more = f"\n… and {len(sources) - limit} more: `find` looks in all of them." if len(sources) > limit else ""
+    return "\n".join(lines) + more
+
+
+def _source(library: Library, named: str) -> EvidenceSource | ToolError:
+    sources, wanted = library.sources, named.strip().strip("[]")
+    found = [each for each in sources if wanted in (each.id, each.name, each.address) or each.sha256 == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(each.id for each in found[:8])
+        return ToolError(kind="bad-arguments", message=f"Several documents are called {wanted!r}: {ids}.")
+    near = ", ".join(each.id for each in sources[:8])
+    return ToolError(kind="not-found", message=f"No document {wanted!r}.", hint=f"There are {len(sources)}: {near} …")
+
+
+def read_from(library: Library, source: EvidenceSource, page: int, start: int) -> ToolResult:
+    """A piece of a document from here on."""
+    found = library.document(source.sha256)
+    return _piece(source, () if found is None else found.pages, page, start)
+
+
+def _piece(source: EvidenceSource, pages: tuple[Page, ...], page: int, start: int) -> ToolResult:
+    left, begin, parts, rest = _CHUNK, start, list[str](), "The document ends here."
+    following = [each for each in pages if each.number >= page]
+    if not following:
+        last = pages[-1].number if pages else 0
+        return ToolError(kind="bad-arguments", message=f"{source.id} ends with page {last}.")
+    for each in following:
+        if left <= 0:
+            rest = f"It goes on: page={each.number}."
+            break
+        text = each.text[begin : begin + left]
+        parts.append(f"— page {each.number}{f', from character {begin}' if begin else ''} —\n{text}")
+        if begin + len(text) < len(each.text):
+            rest = f"It goes on: page={each.number}, from_character={begin + len(text)}."
+            break
+        left, begin = left - len(text), 0
+    return Done(text="\n".join([f"{source.id} ({source.name}):", *parts, rest]), is_untrusted=True)
+
+
+def _card(library: Library, source: EvidenceSource, quote: str, says: str) -> EvidenceCard | ToolError:
+    """Without what the reader says of it; or why it is no evidence, in words a model can act on."""
+    if len(quote.strip()) < _SHORTEST_QUOTE:
+        return ToolError(kind="bad-arguments", message="The quote is too short to show anything: copy the sentence.")
+    document = library.document(source.sha256)
+    place = None if document is None else find_quote(document, quote)
+    page = None if document is None or place is None else document.page(place.page)
+    if place is None or page is None:
+        begun = " ".join(quote.split()[:_WORDS])
+        return ToolError(
+            kind="bad-arguments",
+            message=f"This quote is not in {source.id} ({source.name}), so it was not noted.",
+            hint=f"Copy the words exactly, without leaving any out; `find` {begun!r} shows where they stand.",
+        )
+    words = page.text[place.start : place.end]
+    if missing := missing_figures(says, [words, source.name, source.title]):
+        told = ", ".join(missing[:5])
+        return ToolError(
+            kind="bad-arguments",
+            message=f"`says` has {told}, which the quote does not have.",
+            hint="Say only what the quote shows, or quote the passage that has it.",
+        )
+    return EvidenceCard(
+        id=card_id(source.sha256, place.page, words),
+        source=source.sha256,
+        name=source.name,
+        page=place.page,
+        start=place.start,
+        end=place.end,
+        quote=words,
+        says=says,
+        path=source.path,
+        address=source.address,
+    )

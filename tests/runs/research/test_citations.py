@@ -1,0 +1,71 @@
+"""A figure that stands in no cited quote is named; what code cannot tell is a judge's to say."""
+
+from __future__ import annotations
+
+import pytest
+
+from cellwright.runs.research.citations import (
+    caveats_of,
+    check_sentences,
+    complaint,
+    judge_text,
+    share_that_holds,
+    to_judge,
+    with_verdicts,
+)
+from cellwright.runs.research.steps import CitationVerdict
+from cellwright.tools.evidence.card import EvidenceCard
+
+QUOTE = "Revenue of Norwell Mills in 2023 was 41.2 million euros."
+CARDS = {
+    "c1111111": EvidenceCard(
+        id="c1111111",
+        source="s",
+        name="annual.md",
+        page=3,
+        start=0,
+        end=9,
+        quote=QUOTE,
+        says="Revenue was 41.2 million.",
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "standing", "missing"),
+    [
+        ("Revenue fell to 39.8 million in 2023 [c1111111].", "uncited figure", ("39.8",)),
+        ("Revenue was 41.2 million euros in 2023.", "uncited figure", ("41.2", "2023")),
+        ("Revenue fell [c2222222].", "unknown card", ("c2222222",)),
+        (f"{QUOTE[:-1]} [c1111111].", "holds", ()),
+        ("In 2023 Norwell took in 41.2 million [c1111111].", "unjudged", ()),
+        ("In 2023 Acme of Norwell took in 41.2 million [c1111111].", "unjudged", ("Acme",)),
+        ("It went well.", "uncited", ()),
+    ],
+)
+def test_each_sentence_stands_as_its_quotes_have_it(text: str, standing: str, missing: tuple[str, ...]) -> None:
+    [found] = check_sentences("Revenue", text, CARDS)
+    assert (found.standing, found.missing) == (standing, missing)
+
+
+def test_a_figure_without_a_quote_is_a_caveat_and_its_writer_is_told() -> None:
+    text = "Revenue fell to 39.8 million in 2023 [c1111111]."
+    told = "39.8 stands in no quote that is cited: “Revenue fell to 39.8 million in 2023.”"
+    assert caveats_of(check_sentences("Revenue", text, CARDS)) == (told,)
+    assert told in complaint(text, CARDS, "")
+    assert complaint("In 2023 Norwell took in 41.2 million [c1111111].", CARDS, "") == ""
+
+
+def test_a_judge_sees_sentence_and_quotes_alone_and_its_no_is_a_caveat() -> None:
+    text = "In 2023 Norwell took in 41.2 million [c1111111]. In 2023 Norwell grew to 41.2 million [c1111111]."
+    sentences = check_sentences("Revenue", text, CARDS)
+    assert judge_text(sentences, to_judge(sentences), CARDS).count(QUOTE) == 2
+    verdicts = [
+        CitationVerdict(number=1, verdict="supported"),
+        CitationVerdict(number=2, verdict="unsupported", why="Nothing says that it grew."),
+    ]
+    judged = with_verdicts(sentences, verdicts)
+    assert caveats_of(judged) == (
+        "A judge found its quotes not to show it (Nothing says that it grew): “In 2023 Norwell grew to 41.2 million.”",
+    )
+    assert share_that_holds(judged) == "Of 2 cited sentences 0 are a quote's own words, 1 were confirmed by a judge."

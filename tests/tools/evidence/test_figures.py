@@ -1,0 +1,53 @@
+"""Figures and names of sentences, and whether quotes have them."""
+
+import pytest
+
+from cellwright.tools.evidence.figures import figures_in, missing_figures, missing_names, sentences_of
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote"),
+    [
+        ("Revenue was 1,234.5 in 2021.", "In 2021: 1234.5"),
+        ("It sold 3.5 million.", "3,500,000 were sold"),
+        ("It sold 3.5 million.", "sold: 3.5 mio"),
+        ("Three plants remain.", "3 plants"),
+        ("It fell by 12 %.", "a fall of 12 percent"),
+        ("About 12 of them left.", "11.97"),
+        ("It cost 1.234 euros.", "1,234 euros"),
+        ("Between 2020-2021 it fell by -5.", "-5 between 2020 and 2021"),
+    ],
+)
+def test_a_figure_is_found_however_it_is_written(sentence: str, quote: str) -> None:
+    assert missing_figures(sentence, [quote]) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote", "missing"),
+    [
+        ("Revenue was 41.3 million.", "Revenue was 41.2 million.", ("41.3",)),
+        ("Revenue was 41.2 billion.", "Revenue was 41.2 million.", ("41.2",)),
+        ("12 of them left.", "11.97", ("12",)),
+        ("It rose in 2024.", "It rose in 2023.", ("2024",)),
+        ("Four plants remain.", "3 plants", ("Four",)),
+    ],
+)
+def test_a_figure_that_is_another_is_named(sentence: str, quote: str, missing: tuple[str, ...]) -> None:
+    assert missing_figures(sentence, [quote]) == missing
+
+
+def test_names_are_found_in_quotes_and_the_first_word_is_none() -> None:
+    assert missing_names("The board of Norwell met NASA in Paris.", ["norwell's board met in Paris"]) == ("NASA",)
+
+
+def test_sentences_keep_their_citations_and_headings_are_none() -> None:
+    text = "# Title 5\n\nIt fell, e.g. by 3. [c1234567] Then it rose [cabcdef0].\n\n- A point of Dr. Hall [c1234567]"
+    assert sentences_of(text) == (
+        "It fell, e.g. by 3 [c1234567].",
+        "Then it rose [cabcdef0].",
+        "A point of Dr. Hall [c1234567]",
+    )
+
+
+def test_ids_of_cards_hold_no_figures() -> None:
+    assert figures_in("It fell [c1234567].") == ()

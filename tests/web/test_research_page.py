@@ -1,0 +1,42 @@
+"""A research in the control room: its evidence, the quotes of a sentence in place, and a card that is left out."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.runs import research_script as script
+from tests.web.a_control_room import ControlRoom, run_of, see_run, violations
+
+pytestmark = pytest.mark.slow
+"""In a real browser, which `make test-all` sees to."""
+
+
+def evidence(page: Page) -> Locator:
+    return page.get_by_role("region", name="Research")
+
+
+async def test_a_sentence_shows_its_quotes_and_a_card_left_out_has_its_section_written_again(
+    room: ControlRoom, chromium: Browser
+) -> None:
+    script.write_documents(room.folder / "papers")
+    script.script_research(room.provider)
+    research = {"sources": ["papers"]}
+    run = await room.start(goal=script.QUESTION, research=research, approve="never", effort="quick")
+    assert (await room.until_delivered(run))["status"] == "done"
+    async with room.person(chromium) as page:
+        await see_run(page, run)
+        await expect(evidence(page)).to_contain_text("3 cards from 3 documents")
+        sentence = evidence(page).get_by_role("button", name="It employed 312 people")
+        await expect(evidence(page).get_by_text(script.STAFF)).to_have_count(1)
+        await sentence.click()
+        await expect(evidence(page).get_by_text(script.STAFF)).to_have_count(2)
+        assert await violations(page) == []
+        text = f"The annual report gives revenue of 41.2 million euros for 2023 [{script.TRUE_CARD}]."
+        room.provider.when(script.WRITER, script.finish(text=text))
+        room.provider.when(script.EDITOR, script.finish(title="Norwell Mills", summary=text))
+        await evidence(page).get_by_role("button", name="Leave out: Revenue in 2023 was 57.9 million euros.").click()
+        await page.wait_for_url(lambda url: run not in url)
+        again = run_of(page)
+        await room.until_delivered(again)
+        await expect(evidence(page).get_by_text("Left out")).to_be_visible()
