@@ -28,8 +28,8 @@ DOCS_RUN := tests/house/test_docs_run.py
 # A few rooms in one process share what takes long to start; all tests in one, and all they import, would take several
 # times the memory. The longest first. An environment that forbids bytecode would compile all of src in each process.
 export PYTHONDONTWRITEBYTECODE :=
-GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval models+testing \
-	house+policy+network+data+cells+secrets+telemetry+bench guest/profiling+analyst+notebook guest
+GROUPS_OF_ROOMS := web agents+runs kernel+sandbox+journal cli+server tools+app+eval house+data+cells+bench \
+	models+testing+documents+policy+network+secrets+telemetry guest/profiling+analyst+notebook guest
 ALONE := $(filter-out __pycache__ clients $(subst +, ,$(GROUPS_OF_ROOMS)),$(notdir $(patsubst %/,%,$(wildcard tests/*/))))
 PARTS := guest/profiling
 ROOMS := $(GROUPS_OF_ROOMS) $(ALONE)
