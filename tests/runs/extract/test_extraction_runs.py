@@ -121,7 +121,7 @@ def killed(forker: Forker) -> Forker:
         (CrashPoint.STEP_WORKED, 6),
         (CrashPoint.STEP_COMMITTING, 5),
         (CrashPoint.STEP_COMMITTED, 9),
-        (CrashPoint.RUN_TOLD, 2),
+        (CrashPoint.RUN_TOLD, 1),
     ],
 )
 async def test_an_extraction_killed_anywhere_reads_and_pays_for_each_document_once(
