@@ -121,6 +121,7 @@ export interface EventBodies {
   "run-waiting": { why: string };
   "handed-off": { handed: HandOff; to: string[] };
   "files-not-kept": { text: string };
+  "document-extracted": { document: string; number: number; of: number; rows: number; marked: number; skipped: string; microdollars: number };
   "evidence-noted": { card: EvidenceCard };
   "research-read": { contents: { sources: ResearchDetail["sources"]; skipped: string[] } };
   "research-written": { report: NonNullable<ResearchDetail["report"]> };
