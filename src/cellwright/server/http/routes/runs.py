@@ -117,11 +117,26 @@ class RunStarter:
             chosen = None if asked.key is None else run_of_key(self._resources.folder, person, asked.key)
             if chosen is not None and await self._is_known(chosen):
                 return chosen
+            asked = await self._attached(asked)
             taken = await active_notebooks(self._resources.records) | self._promised
             goal = await anyio.to_thread.run_sync(self._goal, asked, person, taken, remote)
+            if goal.attach:
+                from cellwright.app.attached_goals import copy_attached
+
+                await copy_attached(goal, self._resources.settings)
             run = await self._resources.live.start(goal, run=chosen or new_run_id())
             self._promised.add(goal.notebook)
             return run
+
+    async def _attached(self, asked: NewRun) -> NewRun:
+        """With the address of the server that is meant, where a notebook is. Raises `UserError`, `RefusedByPolicy`."""
+        if not asked.attach and not asked.attach_file:
+            return asked
+        # Late: only who attaches waits for what speaks to other servers.
+        from cellwright.app.attached_goals import server_for_program
+
+        address = await server_for_program(asked.attach, asked.attach_file, self._resources.settings)
+        return asked.model_copy(update={"attach": address.url})
 
     async def _is_known(self, run: RunId) -> bool:
         return any(status.run == run for status in await self._resources.records.runs())
@@ -167,6 +182,8 @@ def goal_of_request(
             connections=asked.connections,
             tools=asked.tools,
             context=asked.context,
+            attach=asked.attach,
+            attach_file=asked.attach_file,
             notebook=None if asked.notebook is None else files.locate(asked.notebook),
             models=asked.models,
             budget=asked.budget_usd,
