@@ -54,6 +54,7 @@ from cellwright.runs.events import (
     CellReported,
     ChangeReviewed,
     CheckDisputed,
+    DocumentExtracted,
     FilesNotKept,
     FindingJudged,
     GoalSet,
@@ -187,6 +188,7 @@ NEW: list[RoomEvent] = [
     ),
     ResearchWritten(report=ResearchReport(question="How many eggs?", title="Eggs", summary="12.", sections=())),
     CardRejected(card="c1234567", by="ann"),
+    DocumentExtracted(document="eggs.pdf", number=1, of=2, rows=3),
 ]
 EVENTS = [*(event for _, event in FORMER), *NEW]
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.runs import research_script as script
-from tests.web.a_control_room import ControlRoom, run_of, see_run, violations
+from tests.web.a_control_room import ControlRoom, run_of, see_run, show, violations
 
 pytestmark = pytest.mark.slow
 """In a real browser, which `make test-all` sees to."""
@@ -39,4 +39,5 @@ async def test_a_sentence_shows_its_quotes_and_a_card_left_out_has_its_section_w
         await page.wait_for_url(lambda url: run not in url)
         again = run_of(page)
         await room.until_delivered(again)
+        await show(page, "Result")
         await expect(evidence(page).get_by_text("Left out")).to_be_visible()

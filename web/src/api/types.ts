@@ -29,7 +29,7 @@ export type RunDetail = Schemas["RunDetail"];
 export type ResearchDetail = Schemas["ResearchDetail"];
 export type EvidenceCard = ResearchDetail["cards"][number];
 /** But for the key by which a program may say it twice, and what the page names nothing of. */
-export type NewRun = Required<Omit<Schemas["NewRun"], "research" | "extract" | "key" | "tools" | "context">>;
+export type NewRun = Required<Omit<Schemas["NewRun"], "research" | "extract" | "attach" | "attach_file" | "key" | "tools" | "context">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -121,6 +121,7 @@ export interface EventBodies {
   "run-waiting": { why: string };
   "handed-off": { handed: HandOff; to: string[] };
   "files-not-kept": { text: string };
+  "document-extracted": { document: string; number: number; of: number; rows: number; marked: number; skipped: string; microdollars: number };
   "evidence-noted": { card: EvidenceCard };
   "research-read": { contents: { sources: ResearchDetail["sources"]; skipped: string[] } };
   "research-written": { report: NonNullable<ResearchDetail["report"]> };

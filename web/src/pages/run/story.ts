@@ -266,6 +266,7 @@ function tell(draft: Draft, recorded: Recorded): void {
     case "card-rejected":
       draft.researched += 1;
       return;
+    case "document-extracted":
     case "files-not-kept":
     case "alternatives-compared":
     case "host-visited":

@@ -268,6 +268,11 @@ function roomLine(recorded: Recorded): Line | null {
       const { card } = recorded.event;
       return line(recorded, "detail", "plain", "Evidence", { detail: `${card.says} (${card.name}, p. ${card.page})` });
     }
+    case "document-extracted": {
+      const { document, number, of, rows, skipped } = recorded.event;
+      const came = skipped === "" ? `${rows} rows` : `skipped, ${skipped}`;
+      return line(recorded, "detail", "plain", `Document ${number} of ${of}`, { detail: `${document}: ${came}` });
+    }
     case "research-read":
       return line(recorded, "detail", "plain", `Read ${recorded.event.contents.sources.length} documents`);
     case "research-written":
