@@ -71,7 +71,14 @@ class LineClients:
 
         def resources_in(folder: Path) -> ApiResources:
             masker = Masker.of(salt=secrets.token_bytes(16))
-            return ApiResources(live=self._live, settings=self._settings, masker=masker, folder=folder, opened=opened)
+            return ApiResources(
+                live=self._live,
+                settings=self._settings,
+                masker=masker,
+                folder=folder,
+                opened=opened,
+                begins=self._daemon.starts,
+            )
 
         client = LineClient(
             lines=LineStream(receive, send),
