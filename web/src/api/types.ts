@@ -26,8 +26,8 @@ export type Effort = Schemas["NewRun"]["effort"];
 export type RunLine = Schemas["RunLine"];
 export type RunPage = Schemas["RunLines"];
 export type RunDetail = Schemas["RunDetail"];
-/** But for the key by which a program may say it twice, and what the page names nothing of. */
-export type NewRun = Required<Omit<Schemas["NewRun"], "key" | "tools" | "context">>;
+/** But for the key by which a program may say it twice. */
+export type NewRun = Required<Omit<Schemas["NewRun"], "key">>;
 export type Goal = Schemas["Goal"];
 export type Plan = Schemas["Plan"];
 export type Task = Plan["tasks"][number];
@@ -200,6 +200,7 @@ export type Onboarding = Schemas["Onboarding"];
 // ── tool servers ──
 
 export type ToolServer = Schemas["ToolServerShape"];
+export type NewToolServer = Partial<Schemas["NewToolServer"]>;
 export type ServerTool = Schemas["ServerToolShape"];
 
 // ── connections ──

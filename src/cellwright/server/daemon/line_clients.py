@@ -120,6 +120,7 @@ async def _serve_acp(client: LineClient) -> None:
         control_room=client.control_room,
         version=client.version,
         models=tuple(client.options.getlist("model")),
+        tools=tuple(client.options.getlist("tools")),
         budget_usd=client.options.get("budget"),
         is_marimo=client.options.get("client") == "marimo",
     )
