@@ -262,10 +262,10 @@ async def _over_http(server: NamedServer, host: ServerHost, told: ServerLine) ->
         host,
     )  # fmt: skip
     token = (await anyio.to_thread.run_sync(_secrets, server, host.home)).get("token", "")
-    async with http_client(egress, host.certificates, token) as client:
+    async with http_client(egress, host.certificates, token, told) as client:
         try:
             yield streamable_http_client(server.url, http_client=client)
         finally:
-            told.why = next((visit.why for visit in egress.visits if visit.verdict != "allowed"), "")
+            told.why = told.why or next((visit.why for visit in egress.visits if visit.verdict != "allowed"), "")
             # The one host it has is allowed: only where that leads to can have been refused.
             told.is_private = any(visit.verdict == "denied" for visit in egress.visits)
