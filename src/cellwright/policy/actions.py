@@ -231,9 +231,7 @@ class CallServerTool:
     """Whether it may change something there: then a yes holds for this one call."""
 
     @classmethod
-    def of(
-        cls, server: str, tool: str, arguments: Mapping[str, object], *, may_change: bool = False
-    ) -> CallServerTool:
+    def of(cls, server: str, tool: str, arguments: Mapping[str, object], *, may_change: bool = False) -> CallServerTool:
         """A call with arguments not yet written as JSON."""
         text = json.dumps(arguments, sort_keys=True)
         return cls(server=server, tool=tool, arguments=text, may_change=may_change)

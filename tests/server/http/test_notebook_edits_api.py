@@ -99,7 +99,5 @@ async def test_a_notebook_that_is_closed_in_the_middle_of_an_edit_takes_no_other
     assert late[-1]["ran"]["problem"] == "The notebook was closed."
     assert "y = x" not in (served.folder / "closed.py").read_text()
     again = await opened(served, "closed.py", "x = 1")
-    edited = await served.post(
-        f"/notebooks/{again}/edits", {"edits": [{"op": "create", "code": "x + 1"}], **WAIT}
-    )
+    edited = await served.post(f"/notebooks/{again}/edits", {"edits": [{"op": "create", "code": "x + 1"}], **WAIT})
     assert [each["status"] for each in edited["ran"]["cells"]] == ["ok"] * len(edited["ran"]["cells"])

@@ -64,7 +64,9 @@ async def test_a_server_has_its_project_and_its_secret_and_nothing_else_of_this_
 async def test_what_a_call_writes_is_kept_where_that_was_allowed_and_nothing_that_only_reads(
     pool: KernelPool, tmp_path: Path
 ) -> None:
-    put_odd_server(tmp_path / "project", [definition("echo"), definition("dies"), definition("hides", annotations=READS)])
+    put_odd_server(
+        tmp_path / "project", [definition("echo"), definition("dies"), definition("hides", annotations=READS)]
+    )
     project = tmp_path / "project"
     async with odd_servers(pool, tmp_path, odd_server(files="write"), has_tools=True) as servers:
         assert (await servers.call("odd", "hides", {})).text == "hidden"

@@ -207,9 +207,7 @@ class Daemon:
 
         try:
             opened = await self.live_notebooks()
-            async with open_web_server(
-                self._executor, self._start.settings, options, opened, self.starts
-            ) as self._web:
+            async with open_web_server(self._executor, self._start.settings, options, opened, self.starts) as self._web:
                 task_status.started()
                 await self._over.wait()
         except Exception:

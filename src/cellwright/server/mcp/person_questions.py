@@ -85,7 +85,9 @@ class PersonAtClient:
 
     async def _take(self, question: Question, action: Action, content: Mapping[str, Any]) -> None:
         if action == "decline" and self._declines_by_itself:
-            self.notes.append(f"The client declines by itself where nobody sits there, so nobody said no to {question['id']}.")
+            self.notes.append(
+                f"The client declines by itself where nobody sits there, so nobody said no to {question['id']}."
+            )
             action = "cancel"
         body = answer_of(question, action, content)
         if body is None or self.api is None:

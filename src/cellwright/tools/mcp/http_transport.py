@@ -43,9 +43,7 @@ async def http_client(
     with unwrap_single_error():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(egress.serve, listener)
-            transport = _BoundedTransport(
-                httpx2.AsyncHTTPTransport(verify=trust, proxy=proxy, trust_env=False), told
-            )
+            transport = _BoundedTransport(httpx2.AsyncHTTPTransport(verify=trust, proxy=proxy, trust_env=False), told)
             async with httpx2.AsyncClient(
                 transport=transport,
                 headers={"authorization": f"Bearer {token}"} if token else {},

@@ -122,9 +122,7 @@ async def open_server(server: NamedServer, host: ServerHost) -> AsyncGenerator[S
 
 
 @asynccontextmanager
-async def _caged(
-    server: NamedServer, host: ServerHost, told: ServerLine, files: ProgramFiles
-) -> AsyncGenerator[Any]:
+async def _caged(server: NamedServer, host: ServerHost, told: ServerLine, files: ProgramFiles) -> AsyncGenerator[Any]:
     from cellwright.tools.mcp.caged_transport import CagedLine
 
     if host.tier == "D" or (host.tier == "C" and server.hosts):
@@ -150,7 +148,9 @@ async def _caged(
             environment=dict(_VARIABLES),
         )
         program = ProgramStart(command=command, variables={**server.settings, **secrets})
-        async with open_live_program(await host.zygote(), spec, program, egress=_egress(server, host), files=files) as line:
+        async with open_live_program(
+            await host.zygote(), spec, program, egress=_egress(server, host), files=files
+        ) as line:
             yield CagedLine(line, told).transport()
 
 
