@@ -30,7 +30,7 @@ async def test_a_server_is_added_looked_at_allowed_as_shown_called_and_removed(
         # One that cannot be used says so at once, and what to do.
         await add(page, "bad", "no-such-program-here")
         await page.get_by_role("button", name="Add and try").click()
-        await expect(page.get_by_role("status")).to_contain_text("bad is added, but it cannot be used yet.")
+        await expect(page.get_by_text("bad is added, but it cannot be used yet.")).to_be_visible()
         bad = page.get_by_text("There is no command 'no-such-program-here' on this machine.")
         await expect(bad.last).to_be_visible()
         # One that leads to this machine names the way out.

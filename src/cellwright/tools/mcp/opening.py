@@ -160,7 +160,7 @@ def _check_writable(server: NamedServer, host: ServerHost) -> None:
         why = "something is mounted in it" if host.tier != "C" else "this machine lays nothing over it"
         raise RefusedByPolicy(
             f"The tool server {server.name!r} cannot write in the project: {why}.",
-            hint="Name it with `--files read`: then what it writes is forgotten.",
+            hint="Let it only read the project: then what it writes is forgotten.",
         )
 
 
