@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tests.house.places import ROOT
 from tests.server.daemon_testbed import SECONDS, DaemonTestbed
@@ -69,8 +70,12 @@ async def test_what_each_page_tells_its_client_to_start_is_an_agent(testbed: Dae
 async def asked(testbed: DaemonTestbed, command: list[str]) -> Any:
     """Who answers a client that starts this."""
     hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+    environment = {"CELLWRIGHT_HOME": str(testbed.home)}
     with anyio.fail_after(SECONDS):
-        done = await anyio.run_process(
-            command, input=json.dumps(hello).encode() + b"\n", env={"CELLWRIGHT_HOME": str(testbed.home)}
-        )
-    return json.loads(done.stdout.splitlines()[0])["result"]["agentInfo"]["title"]
+        async with await anyio.open_process(command, env=environment, stderr=None) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            await process.stdin.send(json.dumps(hello).encode() + b"\n")
+            told = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 1 << 20)
+            process.kill()
+    return json.loads(told)["result"]["agentInfo"]["title"]
