@@ -22,23 +22,27 @@ GOAL: Final = "which month has the highest revenue?"
 _MOST_LINES: Final = 14
 
 
-async def main() -> None:
+def main() -> None:
     """One session, drawn for each page."""
     with tempfile.TemporaryDirectory() as folder:
         home, project = Path(folder, "home"), Path(folder, "lab")
         project.mkdir()
         (project / "sales.csv").write_text("month,revenue\n1,10\n2,20\n3,5\n")
         try:
-            async with an_editor(home, project, "--model", "analyst") as editor:
-                link = schema.ResourceContentBlock(
-                    type="resource_link", name="sales.csv", uri=(project / "sales.csv").as_uri()
-                )
-                await editor.say(await editor.new(project), GOAL, link)
-                told = transcript(editor.told).replace(str(project), "~/lab")
+            told = anyio.run(a_session, home, project)
         finally:
-            await anyio.to_thread.run_sync(lambda: run_here(home, "serve", "stop", code=None))
+            run_here(home, "serve", "stop", code=None)
     for page in PAGES:
         draw(f"acp-{page}", [(" ".join(started_by(page)), ""), (f"@sales.csv {GOAL}", told)])
+
+
+async def a_session(home: Path, project: Path) -> str:
+    """What an editor is told of it."""
+    async with an_editor(home, project, "--model", "analyst") as editor:
+        uri = f"file://{project}/sales.csv"
+        link = schema.ResourceContentBlock(type="resource_link", name="sales.csv", uri=uri)
+        await editor.say(await editor.new(project), GOAL, link)
+        return transcript(editor.told).replace(str(project), "~/lab")
 
 
 def transcript(told: Sequence[Any]) -> str:
@@ -61,4 +65,4 @@ def transcript(told: Sequence[Any]) -> str:
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    main()

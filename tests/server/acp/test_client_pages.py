@@ -1,4 +1,4 @@
-"""Each page about an ACP client: the command that it tells that client to start is an agent, and its picture is there."""
+"""Each page about an ACP client: what it tells that client to start is an agent, and its picture is there."""
 
 from __future__ import annotations
 
